@@ -8,7 +8,7 @@ from claims.setup import MACHINE
 from gemmbench.backends import registry
 from gemmbench.backends.base import Executable
 from gemmbench.bench.build import Built
-from gemmbench.bench.experiments.gemm import make_inputs
+from gemmbench.bench.experiments.workload import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout

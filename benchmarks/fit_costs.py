@@ -25,7 +25,7 @@ from pick_losses import make_target
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.tuning.task import find_key, make_key
+from gemmbench.bench.tuning.tuning_task import find_key, make_key
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Pick, Variant

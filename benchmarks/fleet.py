@@ -25,13 +25,11 @@ from unittest import mock
 
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.experiments.context import SWEEP, Progress
-from gemmbench.bench.fleet.compiler import FleetCompiler
-from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.fleet.runner import FleetRunner
-from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Pace
-from gemmbench.bench.worker.messages import Open
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits

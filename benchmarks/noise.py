@@ -23,9 +23,8 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.blocks import NoSteps
-from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.rounds import DoublingRule, Rounds, StoppingRule
 from gemmbench.bench.timing.stats import MIN_BLOCKS, speed_ratio, verdict
-from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
 from gemmbench.planning.sweeps.policy import Policy
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, Policy().rounds

@@ -37,7 +37,7 @@ from gemmbench.backends.cuda.library_variants import CUBLAS_DEFAULT, CUBLAS_PEDA
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.window import WindowTimer
 from gemmbench.bench.build import Built, open_pool
-from gemmbench.bench.operands.cold_sets import count_cold_sets
+from gemmbench.bench.operands.scratch import count_cold_sets
 from gemmbench.errors import GemmbenchError, NotOffered
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog

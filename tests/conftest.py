@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.cuda import nvcc
-from gemmbench.bench.operands import cold_sets
+from gemmbench.bench.operands import scratch
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.expressions import parse
@@ -58,7 +58,7 @@ def data_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture
 def few_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny problems would take the most sets, and audits a turn over all of them."""
-    monkeypatch.setattr(cold_sets, "MOST_SETS", 16)
+    monkeypatch.setattr(scratch, "MOST_SETS", 16)
 
 
 @pytest.fixture

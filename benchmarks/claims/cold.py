@@ -12,7 +12,7 @@ from unittest.mock import patch
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.analysis import ncu, toolkit
-from gemmbench.bench.operands import cold_sets
+from gemmbench.bench.operands import scratch
 from gemmbench.bench.timing.stats import Interval, time_interval
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
@@ -85,7 +85,7 @@ def _measure_pairs() -> Iterator[Pair]:
     with open_worker() as worker:
         for problem, factor in itertools.product(dict.fromkeys(plan.problem for plan in built), FACTORS):
             plans = [plan for plan in built if plan.problem == problem]
-            with patch.object(cold_sets, "CACHE_FACTOR", factor):
+            with patch.object(scratch, "CACHE_FACTOR", factor):
                 records = measure_plans(worker, built, plans, Policy(until=0.002))
             times |= {(plan, factor): time_interval(each.by_round) for plan, each in zip(plans, records, strict=True)}
     for plan, factors in itertools.product(built, itertools.combinations(FACTORS, 2)):

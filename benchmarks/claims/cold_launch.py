@@ -7,10 +7,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from claims.setup import build_plans, open_worker
-from gemmbench.bench.experiments.gemm import gemm_workload
+from gemmbench.bench.experiments.workload import gemm_workload
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.cold_sets import find_room
-from gemmbench.bench.operands.scratch import Scratch
+from gemmbench.bench.operands.scratch import Scratch, find_room
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 

@@ -10,7 +10,7 @@ from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.bench.build import Built
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy

@@ -10,12 +10,12 @@ import numpy as np
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.bench.build import Built
-from gemmbench.bench.experiments.gemm import make_inputs
+from gemmbench.bench.experiments.workload import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.scratch import Scratch
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy

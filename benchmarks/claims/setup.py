@@ -9,7 +9,7 @@ from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.record import Record
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy

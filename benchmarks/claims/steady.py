@@ -13,7 +13,7 @@ from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.backends.base import Window
 from gemmbench.bench.experiments.context import AnnouncedExecutable
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 

@@ -11,7 +11,7 @@ import numpy as np
 from gemmbench.backends import registry
 from gemmbench.backends.base import Executable
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.experiments.network import OpenNetwork
+from gemmbench.bench.experiments.network_workload import OpenNetwork
 from gemmbench.bench.operands.network_parameters import Parameters, upscale_images
 from gemmbench.bench.verify.network_reference import ExpectedOutputs, propagate
 from gemmbench.errors import PlanError

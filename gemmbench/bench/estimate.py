@@ -1,30 +1,204 @@
-"""How long a sweep takes, estimated from its plans and a short probe of the host; nothing is launched.
-
-Every phase of an experiment has its term. Most runs on an H200 and on a server with 2 cores took
-between half of the estimate and twice as long.
-"""
+"""How long a sweep takes and whether it fits in memory, from its plans and a short probe of the host."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.batch_costs import Habits, Work, estimate_launch, find_habits
+from gemmbench.backends.host import average_competitors, count_cores
 from gemmbench.bench.experiments.context import limit_warm_up
-from gemmbench.bench.experiments.selection.shortlist import choose_shortlist, find_candidates, make_ranking_policy
-from gemmbench.bench.experiments.selection.splitting import choose_finalists, split_chains
 from gemmbench.bench.experiments.setup import AUDIT_SHARE
-from gemmbench.bench.experiments.sustained.blocks import WARMING_SHARE
-from gemmbench.bench.host_probe import HostSpeed, probe_host
+from gemmbench.bench.experiments.steady_loads import WARMING_SHARE
+from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
+from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_scratch_bytes, find_room
 from gemmbench.bench.record import MODES
+from gemmbench.bench.selection import (
+    choose_finalists,
+    choose_shortlist,
+    find_candidates,
+    make_ranking_policy,
+    split_chains,
+)
 from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
 from gemmbench.bench.timing.stats import MIN_BLOCKS
 from gemmbench.planning.plans.plan import Chain, Plan
-from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
+
+_SIZE = 384
+_COPIED = 16 << 20
+_TRIALS = 3
+
+
+@dataclass(frozen=True)
+class HostSpeed:
+    """What the probe found: flops/s of a float64 product on one core, bytes/s of a copy, cores.
+
+    `share` is the part of a core that a thread gets next to other processes.
+    """
+
+    product: float
+    copy: float
+    cores: int
+    share: float
+
+
+TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
+"""For proportions between batches, where a probe of the host would take too long."""
+
+
+def probe_host() -> HostSpeed:
+    """Measure the host in about 0.3 s."""
+    competitors, cores = average_competitors(), count_cores()
+    matrix = np.ones((_SIZE, _SIZE))
+    source, target = np.ones(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)
+    with threadpool_limits(1, user_api="blas"):
+        product = 2 * _SIZE**3 / _time_best(lambda: matrix @ matrix)
+    copy = _COPIED / _time_best(lambda: np.copyto(target, source))
+    return HostSpeed(product, copy, cores, cores / (cores + competitors))
+
+
+def _time_best(work: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(_TRIALS):
+        started = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+@dataclass(frozen=True)
+class Habits:
+    """What is typical of a kind of device.
+
+    Seconds to open it, compile a kernel, bind a row and make an operand set ready; the modes of an
+    exact verification; the rounds until an interval is narrow; the share of `policy`'s warm-up;
+    whether rows get a steady load.
+    """
+
+    open: float
+    compile: float
+    bind: float
+    set: float
+    modes: int
+    rounds: int
+    warm: float
+    steady: bool
+
+
+_GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05, steady=True)
+_CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5, steady=False)
+
+_FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
+_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU
+_UNKNOWN_PEAK = 1e13
+_LAUNCH = 3e-6
+_KERNEL_RATE, _LOOP_RATE = 4e9, 2e9  # flops/s and core of a kernel on the CPU, and of a C++ loop
+_LIBRARY_FACTOR = 1.8  # float32 products next to float64
+_FEW, _ALL = 128, 1024**3  # rows that are verified of a large problem, and what is small
+_VECTORS = 32
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a batch computes: bytes of an operand set and of its parts, elements, what verifies it."""
+
+    problem: Problem
+    set_bytes: int
+    touched: int
+    result_bytes: int
+    exact_cases: int
+    small: bool
+
+    @classmethod
+    def of(cls, chain: Chain) -> Work:
+        """What the batch of this chain computes."""
+        network, problem = chain.network, chain.problem
+        if network:
+            total = NetworkLayout(network).guarded.total
+            return cls(problem, total, network.bytes, 4 * network.batch * network.sizes[-1], 3, True)
+        touched = sum(problem.operand_bytes(name) for name in "ABC")
+        small = problem.M * problem.N * problem.K <= _ALL
+        cases = 2 if problem.beta else 1
+        return cls(problem, GemmLayout(problem).guarded.total, touched, problem.operand_bytes("C"), cases, small)
+
+    @property
+    def elements(self) -> int:
+        """Of A, B and C."""
+        return sum(math.prod(self.problem.shape(name)) for name in "ABC")
+
+    def count_sets(self, device: Device) -> int:
+        """Operand sets that keep every launch cold."""
+        target = device.target
+        return count_cold_sets(self.touched, self.set_bytes, target.l2, find_room(target))[0]
+
+    def estimate_references(self, host: HostSpeed) -> float:
+        """Seconds to make the right results: three products, or some rows of two and a few vectors."""
+        M, N, K = self.problem.M, self.problem.N, self.problem.K
+        flops = 6 * M * N * K if self.small else 4 * _FEW * N * K + 4 * _VECTORS * (M * K + K * N)
+        return flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)
+
+    def estimate_filling(self, host: HostSpeed) -> float:
+        """Seconds to make A, B and C on the host."""
+        return self.elements / (_FILL * host.cores * host.share)
+
+    def estimate_judgement(self, host: HostSpeed) -> float:
+        """Seconds to read a result and to compare it."""
+        cells = self.problem.M * self.problem.N
+        compared = cells if self.small else cells / 8
+        return self.result_bytes / host.copy + compared / _JUDGE
+
+
+def find_habits(device: Device) -> Habits:
+    """What is typical of a device."""
+    return _GPU if device.target.is_gpu else _CPU
+
+
+def estimate_launch(chain: Chain, device: Device, host: HostSpeed) -> float:
+    """Seconds of one launch of every step."""
+    rate = _estimate_rate(chain, device, host)
+    flops = chain.network.flops if chain.network else chain.problem.flops
+    return len(chain.steps) * (_LAUNCH if device.target.is_gpu else 0.0) + flops / rate
+
+
+def _estimate_rate(chain: Chain, device: Device, host: HostSpeed) -> float:
+    """flops/s of a row."""
+    library = chain.variant.is_library
+    if device.target.is_gpu:
+        peak = device.flops_per_cycle.get(chain.problem.precision_name, 0.0) * device.clock_hz or _UNKNOWN_PEAK
+        return peak * (_LIBRARY_SHARE if library else _KERNEL_SHARE)
+    if library:
+        return _LIBRARY_FACTOR * host.product * host.cores * host.share
+    return _KERNEL_RATE * host.cores * host.share if chain.variant.is_kernel else _LOOP_RATE
+
+
+def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool:
+    """Whether a GPU has room for the workspaces of these rows of one problem and two operand sets.
+
+    On a CPU they always fit: its free memory differs from run to run, and batches must not.
+    """
+    for name in {chain.device for chain in chains}:
+        target, there = devices[name].target, [chain for chain in chains if chain.device == name]
+        if target.is_gpu and LEAST_SETS * Work.of(there[0]).set_bytes > find_room(target) - count_fixed_bytes(there):
+            return False
+    return True
+
+
+def count_fixed_bytes(chains: Sequence[Chain]) -> int:
+    """Bytes on a device besides operand sets: a workspace for each row, and one for each library."""
+    libraries: dict[str, int] = {}
+    for step in (step for chain in chains for step in chain.steps if step.variant.is_library):
+        libraries[step.variant.name] = max(libraries.get(step.variant.name, 0), step.workspace)
+    return sum(libraries.values()) + sum(count_scratch_bytes(chain.steps) for chain in chains)
+
 
 _START = 0.7  # of the program
 _BUS = 1e10  # bytes/s between host and GPU, of all modes together

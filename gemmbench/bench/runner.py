@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
-from gemmbench.bench.worker.worker import Worker
+from gemmbench.bench.workers.messages import Worker
 
 R = TypeVar("R")
 

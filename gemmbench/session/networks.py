@@ -10,9 +10,9 @@ import numpy as np
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.experiments.network import compute_outputs
+from gemmbench.bench.experiments.network_workload import compute_outputs
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.operands.network_parameters import Parameters, load_parameters, make_random_parameters
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant

@@ -12,12 +12,11 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
-from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
-from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.fleet.tasks import measure_worker_peaks
+from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks
 from gemmbench.bench.record import Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks
 from gemmbench.errors import DeviceError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut

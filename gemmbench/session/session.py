@@ -10,15 +10,12 @@ from gemmbench.backends import registry
 from gemmbench.backends.base import Compiler
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import Progress
-from gemmbench.bench.fleet.compiler import FleetCompiler
-from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.fleet.runner import FleetRunner
-from gemmbench.bench.fleet.worker import FleetWorker
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.worker.local import LocalWorker
-from gemmbench.bench.worker.messages import Open
-from gemmbench.bench.worker.remote import RemoteWorker
+from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.messages import Open
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.reporter import Reporter

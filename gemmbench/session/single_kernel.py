@@ -10,7 +10,7 @@ from gemmbench.analysis import ncu
 from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.experiments.one_launch import launch_once
+from gemmbench.bench.experiments.experiment import launch_once
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import check_params, list_configurations

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
+from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits

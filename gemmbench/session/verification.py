@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.experiments.selection.splitting import LARGEST
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
+from gemmbench.bench.selection import LARGEST
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, list_configurations

@@ -8,7 +8,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 

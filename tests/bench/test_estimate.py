@@ -6,8 +6,7 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.bench import estimate as module
-from gemmbench.bench.estimate import estimate_batch, estimate_run, estimate_sweep
-from gemmbench.bench.host_probe import HostSpeed, probe_host
+from gemmbench.bench.estimate import HostSpeed, estimate_batch, estimate_run, estimate_sweep, probe_host
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy

@@ -6,8 +6,8 @@ import pytest
 
 from gemmbench.backends.cuda.library_variants import CUBLAS
 from gemmbench.backends.fake.entry import describe_fake
-from gemmbench.bench.experiments.selection.splitting import split_chains
-from gemmbench.bench.memory_account import count_fixed_bytes, fit_together
+from gemmbench.bench.estimate import count_fixed_bytes, fit_together
+from gemmbench.bench.selection import split_chains
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan, make_chain
 from gemmbench.planning.problems import Problem

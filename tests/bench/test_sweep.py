@@ -6,8 +6,8 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.entry import describe_fake
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Config, Skip, make_chain
 from gemmbench.planning.problems import Problem

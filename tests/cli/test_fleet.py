@@ -7,7 +7,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 
 def test_a_scheduler_that_does_not_answer_is_named(refused, monkeypatch):
-    from gemmbench.bench.fleet import connection
+    from gemmbench.bench.workers import connection
 
     monkeypatch.setattr(connection, "_CONNECTING_SECONDS", 1)
     said = refused("run", "naive", "--device", "fake", "--fleet", "tcp://127.0.0.1:9", code=3)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.bench.operands import cold_sets
+from gemmbench.bench.operands import scratch
 from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.table import format_reports
@@ -63,7 +63,7 @@ def test_a_command_fits_the_screen(screen, golden, name, width):
 
 @pytest.mark.parametrize("name", ["compare", "failed", "wide", "dry-run", "verify", "doctor"])
 def test_color_changes_no_character(screen, monkeypatch, name):
-    monkeypatch.setattr(cold_sets, "MOST_SETS", 8)
+    monkeypatch.setattr(scratch, "MOST_SETS", 8)
     plain, colored = screen(name, 100), screen(name, 100, "--format", "rich")
     assert mask(colored).replace("─", "-") == mask(plain)
 

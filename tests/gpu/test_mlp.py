@@ -14,17 +14,17 @@ from examples.digits.server import open_server
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
-from gemmbench.bench.experiments.network import compute_outputs, make_inputs
+from gemmbench.bench.experiments.network_workload import compute_outputs, make_inputs
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import load_parameters, make_random_parameters
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.bench.verify import network_cases as cases
+from gemmbench.bench.verify import network_reference as cases
 from gemmbench.bench.verify import network_reference as reference
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_passes

@@ -14,7 +14,7 @@ from gemmbench.backends.base import OperandSet, Place, Step
 from gemmbench.backends.cuda import graphs
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import DeviceError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.expansion import make_plans

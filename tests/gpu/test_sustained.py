@@ -11,7 +11,7 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.library_variants import CUBLAS
 from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.record import Record
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

@@ -17,11 +17,10 @@ from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.cuda.transfer_jobs import HostBuffer
 from gemmbench.backends.jobs import CopyStep, LaunchStep
-from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.tasks import TransferTask, plan_tasks
+from gemmbench.bench.experiments.transfer_tasks import TransferTask, plan_tasks, split_tasks
 from gemmbench.bench.record import MODES, Environment, TransferRecord
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog

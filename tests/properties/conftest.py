@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from gemmbench.bench import estimate
-from gemmbench.bench.host_probe import TYPICAL_HOST
+from gemmbench.bench.estimate import TYPICAL_HOST
 from gemmbench.cli import main
 from gemmbench.errors import EXIT_CODES, OK, USAGE
 

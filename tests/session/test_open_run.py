@@ -3,8 +3,8 @@
 import pytest
 
 from gemmbench.backends.registry import measure_peaks
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
 from gemmbench.errors import DeviceError
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.report.store import read

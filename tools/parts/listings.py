@@ -8,8 +8,18 @@ from typing import Any
 import click
 import msgspec
 
-from gemmbench.bench.record import End, Environment, NetworkFacts, Record, Request, Result, Telemetry, TransferRecord
-from gemmbench.bench.sustained import Load, Sustained
+from gemmbench.bench.record import (
+    End,
+    Environment,
+    Load,
+    NetworkFacts,
+    Record,
+    Request,
+    Result,
+    Sustained,
+    Telemetry,
+    TransferRecord,
+)
 from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.json_schemas import read_attributes

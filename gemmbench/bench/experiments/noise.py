@@ -12,7 +12,7 @@ from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import MARGIN, Interval, Samples
-from gemmbench.bench.worker.worker import Worker
+from gemmbench.bench.workers.messages import Worker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.policy import Policy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmbench.backends.base import Backend, Executable, Rotation
-from gemmbench.bench.experiments.auditing.audit import Audit
+from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
 from gemmbench.bench.experiments.trial import Trial

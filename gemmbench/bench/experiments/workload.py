@@ -1,20 +1,81 @@
-"""What the rows of a batch compute: its operands, their values, and the right results."""
+"""What the rows of a batch compute: operands, their values, the right results, before timing and in an audit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Protocol
 
 import numpy as np
 
 from gemmbench.backends.base import Executable
-from gemmbench.bench.experiments.auditing.audit_case import AuditCase
 from gemmbench.bench.operands.arena import Arena, Inputs
-from gemmbench.bench.operands.cold_sets import count_cold_sets
-from gemmbench.bench.operands.layouts import SetLayout
-from gemmbench.bench.verify.reference import Check
-from gemmbench.bench.verify.relaunch import Relauncher
+from gemmbench.bench.operands.fill import Operands
+from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
+from gemmbench.bench.operands.scratch import count_cold_sets
+from gemmbench.bench.verify.reference import Check, Reference, make_reference
+from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
+from gemmbench.bench.verify.single_products import make_single_products
+from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
+
+CHANGES = (2.0, -1.0)
+"""What the audit multiplies the inputs by. Were the product 1, old results would be right."""
+CHANGE = CHANGES[0] * CHANGES[1]
+
+
+def choose_audit_fill(timed: Fill) -> Fill:
+    """The data that the audit needs: those that are timed, unless all their results are alike."""
+    return "uniform" if timed in ("zeros", "ones") else timed
+
+
+class AuditCase(Protocol):
+    """The inputs of set 0 before the audit changes them, and how to judge the results after that.
+
+    `is_linear`: the result of a set is that of set 0 times its factor. Otherwise only sets with the
+    same factor have the same result. `rows` are the rows that are compared with the reference.
+    """
+
+    @property
+    def inputs(self) -> Inputs:
+        """The inputs of set 0, unchanged."""
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether results are multiples of each other."""
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows of the result to compare."""
+
+    def declare_class(self, name: str) -> AuditCase:
+        """The case for a row whose manifest declares a class of products, "" for that of the precision."""
+
+    def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
+        """Check these rows of the result of a set with this factor; `result` holds nothing else."""
+
+    def find_multiple(self, result: np.ndarray) -> float | None:
+        """Which multiple of the result of set 0 before the change the compared rows hold, if any."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One launch on each of several operand sets, and the first result that is wrong.
+
+    `index` is its set, and `check` the failed check, None if all is right. `samples` are the compared
+    rows of the first few sets, if one is wrong; `unchanged` says that set 0 holds what it held before
+    the turn. With `differs` the results are within the bounds of rounding, but not the same.
+    """
+
+    check: Check | None = None
+    index: int = 0
+    samples: Sequence[np.ndarray] = ()
+    unchanged: bool = False
+    differs: bool = False
+
 
 Judge = Callable[[np.ndarray, str], Check]
 """(result, class of products that the manifest declares or "") -> check."""
@@ -56,3 +117,103 @@ class Workload:
         """How many operand sets keep every launch cold, and whether they do."""
         kept = self.layout.guarded.outputs[-1].nbytes  # a copy of one result
         return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room - kept)
+
+
+_MULTIPLES = [sign * 2.0**power for power in range(-1, 4) for sign in (1, -1)]
+
+
+@dataclass(frozen=True)
+class GemmCase:
+    """An AuditCase; `reference` is that of set 0 before the change."""
+
+    inputs: Inputs
+    reference: Reference
+    declared: str = ""
+
+    @property
+    def is_linear(self) -> bool:
+        """As AuditCase."""
+        return self.reference.problem.precision.keeps_multiples
+
+    @property
+    def rows(self) -> np.ndarray:
+        """As AuditCase."""
+        return self.reference.rows
+
+    def declare_class(self, name: str) -> GemmCase:
+        """As AuditCase."""
+        return replace(self, declared=name)
+
+    def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
+        """As AuditCase."""
+        compared = self.reference if rows is self.rows else replace(self.reference, chosen=rows)
+        return compared.check_rows(result, CHANGE * factor, self.declared)
+
+    def find_multiple(self, result: np.ndarray) -> float | None:
+        """As AuditCase."""
+        right = self.reference.are_rows_right
+        return next((multiple for multiple in _MULTIPLES if right(result, multiple, self.declared)), None)
+
+
+EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
+"""alpha and beta on integers."""
+UNSCALED = (1.0, 0.0)
+
+
+def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = False) -> Workload:
+    """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed.
+
+    If `unscaled`, also on integers with alpha 1 and beta 0, for kernels that take no others. If `thorough`,
+    also with special values, unless the problem is too small or too large for them.
+    """
+
+    @cache
+    def find_reference(fill: Fill, seed: int) -> Reference:
+        return make_reference(problem, fill, seed, problem.alpha, problem.beta)
+
+    @cache
+    def find_inputs(fill: Fill, seed: int) -> Inputs:
+        return make_inputs(find_reference(fill, seed).operands, problem.beta)
+
+    def make_cases(seed: int) -> Iterator[VerificationCase]:
+        scalars = EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]
+        for alpha, beta in (*scalars, *([UNSCALED] if unscaled else [])):
+            yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
+        products = make_single_products(problem, seed + 3)
+        yield _make_case(products.reference, products.judge)
+        real = find_reference("uniform", seed)
+        yield _make_case(real, real.check_rounding)
+        if thorough and has_special_values(problem):
+            yield from map(_make_special_case, make_special_values(problem, seed))
+
+    def make_timed_inputs(policy: Policy) -> Inputs:
+        return find_inputs(policy.data, policy.seed)
+
+    def make_audit_case(policy: Policy) -> GemmCase:
+        fill = choose_audit_fill(policy.data)
+        return GemmCase(find_inputs(fill, policy.seed), find_reference(fill, policy.seed))
+
+    touched = sum(problem.operand_bytes(operand) for operand in "ABC")
+    return Workload(GemmLayout(problem), touched, make_cases, make_timed_inputs, make_audit_case)
+
+
+def make_inputs(operands: Operands, beta: float) -> Inputs:
+    """A and B, and C if beta makes a kernel read it."""
+    return Inputs((operands.A, operands.B), operands.C if beta else None)
+
+
+def _make_special_case(values: SpecialValues) -> VerificationCase:
+    inputs = make_inputs(values.operands, values.beta)
+    return VerificationCase(inputs, False, values.judge, (values.alpha, values.beta))
+
+
+def _make_exact_case(reference: Reference) -> VerificationCase:
+    return _make_case(reference, lambda result, _: reference.check_exact(result), exact=True)
+
+
+def _make_case(reference: Reference, judge: Judge, exact: bool = False) -> VerificationCase:
+    def explain(check: Check, result: np.ndarray, relauncher: Relauncher, passed: bool) -> Check:
+        return explain_by_relaunch(check, result, reference, relauncher, passed)
+
+    inputs, scalars = make_inputs(reference.operands, reference.beta), (reference.alpha, reference.beta)
+    return VerificationCase(inputs, exact, judge, scalars, explain)

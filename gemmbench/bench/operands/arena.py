@@ -1,26 +1,109 @@
-"""Operand sets on a device: allocated, written, made ready for a launch, read and compared.
-
-One allocation holds every operand set, each array between guard zones (`guards`). On a back end
-without guards each array is an allocation of its own, of its exact size: compute-sanitizer watches
-the bounds of allocations, which guard zones would hide.
-"""
+"""Operand sets on a device: allocated, placed, written, made ready for a launch, sealed, read and compared."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Range, Rotation, ScaledArray, Step
+from gemmbench.backends.base import Backend, Memory, Range, Rotation, ScaledArray, Step
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.layouts import SetLayout
+from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.bench.operands.layouts import SetLayout, Starts
 from gemmbench.bench.operands.scratch import Scratch
-from gemmbench.bench.operands.seal import Seal
-from gemmbench.bench.operands.set_factors import list_set_factors
-from gemmbench.bench.operands.set_placement import SetPlacement
 from gemmbench.planning.plans.plan import Plan
+
+_FACTORS = (1.0, -1.0, 2.0, -2.0)
+
+
+@cache
+def list_set_factors(count: int) -> tuple[float, ...]:
+    """The factors of `count` sets: 1, then a fixed sequence without a period; neighbours differ."""
+    chosen, rng = [1.0], random.Random(0)
+    while len(chosen) < count:
+        chosen.append(rng.choice([factor for factor in _FACTORS if factor != chosen[-1]]))
+    return tuple(chosen)
+
+
+SLACK = 2 << 20
+"""Bytes by which sets can be shifted: a large page of a GPU."""
+_LARGE_PAGE, _PAGE = 2 << 20, 4 << 10
+_FEW_SETS = 8
+
+
+@dataclass(frozen=True)
+class SetPlacement:
+    """`count` sets of `nbytes` each, whose arrays are aligned if a set begins at a multiple of `alignment`.
+
+    Up to 8 sets begin at the same place of a 2 MiB page, more of a 4 KiB page at least.
+    """
+
+    count: int
+    nbytes: int
+    alignment: int
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one set to the next."""
+        page = _LARGE_PAGE if self.count <= _FEW_SETS else max(_PAGE, self.alignment)
+        return -(-self.nbytes // page) * page
+
+    @property
+    def total(self) -> int:
+        """Bytes of all sets and the slack."""
+        return (self.count - 1) * self.stride + self.nbytes + SLACK
+
+    def find_bases(self, shift: int) -> list[int]:
+        """Where each set begins."""
+        return [shift + index * self.stride for index in range(self.count)]
+
+    def draw_shift(self, rng: np.random.Generator) -> int:
+        """A random multiple of the alignment within the slack."""
+        return self.alignment * int(rng.integers(SLACK // self.alignment + 1))
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """A range of set `index` that must not change; `input` is its name, "" for a guard zone."""
+
+    range: Range
+    index: int
+    input: str = ""
+
+
+class Seal:
+    """The inputs of every set, and its guard zones if it has any, as they were at the last `take`."""
+
+    def __init__(self, memory: Memory, guarded: GuardedLayout, starts: Sequence[Starts], guards: bool):
+        self._memory = memory
+        self._sealed = [each for index, at in enumerate(starts) for each in _list_sealed(guarded, index, at, guards)]
+        self._sums: list[int] = []
+
+    def take(self) -> None:
+        """Remember the bytes as they are now."""
+        self._sums = self._add_up()
+
+    def find_broken(self) -> Sealed | None:
+        """The first range that has changed since; inputs come before guard zones."""
+        pairs = zip(self._sealed, self._sums, self._add_up(), strict=True)
+        broken = [sealed for sealed, before, now in pairs if before != now]
+        return min(broken, key=lambda sealed: not sealed.input, default=None)
+
+    def _add_up(self) -> list[int]:
+        return self._memory.checksums([sealed.range for sealed in self._sealed])
+
+
+def _list_sealed(guarded: GuardedLayout, index: int, starts: Starts, guards: bool) -> list[Sealed]:
+    inputs = [(region.name, starts[region.name], region.nbytes) for region in guarded.inputs]
+    sealed = [Sealed(Range(start, start + nbytes), index, name) for name, start, nbytes in inputs]
+    if guards:
+        base = starts[guarded.inputs[0].name] - guarded.inputs[0].offset
+        sealed += [Sealed(Range(base + zone.offset, base + zone.end), index) for zone in guarded.zones]
+    return sealed
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,130 @@
-"""Blocks of rounds: the windows of one executable, and what happens between blocks."""
+"""Blocks of rounds: warming up until the device is steady, the windows of one executable, steps between blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import astuple, dataclass, field
+from statistics import fmean
 from typing import Protocol
 
-from gemmbench.backends.base import Window
+from gemmbench.backends.base import Monitor, Window
 from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What was seen during a stretch of load; NaN where unknown.
+
+    `time` is seconds per launch, or any number that is proportional to it; `clock` is in Hz, `power`
+    in watts, `temperature` in degrees Celsius.
+    """
+
+    time: float
+    clock: float = math.nan
+    power: float = math.nan
+    temperature: float = math.nan
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far observations may lie apart: shares of their mean, and degrees Celsius."""
+
+    time: float = 0.005
+    clock: float = 0.005
+    power: float = 0.02
+    temperature: float = math.inf
+
+
+class Steadiness:
+    """Takes observations in order; steady once the last `count` of them agree within `tolerance`."""
+
+    def __init__(self, tolerance: Tolerance | None = None, count: int = 3):
+        self._tolerance, self._last = tolerance or Tolerance(), deque[Observation](maxlen=count)
+
+    def add(self, observation: Observation) -> None:
+        """Take the next observation."""
+        self._last.append(observation)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether there are enough observations, and they agree in everything that all of them know."""
+        if len(self._last) < (self._last.maxlen or 0):
+            return False
+        *shares, degrees = astuple(self._tolerance)
+        *relative, temperatures = zip(*map(astuple, self._last), strict=True)
+        close = all(_range(values) <= share * fmean(values) for values, share in _known(relative, shares))
+        return close and not _range(temperatures) > degrees
+
+
+def _known(columns: list[tuple[float, ...]], shares: list[float]) -> list[tuple[tuple[float, ...], float]]:
+    """The columns in which every value is known, each with its share."""
+    return [pair for pair in zip(columns, shares, strict=True) if not any(map(math.isnan, pair[0]))]
+
+
+def _range(values: tuple[float, ...]) -> float:
+    return max(values) - min(values)
+
+
+_STRETCH = 0.05
+_STRETCHES = 60
+"""A stretch lasts 50 ms, or this part of a limit that is shorter than 3 s."""
+_LONG_WINDOW = 0.1
+
+
+class WarmUp:
+    """Runs windows of executables, which `time_window` times by index; None means that one failed."""
+
+    def __init__(
+        self,
+        time_window: Callable[[int], Window | None],
+        is_interrupted: Callable[[], bool],
+        monitor: Monitor | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ):
+        self._time_window, self._is_interrupted, self._monitor = time_window, is_interrupted, monitor
+        self._now = now
+        self._first: dict[int, float] = {}
+
+    def run(self, indices: Collection[int], limit: float) -> None:
+        """Warm up until everything is steady, or for `limit` seconds, which the host may need for short windows.
+
+        Whatever has long windows runs once: it is warm after that, and would use up the time.
+        """
+        warming, spent, steadiness, deadline = list(indices), 0.0, Steadiness(), self._now() + limit
+        while warming and spent < limit and not self._is_over(deadline) and not steadiness.is_steady:
+            warming, seconds, observation = self._run_stretch(warming, min(_STRETCH, limit / _STRETCHES), deadline)
+            spent += seconds
+            steadiness.add(observation)
+
+    def _is_over(self, deadline: float) -> bool:
+        return self._is_interrupted() or self._now() >= deadline
+
+    def _run_stretch(self, warming: list[int], least: float, deadline: float) -> tuple[list[int], float, Observation]:
+        """Pass after pass for `least` seconds; returns what still has to warm up, the seconds, and what was seen."""
+        seconds, windows = 0.0, list[tuple[int, Window]]()
+        while warming and seconds < least and not self._is_over(deadline):
+            passed = [(index, window) for index in warming if (window := self._time_window(index))]
+            warming = [index for index, window in passed if window.seconds < _LONG_WINDOW]
+            seconds += sum(window.seconds for _, window in passed)
+            windows += passed
+        return warming, seconds, self._observe([(index, window) for index, window in windows if index in warming])
+
+    def _observe(self, windows: list[tuple[int, Window]]) -> Observation:
+        clocks = [window.clock_hz for _, window in windows if window.clock_hz]
+        return Observation(
+            time=fmean([self._relative_time(index, window) for index, window in windows] or [math.nan]),
+            clock=fmean(clocks or [math.nan]),
+            power=self._monitor.read().power if self._monitor else math.nan,
+        )
+
+    def _relative_time(self, index: int, window: Window) -> float:
+        """The time of a launch relative to that in the first window of the same executable."""
+        seconds = window.seconds / window.launches
+        return seconds / self._first.setdefault(index, max(seconds, 1e-12))
 
 
 @dataclass

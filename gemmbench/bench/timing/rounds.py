@@ -1,29 +1,51 @@
-"""Timing: all executables of a batch in blocks of interleaved rounds.
-
-A round is a seeded permutation of the executables and the next round its mirror image, so
-that slow drift of the clock affects all alike. A sample is one window: launches back
-to back for at least 1 ms, divided by their number. A block is a few mirrored pairs of rounds;
-between blocks everything changes that a repetition would change (`blocks`).
-
-They end when a stopping rule (stopping.py) is satisfied or a limit of the policy is reached.
-"""
+"""Timing: all executables of a batch in blocks of interleaved rounds, until the intervals are narrow enough."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from gemmbench.backends.base import Executable, Monitor, Window
 from gemmbench.bench.timing import stats
-from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps
-from gemmbench.bench.timing.stats import MIN_BLOCKS, Round
-from gemmbench.bench.timing.stopping import DoublingRule, StoppingRule
-from gemmbench.bench.timing.warm_up import WarmUp
+from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps, WarmUp
+from gemmbench.bench.timing.stats import MIN_BLOCKS, Interval, Round
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
+
+
+class StoppingRule(Protocol):
+    """Decides when an executable has been measured well enough."""
+
+    def is_due(self, blocks: int) -> bool:
+        """Whether to check the intervals after this many blocks."""
+
+    def is_narrow(self, interval: Interval) -> bool:
+        """Whether an interval is narrow enough to stop."""
+
+
+@dataclass(frozen=True)
+class DoublingRule:
+    """Checks after 5, 10, 20, ... blocks whether the interval is within +- `until` of its value.
+
+    With `until` 0 the rounds never stop early.
+    """
+
+    until: float
+
+    def is_due(self, blocks: int) -> bool:
+        """As StoppingRule."""
+        doublings, rest = divmod(blocks, MIN_BLOCKS)
+        return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
+
+    def is_narrow(self, interval: Interval) -> bool:
+        """As StoppingRule; an interval that is not known is not narrow."""
+        return interval.spread <= self.until
+
 
 MOST_PAIRS = 3
 """Mirrored pairs in a block: their median is not spoilt by one disturbed window."""

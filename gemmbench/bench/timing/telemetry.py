@@ -1,14 +1,4 @@
-"""Device telemetry while a batch is measured, read in a thread and matched with windows later.
-
-Readings are taken at most every 20 ms, in a thread, while the GPU works through windows that were
-queued behind a gate, so that the host time they cost falls between windows and not into one.
-Windows of many rows interleave and most last about 1 ms, often less than a reading takes. So a row
-gets all readings from its first to its last window, and 20 ms around them, for what changes slowly:
-the temperature. A reason for a lower clock counts only if it was read inside one of the row's own
-windows; otherwise one hungry kernel would mark every row of its batch as throttled. Power comes
-only from readings inside one of its own windows that started at least 50 ms after that window did:
-earlier windows have then left the sensor's average.
-"""
+"""Device telemetry while a batch is measured, read in a thread and matched with windows later; energy."""
 
 from __future__ import annotations
 
@@ -17,10 +7,53 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, takewhile
 
 from gemmbench.backends.base import Executable, Monitor, Reading, Window
 from gemmbench.bench.record import Telemetry
 from gemmbench.bench.timing.stats import median
+
+_LEAST_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Tick:
+    """When the counter was first seen with a new value, and its joules."""
+
+    seconds: float
+    joules: float
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Joules drawn between two ticks, and the seconds between them."""
+
+    joules: float
+    seconds: float
+
+
+class EnergyCounter:
+    """Notes the ticks of a monitor's energy counter; `poll` it far more often than it ticks."""
+
+    def __init__(self, monitor: Monitor):
+        self._monitor, self._last = monitor, monitor.energy()
+        self._ticks: list[Tick] = []
+
+    def poll(self) -> None:
+        """Read the counter, and note a tick if it has grown."""
+        joules = self._monitor.energy()
+        if joules > self._last:
+            self._ticks.append(Tick(self._monitor.now(), joules))
+        self._last = joules
+
+    def count(self, start: float, end: float) -> Energy | None:
+        """The energy from the first tick to the last between two moments; None if they are less than 50 ms apart."""
+        later = dropwhile(lambda tick: tick.seconds < start, self._ticks)
+        inside = list(takewhile(lambda tick: tick.seconds <= end, later))
+        if not inside or inside[-1].seconds - inside[0].seconds < _LEAST_SECONDS:
+            return None
+        return Energy(inside[-1].joules - inside[0].joules, inside[-1].seconds - inside[0].seconds)
+
 
 _PERIOD = 0.02
 _SETTLE_SECONDS = 0.05

@@ -1,4 +1,4 @@
-"""What a search found: the winner, the configurations that tie with it, and why the others went."""
+"""What a search found: the winner, the configurations that tie with it, and what rows of a `pick` should name."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.bench.tuning.standings import Standing
-from gemmbench.bench.tuning.task import Key, TuningTask, find_key
+from gemmbench.bench.tuning.screening import Standing
+from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Candidate
 
 _TIE = 0.005
 """Under a steady load there are too few blocks for an interval; values that are closer tie."""
@@ -122,3 +126,42 @@ class SearchOutcome:
         anchor = self.find_anchor(record)
         ratio = compare_values(self.goal, anchor, record).value if anchor else math.nan
         return math.log(ratio) if ratio > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class ChosenRow:
+    """A row of `pick` after the searches: the candidate it should name, chosen on `problems`.
+
+    `loss` is how much slower it is there than the best of each problem, as a geometric mean. `reason` says why
+    a row stays as it is.
+    """
+
+    number: int
+    when: str
+    problems: tuple[Problem, ...]
+    candidate: Candidate | None
+    loss: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """A problem that took no part in the choice: what its row picks there, and what is best there.
+
+    `loss` is how many times as long as the best the pick takes; NaN if it does not run there.
+    """
+
+    problem: Problem
+    picked: Candidate
+    best: Candidate
+    loss: Interval
+
+
+@dataclass(frozen=True)
+class DispatchTable:
+    """The rows of a variant's `pick`, and what they are worth on problems that were held out. `path` was written."""
+
+    variant: Variant
+    rows: Sequence[ChosenRow]
+    held_out: Sequence[HeldOut] = ()
+    path: Path | None = None

@@ -1,26 +1,189 @@
-"""The first rounds of a search: every candidate is compiled, checked and timed for a moment.
-
-Compilers run ahead in threads. Whatever is compiled is checked on an awkward problem and gets its first
-windows while the next candidates still compile. Where the compilers are slower than the device, the fastest
-candidates so far are verified on all awkward problems meanwhile, as they must be before the finals.
-"""
+"""The first rounds of a search: every candidate is compiled, checked, timed for a moment and compared with the best."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
-from gemmbench.bench.build import Built, wait_for_any
-from gemmbench.bench.record import CHECK, Record
+from gemmbench.bench.build import Built, CompilerPool, wait_for_any
+from gemmbench.bench.estimate import fit_together
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.record import CHECK, RANKING, Record
+from gemmbench.bench.runner import Runner
+from gemmbench.bench.selection import split_chains
 from gemmbench.bench.timing import stats
-from gemmbench.bench.tuning.batches import CandidateBatches
-from gemmbench.bench.tuning.checked_code import CheckedCode
-from gemmbench.bench.tuning.standings import FINALISTS, Standing, collect_standings
-from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.bench.timing.stats import Samples
+from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Strategy
+from gemmbench.planning.sweeps.policy import Policy
+
+_Code = tuple[object, ...]
+"""A variant in a configuration, with a layout and a precision."""
+
+
+@dataclass
+class CheckedCode:
+    """What was found on awkward problems, for all searches of a command: it holds for all sizes.
+
+    `faults` say why a configuration is not right, "" if it is, and `checked` are the problems of each.
+    """
+
+    faults: dict[_Code, str] = field(default_factory=dict)
+    checked: set[tuple[_Code, Problem]] = field(default_factory=set)
+
+    def add(self, record: Record) -> None:
+        """Take the record of a check."""
+        code = _find_code(record)
+        self.checked.add((code, record.problem))
+        if record.status != "ok":
+            reason = record.reason.partition(chr(10))[0]
+            self.faults[code] = f"{record.status} at {record.problem.size}: {reason}"
+        else:
+            self.faults.setdefault(code, "")
+
+    def find(self, chain: Chain) -> str | None:
+        """Why a candidate is not right, "" if it is, None if it was not checked."""
+        return self.faults.get(_find_code(chain))
+
+    def knows(self, check: Chain) -> bool:
+        """Whether a chain was checked at its problem."""
+        return (_find_code(check), check.problem) in self.checked
+
+
+def _find_code(row: Chain | Record) -> _Code:
+    name = row.variant if isinstance(row, Record) else row.name
+    return (name, row.problem.layout, row.problem.precision_name, find_key(row))
+
+
+FINALISTS = 8
+SHARED_FINALISTS = 4
+"""Of all kernels that a variant picks from, at one problem: a row of its `pick` goes by many problems."""
+LEAST_DIFFERENCE = 0.01
+"""How much slower than the best a candidate is at least if it is to be dropped before the finals."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A candidate after short rounds: the logarithm of its time, relative to the baseline, in every round."""
+
+    key: Key
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The estimate of the logarithm."""
+        return statistics.fmean(self.values)
+
+    def slowdown(self, best: Standing) -> float:
+        """How many times as long as the best it takes."""
+        return math.exp(self.mean - best.mean)
+
+
+def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Standing]:
+    """The candidates of a search that were timed in short rounds, the fastest first.
+
+    Rounds without the baseline do not count if there is one.
+    """
+    baseline = task.baseline
+    batches: dict[tuple[int, str], list[Record]] = {}
+    for record in records:
+        if record.is_short_load and record.problem == task.problem and record.status == "ok" and record.samples:
+            batches.setdefault((record.batch, record.batch_key), []).append(record)
+    values: dict[Key, list[float]] = {}
+    for batch in batches.values():
+        anchor = next((each for each in batch if baseline and is_record_of(each, baseline.kernel_key)), None)
+        if baseline and anchor is None:
+            continue
+        for record in filter(task.owns, batch):
+            values.setdefault(find_key(record), []).extend(_find_values(record.by_round, anchor))
+    standings = [Standing(key, tuple(found)) for key, found in values.items() if found]
+    return sorted(standings, key=lambda each: each.mean)
+
+
+def is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
+    """Whether a record is that of the chain with this key."""
+    return record.kernel_key == kernel_key
+
+
+def _find_values(samples: Samples, anchor: Record | None) -> list[float]:
+    base: Mapping[stats.Round, float] = anchor.by_round if anchor else dict.fromkeys(samples, 1.0)
+    return [math.log(seconds / base[round_]) for round_, seconds in samples.items() if round_ in base]
+
+
+def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bool]:
+    """A test whether a candidate is clearly slower than the first of the standings, which is the best.
+
+    That is if the whole interval of the difference lies beyond LEAST_DIFFERENCE. The interval is that of
+    Student's t with the pooled scatter, as wide as intervals elsewhere. It begins at the fastest round of the
+    candidate: what disturbs a round makes it slower.
+    """
+    best = standings[0]
+    freedom = sum(len(each.values) - 1 for each in standings)
+    squares = math.fsum((value - each.mean) ** 2 for each in standings for value in each.values)
+    scatter = math.sqrt(squares / freedom) if freedom else math.inf
+    quantile = stats.WIDENING * stats.t_quantile(max(freedom, 1))
+
+    def is_clearly_slower(candidate: Standing) -> bool:
+        reach = quantile * scatter * math.sqrt(1 / len(candidate.values) + 1 / len(best.values))
+        return min(candidate.values) - best.mean - reach > math.log1p(LEAST_DIFFERENCE)
+
+    return is_clearly_slower
+
+
+@dataclass
+class CandidateBatches:
+    """Runs candidates in batches, each with the baseline, through the runner of the run.
+
+    Every batch has a number of its own, from `number` on, and so a placement and permutations of its own.
+    """
+
+    runner: Runner[Record]
+    pool: CompilerPool
+    policy: Policy
+    shuffle: int
+    number: int = 1
+
+    def check(self, chains: Sequence[Chain]) -> list[Record]:
+        """Verify chains, and time none."""
+        return self._run(chains, None, replace(self.policy, sustained=0.0), CHECK)
+
+    def time(self, chains: Sequence[Chain], baseline: Chain | None, rounds: int) -> list[Record]:
+        """Time chains in so many rounds, in blocks of one mirrored pair, without verifying them."""
+        return self._run(chains, baseline, replace(self.policy, rounds=rounds, until=0.0, sustained=0.0), RANKING)
+
+    def measure(self, chains: Sequence[Chain], baseline: Chain | None, contest: bool = False) -> list[Record]:
+        """Verify and measure chains with the full method; in a `contest` only until it is clear which one wins."""
+        return self._run(chains, baseline, self.policy, "final", contest)
+
+    def _run(
+        self, chains: Sequence[Chain], baseline: Chain | None, policy: Policy, phase: str, contest: bool = False
+    ) -> list[Record]:
+        together = [*chains, *([baseline] if baseline else [])]
+        name = baseline.name if baseline else ""
+        groups = split_chains(together, name, partial(fit_together, self.runner.worker.devices))
+        batches = [
+            ChainBatch(
+                policy=policy,
+                chains=group,
+                built=tuple(tuple(self.pool.submit(step).result() for step in chain.steps) for chain in group),
+                index=self.number + number,
+                phase=phase,
+                anchors=(name,) if baseline else (),
+                shuffle=self.shuffle,
+                contest=contest,
+            )
+            for number, group in enumerate(groups)
+        ]
+        self.number += len(batches)
+        return self.runner.run(batches)
+
 
 FIRST_ROUNDS = 2
 """A round and its mirror image."""

@@ -1,21 +1,242 @@
-"""Explain a wrong result: how much is wrong, where, and the most likely cause.
+"""Explains a wrong result: how much is wrong, where, and the most likely cause.
 
-Three questions, in this order. Do the wrong elements hold what is there if a kernel never writes
-them? Does a well-known mistake give exactly these values (hypotheses.py)? Does their location
-suggest a cause (wrong_region.py)? A cause is likely, not proved.
+Each hypothesis is recomputed from the operands and compared.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench.verify import wrong_region as regions
-from gemmbench.bench.verify.hypotheses import find_explanation
-from gemmbench.bench.verify.wrong_region import WrongRegion
-from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
+from gemmbench.bench.operands.fill import round_factor
+from gemmbench.bench.verify import wrong_result as regions
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongRegion, WrongResult, WrongSample
+from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision, StorageType
+
+_SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sign in (1, -1))
+_TILES = (2, 4, 8, 16, 32, 64, 128, 256)
+_STRIDES = range(64, 1, -1)
+_NEAR = 1 / 8
+"""Sums kept in few bits are off by at most this share of |alpha| |A| |B| + |beta| |C0|."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A hypothesis that fits: the key of the cause, and words that continue "C is as"."""
+
+    cause: str
+    words: str
+
+
+def find_explanation(wrong: WrongResult) -> Explanation | None:
+    """The first hypothesis that explains the wrong elements, or None."""
+    sample = wrong.sample
+    if not len(sample):
+        return None
+    for hypothesis in _HYPOTHESES:
+        if explanation := next(hypothesis(sample), None):
+            return explanation
+    return None
+
+
+def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
+    """alpha or beta was ignored or applied to the wrong term."""
+    alpha, beta = sample.wrong.alpha, sample.wrong.beta
+    product, before = sample.terms.sum(axis=1), sample.before
+    guesses = [("alpha ignored", product + beta * before, "if alpha were 1: alpha is ignored")]
+    if beta:
+        guesses += [
+            ("beta ignored", alpha * product, "if beta were 0: beta, or C, is ignored"),
+            ("beta ignored", alpha * product + before, "if beta were 1: beta is ignored"),
+            ("alpha and beta ignored", product, "if alpha were 1 and beta 0: both are ignored"),
+            ("alpha and beta ignored", product + before, "if alpha and beta were 1: both are ignored"),
+            ("alpha on the sum", alpha * (product + beta * before), "if alpha multiplied beta C too"),
+        ]
+    guesses.append(("alpha twice", alpha * alpha * product + beta * before, "if alpha were applied twice"))
+    for cause, values, words in guesses:
+        if sample.matches(values).all():
+            yield Explanation(cause, words)
+
+
+def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
+    """A packed operand was read, or the result stored, with rows and columns exchanged."""
+    wrong = sample.wrong
+    a, b = wrong.a, wrong.b
+    flipped_a, flipped_b = _read_transposed(a), _read_transposed(b)
+    for x, y, names in ((flipped_a, b, "A"), (a, flipped_b, "B"), (flipped_a, flipped_b, "A and B")):
+        if sample.matches(sample.apply_scalars(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
+            yield Explanation(f"transposed {names}", f"if {names} were read transposed")
+    flat = sample.i * wrong.problem.N + sample.j
+    i, j = flat % wrong.problem.M, flat // wrong.problem.M
+    sums, before = sample.products(a, b, i, j).sum(axis=1), wrong.operands.C[i, j].astype(np.float64)
+    base = wrong.beta * before if wrong.beta else 0.0
+    if sample.matches(wrong.alpha * sums + base).all() or sample.matches(sample.apply_scalars(sums)).all():
+        yield Explanation("transposed C", "if C were stored transposed")
+
+
+def _read_transposed(matrix: np.ndarray) -> np.ndarray:
+    """The same packed numbers, read with rows and columns exchanged, in the same shape."""
+    rows, columns = matrix.shape
+    if matrix.flags.c_contiguous:
+        return np.asarray(matrix.reshape(-1).reshape(columns, rows).T)
+    return np.asarray(matrix.T.reshape(-1).reshape(rows, columns))
+
+
+def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
+    """Products are missing: from some k on, up to some k, one, a tile of them, every p-th."""
+    K = sample.terms.shape[1]
+    total = sample.terms.sum(axis=1)
+    if sample.matches(sample.apply_scalars(np.zeros(len(sample)))).all():
+        yield Explanation("product lost", "if the product A B were 0")
+    until = np.cumsum(sample.terms, axis=1)[:, :-1]  # [:, k - 1] is the sum of the first k products
+    for k in _matching_columns(sample, until)[::-1]:
+        yield Explanation(
+            "last k lost", f"if the last {_count_products(K - 1 - k)} of {K} were lost: look at the remainder of K"
+        )
+    for k in _matching_columns(sample, total[:, None] - until):
+        yield Explanation("first k lost", f"if the first {_count_products(k + 1)} of {K} were lost")
+    for k in _matching_columns(sample, total[:, None] - sample.terms):
+        yield Explanation("one k lost", f"if the product of k = {k} were lost")
+    for k in _matching_columns(sample, total[:, None] + sample.terms):
+        yield Explanation("k counted twice", f"if the product of k = {k} were counted twice")
+    yield from _explain_by_lost_tiles(sample, total)
+    yield from _explain_by_lost_strides(sample, total)
+
+
+def _explain_by_lost_tiles(sample: WrongSample, total: np.ndarray) -> Iterator[Explanation]:
+    for tile in _TILES:
+        sums = _pad(sample.terms, tile).reshape(len(sample), -1, tile).sum(axis=2)
+        for sign, cause, words in ((-1, "tile of k lost", "lost"), (1, "k counted twice", "counted twice")):
+            for number in _matching_columns(sample, total[:, None] + sign * sums):
+                yield Explanation(cause, f"if the {tile} products from k = {tile * number} on were {words}")
+
+
+def _explain_by_lost_strides(sample: WrongSample, total: np.ndarray) -> Iterator[Explanation]:
+    K = sample.terms.shape[1]
+    for stride in _STRIDES:
+        if 2 * stride > K:
+            continue
+        sums = _pad(sample.terms, stride).reshape(len(sample), -1, stride).sum(axis=1)
+        for k in _matching_columns(sample, total[:, None] - sums):
+            yield Explanation("every p-th k lost", f"if one product in {stride} were lost, from k = {k} on")
+        for k in _matching_columns(sample, sums):
+            yield Explanation("every p-th k lost", f"if only one product in {stride} were summed, from k = {k} on")
+
+
+def _count_products(count: int) -> str:
+    return "product" if count == 1 else f"{count} products"
+
+
+def _pad(terms: np.ndarray, step: int) -> np.ndarray:
+    return np.pad(terms, ((0, 0), (0, -terms.shape[1] % step)))
+
+
+def _matching_columns(sample: WrongSample, sums: np.ndarray) -> list[int]:
+    """The columns of E x n sums that match every element."""
+    return [int(k) for k in np.flatnonzero(sample.matches(sample.apply_scalars(sums)).all(axis=0))]
+
+
+def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
+    """An index is off by one, or by the size of a tile."""
+    problem = sample.wrong.problem
+    for d in _SHIFTS:
+        side = f"{abs(d)} {'below' if d > 0 else 'above'} it"
+        if _matches_shifted(sample, sample.i + d, sample.j, (sample.i + d >= 0) & (sample.i + d < problem.M)):
+            yield Explanation("rows shifted", f"if each row held the row {side}: a row index is off by {abs(d)}")
+        side = f"{abs(d)} to its {'right' if d > 0 else 'left'}"
+        if _matches_shifted(sample, sample.i, sample.j + d, (sample.j + d >= 0) & (sample.j + d < problem.N)):
+            yield Explanation(
+                "columns shifted", f"if each column held the column {side}: a column index is off by {abs(d)}"
+            )
+        if 0 < abs(d) < problem.K and sample.matches(sample.apply_scalars(_sum_skewed(sample, d))).all():
+            yield Explanation("k shifted", f"if k were off by {abs(d)} between A and B")
+
+
+def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
+    """Whether the sample holds the elements (i, j) instead, where they exist; most must exist."""
+    if 2 * valid.sum() < len(sample):
+        return False
+    wrong = sample.wrong
+    i, j = np.where(valid, i, sample.i), np.where(valid, j, sample.j)
+    product = wrong.alpha * sample.products(wrong.a, wrong.b, i, j).sum(axis=1)
+    shifted = wrong.beta * wrong.operands.C[i, j].astype(np.float64) if wrong.beta else 0.0
+    in_place = wrong.beta * sample.before if wrong.beta else 0.0
+    return any(bool((sample.matches(product + base) | ~valid).all()) for base in (in_place, shifted))
+
+
+def _sum_skewed(sample: WrongSample, d: int) -> np.ndarray:
+    """Sums of A[i][k] B[k + d][j] over the k where both exist."""
+    a, b = sample.wrong.a[sample.i].astype(np.float64), sample.wrong.b[:, sample.j].T.astype(np.float64)
+    first, second = (a[:, :-d], b[:, d:]) if d > 0 else (a[:, -d:], b[:, :d])
+    return np.asarray((first * second).sum(axis=1))
+
+
+def _explain_by_precision(sample: WrongSample) -> Iterator[Explanation]:
+    """Real data only: factors were rounded or truncated to fewer bits, or sums kept in fewer."""
+    wrong = sample.wrong
+    if wrong.exact or wrong.problem.storage("A") != FLOAT32:
+        return
+    a, b = (values.astype(np.float32) for values in (wrong.a[sample.i], wrong.b[:, sample.j].T))
+    for lower in _lower_precisions():
+        for reduce, words in ((_round, "rounded"), (_truncate, "truncated")):
+            x, y = reduce(a, lower).astype(np.float64), reduce(b, lower).astype(np.float64)
+            if sample.matches(sample.apply_scalars((x * y).sum(axis=1))).all():
+                yield Explanation(
+                    "lower precision", f"if A and B were {words} to {lower.name}: computed in a lower precision"
+                )
+    for lower in sorted(_lower_precisions(), key=lambda lower: -lower.a.significand):
+        if lower.a != FLOAT32 and _sums_fit(sample, lower.a):
+            yield Explanation("lower precision", f"if sums were kept in {lower.name}: computed in a lower precision")
+
+
+def _lower_precisions() -> list[Precision]:
+    """Precisions whose factors have fewer bits than f32, one per kind; the widest ranges first."""
+    kinds: dict[tuple[int, int], Precision] = {}
+    for lower in PRECISIONS.values():
+        if not lower.a.is_integer and lower.factor_bits < FLOAT32.significand:
+            kinds.setdefault((-lower.a.exponent, -lower.factor_bits), lower)
+    return [kinds[key] for key in sorted(kinds)]
+
+
+def _round(values: np.ndarray, lower: Precision) -> np.ndarray:
+    if lower.a == FLOAT32:
+        return round_factor(values, lower)
+    return values.astype(lower.a.numpy_type()).astype(np.float32)
+
+
+def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
+    """The values without their last bits; rounded if the exponent differs from float32's."""
+    if lower.a.exponent != FLOAT32.exponent:
+        return _round(values, lower)
+    cut = FLOAT32.significand - lower.factor_bits
+    kept = np.ascontiguousarray(values).view(np.uint32) & np.uint32(2**32 - 2**cut)
+    return np.asarray(kept.view(np.float32))
+
+
+def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:
+    """Whether every element is near the right one, and alpha s + beta C0 for some s that the format can represent."""
+    alpha, beta = sample.wrong.alpha, sample.wrong.beta
+    if not alpha or len(sample) < 4:
+        return False
+    base = beta * sample.before if beta else np.zeros(len(sample))
+    held = ((sample.got - base) / alpha).astype(np.float32).astype(storage.numpy_type()).astype(np.float64)
+    rounding = 4 * 2.0**-24 * (np.abs(alpha * held) + np.abs(base))
+    near = np.abs(sample.apply_scalars(sample.terms.sum(axis=1)) - sample.got) <= _NEAR * sample.scale
+    return bool((near & (np.abs(alpha * held + base - sample.got) <= rounding)).all())
+
+
+_Hypothesis = Callable[[WrongSample], Iterator[Explanation]]
+_HYPOTHESES: tuple[_Hypothesis, ...] = (
+    _explain_by_scalars,
+    _explain_by_transposition,
+    _explain_by_lost_products,
+    _explain_by_shift,
+    _explain_by_precision,
+)
+
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
 LOWER_PRECISION = "lower precision"

@@ -1,23 +1,19 @@
-"""What a network must compute: propagation in float64, with a bound on the error of float32.
-
-The bound is propagated with the values. Each layer adds 16 u (|h| |W| + |b|), the bound of
-verify.reference, to the propagated error of its input h: W spreads that like independent errors,
-as the root of a sum of squares (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
-2nd ed., section 2.8: rounding errors behave as if independent).
-"""
+"""What a network must compute, and the cases that its rows are verified and timed on."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.operands.network_parameters import Digits, Parameters, make_random_parameters
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.networks import Network
+from gemmbench.planning.sweeps.overrides import Fill
 
 _UNIT = 2.0**-24
 _EXACT = 2.0**24
@@ -154,3 +150,34 @@ def _scale_last_layer(
     spread = max(float(np.ptp(propagate(bare, whole, each, exact=True).outputs, axis=1).max()) for each in signed)
     scale = np.float32(2.0 ** -max(0, math.ceil(math.log2(max(spread, 1) / _SPREAD))))
     return Parameters((*weights[:-1], weights[-1] * scale), (*biases[:-1], biases[-1] * scale))
+
+
+def take_batch(digits: Digits, start: int, batch: int) -> np.ndarray:
+    """`batch` inputs from number `start` on; after the last digit it continues with the first."""
+    return digits.inputs[np.arange(start, start + batch) % len(digits.inputs)]
+
+
+def verification_cases(network: Network, given: Parameters, seed: int) -> list[Case]:
+    """Exact cases on integers, then real ones with random parameters and with those of the run."""
+    rng = np.random.default_rng(seed + 2)
+    inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
+    cases = [
+        *exact_cases(network, seed + 1),
+        Case(network, make_random_parameters(network, seed + 2), inputs),
+    ]
+    return [*cases, timed_case(network, given, "uniform", seed)]
+
+
+def timed_case(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
+    """The case that is timed: the run's parameters, on its digits if any, else on `fill`."""
+    if given.digits is not None:
+        return Case(network, given, take_batch(given.digits, 0, network.batch))
+    rng, shape = np.random.default_rng(seed), (network.batch, network.sizes[0])
+    values: dict[str, Callable[[], np.ndarray]] = {
+        "uniform": lambda: rng.uniform(-1, 1, shape),
+        "normal": lambda: rng.standard_normal(shape),
+        "zeros": lambda: np.zeros(shape),
+        "ones": lambda: np.ones(shape),
+        "ints": lambda: rng.choice([-2, -1, 1, 2], shape),
+    }
+    return Case(network, given, values[fill]().astype(np.float32))

@@ -1,4 +1,4 @@
-"""A wrong result with everything it was computed from, as a diagnosis needs it."""
+"""A wrong result, where it is wrong, in words and as a map of tiles, and everything it was computed from."""
 
 from __future__ import annotations
 
@@ -109,3 +109,154 @@ class WrongSample:
             return np.asarray(values.astype(problem.precision.c.numpy_type()).astype(np.float64) == got)
         bound = ROUNDING_FACTOR * problem.sum_unit * scale + 2 * problem.precision.result_unit * np.abs(values)
         return np.asarray(np.abs(values - got) <= bound)
+
+
+_MAP_ROWS, _MAP_COLUMNS = 16, 32
+_MOSTLY = 0.5
+_SMALLEST_TILE = 4
+ALL, COLUMNS, ROWS, CORNER = "all", "columns", "rows", "rows and columns"
+TILES, STRIPES, SOME = "tiles", "stripes", "some"
+
+
+@dataclass(frozen=True)
+class WrongRegion:
+    """Which elements are wrong: the kind of region, the subject of a sentence, and where to look.
+
+    `advice` is "" if nothing suggests where to look.
+    """
+
+    kind: str
+    subject: str
+    advice: str = ""
+    plural: bool = True
+
+
+def find_wrong_region(wrong: WrongResult) -> WrongRegion:
+    """The simplest region that contains the wrong elements and is mostly wrong."""
+    checked = wrong.problem.M if wrong.exact else len(wrong.rows)
+    if wrong.mask.all() and len(wrong.suspects) == checked:
+        return WrongRegion(ALL, "every element", plural=False)
+    return _find_edge(wrong) or _find_tiles(wrong) or _find_stripes(wrong) or WrongRegion(SOME, "these elements")
+
+
+def _find_edge(wrong: WrongResult) -> WrongRegion | None:
+    """The last columns, the last rows, or both."""
+    M, N = wrong.problem.M, wrong.problem.N
+    column, row = _first_wrong_line(wrong.mask, 0), _first_wrong_row(wrong)
+    if 0 < row < M and (wrong.mask.mean() > _MOSTLY or wrong.has_all_rows) and 2 * row >= M:
+        inside = wrong.rows < row
+        if 2 * column >= N and 0 < column < N and not wrong.mask[inside][:, :column].any():
+            subject = f"{_describe_last('rows', row, M)} and {_describe_last('columns', column, N)}"
+            return WrongRegion(CORNER, subject, "look at the guards on M and N, and at the grid")
+        if not wrong.mask[inside].any():
+            return WrongRegion(
+                ROWS, _describe_last("rows", row, M), "look at the guard on M, and at the grid", row < M - 1
+            )
+    if 0 < column < N and 2 * column >= N and not wrong.mask[:, :column].any():
+        return WrongRegion(
+            COLUMNS, _describe_last("columns", column, N), "look at the guard on N, and at the grid", column < N - 1
+        )
+    return None
+
+
+def _first_wrong_row(wrong: WrongResult) -> int:
+    """The first row from which all rows are mostly wrong; M if there is none."""
+    M = wrong.problem.M
+    if wrong.has_all_rows:
+        return _first_wrong_line(wrong.mask, 1)
+    first = M - len(wrong.suspects)
+    return first if wrong.exact and np.array_equal(wrong.suspects, np.arange(first, M)) else M
+
+
+def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
+    """The column (axis 0) or row (axis 1) from which on all are mostly wrong, else their number."""
+    right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
+    return int(right[-1]) + 1 if right.size else 0
+
+
+def _describe_last(what: str, first: int, size: int) -> str:
+    count = size - first
+    return f"the last {what.rstrip('s')}, {first}," if count == 1 else f"the last {count} {what}, from {first} on,"
+
+
+def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
+    """The largest tiles with power-of-two sides that are each entirely wrong or entirely right."""
+    if not wrong.has_all_rows:
+        return None
+    fine = share_per_tile(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
+    if not np.isin(fine, (0.0, 1.0)).all():
+        return None
+    sides = [2**n for n in range(8, 1, -1)]
+    for area, height, width in sorted(((h * w, h, w) for h in sides for w in sides), reverse=True):
+        if area > wrong.mask.size // 2:
+            continue
+        share = share_per_tile(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
+        if np.isin(share, (0.0, 1.0)).all():
+            count = int(share.sum())
+            return WrongRegion(TILES, f"{count} of {share.size} tiles of {height} x {width}", plural=count > 1)
+    return None
+
+
+def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
+    """One row or column, several neighbours, or one in p."""
+    lines = {"column": np.flatnonzero(wrong.mask.any(axis=0))}
+    if wrong.exact:
+        lines = {"row": wrong.suspects, **lines}
+    for name, wrong_lines in lines.items():
+        steps = np.unique(np.diff(wrong_lines))
+        if len(wrong_lines) == (wrong.problem.M if name == "row" else wrong.problem.N) or len(steps) > 1:
+            continue
+        if not len(steps):
+            return WrongRegion(STRIPES, f"{name} {wrong_lines[0]}", plural=False)
+        if steps[0] > 1:
+            return WrongRegion(STRIPES, f"one {name} in {steps[0]}, from {wrong_lines[0]} on,", plural=False)
+        return WrongRegion(STRIPES, f"{name}s {wrong_lines[0]} to {wrong_lines[-1]}")
+    return None
+
+
+def share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The share of true elements in each tile; tiles at the edges are cut off."""
+    rows, columns = (range(0, size, step) for size, step in zip(mask.shape, (height, width), strict=True))
+    sums = np.add.reduceat(np.add.reduceat(mask.astype(float), rows, axis=0), columns, axis=1)
+    sizes = np.outer(*(np.diff([*starts, size]) for starts, size in zip((rows, columns), mask.shape, strict=True)))
+    return np.asarray(sums / sizes)
+
+
+def draw_map(wrong: WrongResult) -> str:
+    """A map of C, at most 16 lines of 32 characters, below a line that explains it.
+
+    Where only some rows were compared, they represent their tiles; `?` marks tiles with
+    wrong rows that were not compared.
+    """
+    height, width = _tile_side(wrong.problem.M, _MAP_ROWS), _tile_side(wrong.problem.N, _MAP_COLUMNS)
+    shape = wrong.problem.M, wrong.problem.N
+    lines = [_draw_line(wrong, top, height, width) for top in range(0, shape[0], height)]
+    legend = f"{shape[0]} x {shape[1]} in tiles of {height} x {width}: # all wrong, + some wrong, n all NaN, . right"
+    unknown = ", ? not compared" if any("?" in line for line in lines) else ""
+    return "\n".join([legend + unknown, *lines])
+
+
+def _tile_side(size: int, most: int) -> int:
+    step = 1
+    while -(-size // step) > most:
+        step *= 2
+    return step
+
+
+def _draw_line(wrong: WrongResult, top: int, height: int, width: int) -> str:
+    inside = (wrong.rows >= top) & (wrong.rows < top + height)
+    suspected = bool(((wrong.suspects >= top) & (wrong.suspects < top + height)).any())
+    if not inside.any():
+        return ("?" if suspected else ".") * -(-wrong.problem.N // width)
+    rows = int(inside.sum())
+    shares = share_per_tile(wrong.mask[inside], rows, width)[0]
+    unwritten = share_per_tile(wrong.unwritten[inside], rows, width)[0]
+    return "".join(_draw_tile(share, nan) for share, nan in zip(shares, unwritten, strict=True))
+
+
+def _draw_tile(share: float, nan: float) -> str:
+    if share == 0:
+        return "."
+    if nan == 1:
+        return "n"
+    return "#" if share == 1 else "+"

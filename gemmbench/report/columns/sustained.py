@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from operator import attrgetter
 
-from gemmbench.bench.sustained import Sustained
+from gemmbench.bench.record import Sustained
 from gemmbench.report.columns.column import Column
 from gemmbench.report.columns.gemm import show_if_valid
 from gemmbench.report.row import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gemmbench.bench.fleet.machine import WorkerFacts, WorkerHealth
+from gemmbench.bench.workers.fleet_machine import WorkerFacts, WorkerHealth
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 

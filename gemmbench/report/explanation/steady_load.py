@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from gemmbench.bench.sustained import Sustained
+from gemmbench.bench.record import Sustained
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun, number
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from gemmbench.backends.host import is_busy
-from gemmbench.bench.operands.cold_sets import CACHE_FACTOR
+from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
 from gemmbench.report.roofline import peak_flops
 from gemmbench.report.store import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from gemmbench.bench.tuning.dispatch_table import ChosenRow, DispatchTable, HeldOut
+from gemmbench.bench.tuning.outcome import ChosenRow, DispatchTable, HeldOut
 from gemmbench.planning.plans.plan import format_configuration
 from gemmbench.planning.search_space import Candidate
 from gemmbench.report.table import Report, Table

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome
-from gemmbench.bench.tuning.task import Key
+from gemmbench.bench.tuning.tuning_task import Key
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, number, with_interval
 

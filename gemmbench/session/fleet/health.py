@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from gemmbench.bench.experiments.context import SWEEP
 from gemmbench.bench.experiments.noise import compare_with_itself
-from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
-from gemmbench.bench.fleet.tasks import measure_load
+from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
+from gemmbench.bench.workers.fleet_tasks import measure_load
 from gemmbench.errors import PlanError
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy

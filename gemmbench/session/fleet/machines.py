@@ -8,11 +8,9 @@ from dataclasses import replace
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import DeviceChoice, Machine
-from gemmbench.bench.fleet.address import parse_fleet
-from gemmbench.bench.fleet.connection import Connection, WorkersLost
-from gemmbench.bench.fleet.local_workers import start_workers
-from gemmbench.bench.fleet.machine import FleetMachine, WorkerFacts, group_by_kind
-from gemmbench.bench.fleet.tasks import describe_worker
+from gemmbench.bench.workers.connection import Connection, WorkersLost, parse_fleet, start_workers
+from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, group_by_kind
+from gemmbench.bench.workers.fleet_tasks import describe_worker
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.plans.skip_reasons import Refusal
 from gemmbench.report.text import count_noun

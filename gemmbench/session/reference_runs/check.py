@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.sweep import ChainSweep, measure_groups, measure_sweep
+from gemmbench.bench.measured_sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at

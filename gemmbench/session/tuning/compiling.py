@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from gemmbench.bench.build import CompilerPool, open_pool
 from gemmbench.bench.tuning.screening import count_ahead
-from gemmbench.bench.tuning.task import TuningTask, make_key
+from gemmbench.bench.tuning.tuning_task import TuningTask, make_key
 from gemmbench.planning.search_space import Strategy
 from gemmbench.session.session import Session
 

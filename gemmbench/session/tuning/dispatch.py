@@ -10,10 +10,9 @@ from pathlib import Path
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.bench.tuning.batches import CandidateBatches
-from gemmbench.bench.tuning.dispatch_table import ChosenRow, HeldOut
-from gemmbench.bench.tuning.outcome import SearchOutcome, compare_values
-from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.bench.tuning.outcome import ChosenRow, HeldOut, SearchOutcome, compare_values
+from gemmbench.bench.tuning.screening import CandidateBatches
+from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows

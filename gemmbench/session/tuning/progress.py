@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.screening import Screening
-from gemmbench.bench.tuning.task import TuningTask
+from gemmbench.bench.tuning.tuning_task import TuningTask
 from gemmbench.report.text import number
 
 

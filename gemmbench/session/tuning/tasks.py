@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.tuning.task import TuningTask
+from gemmbench.bench.tuning.tuning_task import TuningTask
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans

@@ -15,13 +15,10 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import CompilerPool
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
-from gemmbench.bench.tuning.batches import CandidateBatches
-from gemmbench.bench.tuning.checked_code import CheckedCode
-from gemmbench.bench.tuning.dispatch_table import DispatchTable
-from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome
+from gemmbench.bench.tuning.outcome import GOALS, DispatchTable, SearchOutcome
+from gemmbench.bench.tuning.screening import CandidateBatches, CheckedCode, Standing
 from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
-from gemmbench.bench.tuning.standings import Standing
-from gemmbench.bench.tuning.task import Key, TuningTask, find_key, make_key
+from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import DeviceError, GemmbenchError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant

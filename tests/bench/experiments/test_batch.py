@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments import batch as batches
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.selection.splitting import LARGEST, split_chains
+from gemmbench.bench.selection import LARGEST, split_chains
 from gemmbench.errors import BuildError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config, Geometry, make_chain

@@ -9,7 +9,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.record import RANKING
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

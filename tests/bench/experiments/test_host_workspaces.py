@@ -54,6 +54,6 @@ def test_a_library_may_use_as_much_as_a_kernel_that_is_asked(experiment, monkeyp
         leveled.extend(chain.steps[0].workspace for chain in chains)
         return level_workspaces(chains)
 
-    monkeypatch.setattr("gemmbench.bench.experiments.device_experiment.level_workspaces", level)
+    monkeypatch.setattr("gemmbench.bench.experiments.experiment.level_workspaces", level)
     experiment("asks", "naive", backend=Asked())
     assert leveled == [BYTES, 0]

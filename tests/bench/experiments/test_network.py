@@ -13,7 +13,8 @@ from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.network import compute_outputs, make_inputs, network_workload
+from gemmbench.bench.experiments.network_workload import compute_outputs, make_inputs, network_workload
+from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.operands import network_parameters
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
@@ -25,10 +26,9 @@ from gemmbench.bench.operands.network_parameters import (
 )
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.sweep import ChainSweep, measure_sweep
-from gemmbench.bench.verify import network_cases as cases
+from gemmbench.bench.verify import network_reference as cases
 from gemmbench.bench.verify import network_reference as reference
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog

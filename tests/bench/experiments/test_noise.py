@@ -10,7 +10,7 @@ from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.noise import compare_with_itself
 from gemmbench.bench.timing.stats import Interval, verdict
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
-from gemmbench.bench.experiments.one_launch import launch_once
+from gemmbench.bench.experiments.experiment import launch_once
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems import Problem

@@ -8,11 +8,9 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.one_launch import launch_once
-from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.job_steps import Piece
-from gemmbench.bench.experiments.transfers.tasks import TransferTask
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.experiments.experiment import launch_once
+from gemmbench.bench.experiments.transfer_tasks import Piece, TransferTask, split_tasks
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.problems import Panel, PanelCut, Problem, cut_into_panels
 from gemmbench.planning.sweeps.policy import Policy
 

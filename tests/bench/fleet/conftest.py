@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gemmbench.bench.fleet.connection import Connection
-from gemmbench.bench.fleet.local_workers import start_workers
+from gemmbench.bench.workers.connection import Connection, start_workers
 from gemmbench.session.fleet.machines import open_machines
 from gemmbench.session.reporter import Reporter
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.bench.fleet.address import FleetAddress, parse_fleet
+from gemmbench.bench.workers.connection import FleetAddress, parse_fleet
 from gemmbench.errors import UsageError
 
 

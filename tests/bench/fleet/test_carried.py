@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.bench.fleet.carried import Carried, check_packages, collect_files, place_files, relocate
+from gemmbench.bench.workers.fleet_tasks import Carried, check_packages, collect_files, place_files, relocate
 from gemmbench.errors import BuildError
 from gemmbench.planning.manifests.variant import Code
 

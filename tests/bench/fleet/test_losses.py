@@ -9,12 +9,11 @@ import pytest
 from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.fleet.compiler import FleetCompiler
-from gemmbench.bench.fleet.connection import MOST_LOSSES, WorkersLost
-from gemmbench.bench.fleet.machine import FleetMachine
-from gemmbench.bench.fleet.tasks import Outcome
-from gemmbench.bench.fleet.worker import FleetWorker
-from gemmbench.bench.worker.messages import Open
+from gemmbench.bench.workers.connection import MOST_LOSSES, WorkersLost
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.fleet_tasks import Outcome
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetWorker
+from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy

@@ -5,7 +5,7 @@ import os
 import dask
 import distributed  # noqa: F401 - registers its settings
 
-from gemmbench.bench.fleet.tasks import forget_nanny_settings
+from gemmbench.bench.workers.fleet_tasks import forget_nanny_settings
 
 
 def test_a_device_process_does_not_inherit_the_settings_of_the_nanny(monkeypatch):

@@ -12,10 +12,9 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.fleet import tasks
-from gemmbench.bench.fleet.runner import FleetRunner
-from gemmbench.bench.fleet.worker import FleetWorker
-from gemmbench.bench.worker.messages import Open
+from gemmbench.bench.workers import fleet_tasks
+from gemmbench.bench.workers.fleet_worker import FleetRunner, FleetWorker
+from gemmbench.bench.workers.messages import Open
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
@@ -83,7 +82,7 @@ def test_after_an_interruption_nothing_begins(measure, make_batches):
 
 def find_holder():
     """Whether the run that holds the device of a Dask worker has a gate; None if no run holds it."""
-    return tasks._station._setup and tasks._station._setup.gate
+    return fleet_tasks._station._setup and fleet_tasks._station._setup.gate
 
 
 def await_idle(connection):

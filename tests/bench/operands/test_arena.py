@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.experiments.gemm import gemm_workload, make_inputs
+from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.cold_sets import find_room
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import find_room
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gemmbench.bench.operands.set_placement import SLACK, SetPlacement
+from gemmbench.bench.operands.arena import SLACK, SetPlacement
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gemmbench.bench.timing.energy import EnergyCounter
+from gemmbench.bench.timing.telemetry import EnergyCounter
 
 
 class Counter:

@@ -8,9 +8,8 @@ import pytest
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.blocks import NoSteps
-from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.timing.rounds import DoublingRule, Rounds
 from gemmbench.bench.timing.stats import Interval, Round, speed_ratio, time_interval, verdict
-from gemmbench.bench.timing.stopping import DoublingRule
 from gemmbench.errors import LaunchError, LaunchTimeout
 from gemmbench.planning.sweeps.policy import Policy
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gemmbench.bench.timing.steadiness import Observation, Steadiness, Tolerance
+from gemmbench.bench.timing.blocks import Observation, Steadiness, Tolerance
 
 
 def is_steady(*observations, tolerance=None):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.backends.base import Reading, Window
-from gemmbench.bench.timing.warm_up import WarmUp
+from gemmbench.bench.timing.blocks import WarmUp
 
 
 class Device:

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from gemmbench.bench.sustained import Load, Sustained
+from gemmbench.bench.record import Load, Sustained
 from gemmbench.bench.tuning.outcome import SearchOutcome
-from gemmbench.bench.tuning.standings import Standing
-from gemmbench.bench.tuning.task import TuningTask
+from gemmbench.bench.tuning.screening import Standing
+from gemmbench.bench.tuning.tuning_task import TuningTask
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import Problem
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from gemmbench.bench.tuning.standings import Standing, collect_standings, make_slowness_test
-from gemmbench.bench.tuning.task import TuningTask
+from gemmbench.bench.tuning.screening import Standing, collect_standings, make_slowness_test
+from gemmbench.bench.tuning.tuning_task import TuningTask
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import Problem
 

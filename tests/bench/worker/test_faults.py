@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend, FakeStep
-from gemmbench.bench.experiments import device_experiment
+from gemmbench.bench.experiments import experiment as experiment_module
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout, NotOffered, OutOfMemory
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -180,6 +180,6 @@ def test_an_exception_of_the_host_costs_the_rows_of_its_batch_and_says_where(
 
 
 def test_an_exception_while_references_are_made_costs_the_batch_too(experiment, monkeypatch):
-    monkeypatch.setattr(device_experiment.Verification, "run", lambda *_: 1 / 0)
+    monkeypatch.setattr(experiment_module.Verification, "run", lambda *_: 1 / 0)
     (row,) = experiment("naive")
     assert row.status == "failed" and "ZeroDivisionError: division by zero" in row.reason

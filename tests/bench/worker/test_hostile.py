@@ -11,8 +11,8 @@ from gemmbench.backends.cpu.support import why_unsupported
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.trial_record import make_skip_record
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.experiments.trial import make_skip_record
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans

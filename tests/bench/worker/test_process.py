@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gemmbench.bench.worker.process import HEAP_SETTINGS
+from gemmbench.bench.workers.worker_process import HEAP_SETTINGS
 
 COUNT_FAULTS = """
 import resource

@@ -9,9 +9,9 @@ import yaml
 from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.worker import process
-from gemmbench.bench.worker.messages import Open
-from gemmbench.bench.worker.remote import RemoteWorker
+from gemmbench.bench.workers import worker_process
+from gemmbench.bench.workers.device_workers import RemoteWorker
+from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -101,7 +101,9 @@ def test_an_error_of_a_device_that_does_not_open_reaches_the_user(remote, tmp_pa
 
 def test_a_bug_in_the_process_is_shown_with_its_traceback(remote, monkeypatch):
     broken = "from gemmbench.backends import registry; registry.open_backends = lambda *_: int('x'); "
-    monkeypatch.setattr(process, "_BOOT", process._BOOT.replace("from gemmbench", broken + "from gemmbench", 1))
+    monkeypatch.setattr(
+        worker_process, "_BOOT", worker_process._BOOT.replace("from gemmbench", broken + "from gemmbench", 1)
+    )
     with remote() as worker, pytest.raises(DeviceError, match=r"(?s)failed:.*ValueError"):
         worker.devices  # noqa: B018
 
@@ -122,14 +124,14 @@ def test_what_the_process_prints_stays_out_of_the_protocol(remote, batch, capfd)
     ],
 )
 def test_a_message_that_does_not_belong_there_is_an_error_and_no_timeout(remote, monkeypatch, sent, words):
-    send = f"from gemmbench.bench.worker.messages import Finished; pipe.send({sent}); pipe.recv()"
-    monkeypatch.setattr(process, "_BOOT", CONNECT + send)
+    send = f"from gemmbench.bench.workers.messages import Finished; pipe.send({sent}); pipe.recv()"
+    monkeypatch.setattr(worker_process, "_BOOT", CONNECT + send)
     with remote() as worker, pytest.raises(DeviceError, match=words):
         worker.devices  # noqa: B018
 
 
 def test_a_process_that_ends_at_once_is_an_error_with_its_exit_code(remote, monkeypatch):
-    monkeypatch.setattr(process, "_BOOT", "raise SystemExit(5)")
+    monkeypatch.setattr(worker_process, "_BOOT", "raise SystemExit(5)")
     with (
         remote() as worker,
         pytest.raises(DeviceError, match="device was open: its process ended with exit code 5"),
@@ -138,8 +140,8 @@ def test_a_process_that_ends_at_once_is_an_error_with_its_exit_code(remote, monk
 
 
 def test_a_process_without_an_answer_is_an_error(remote, monkeypatch):
-    monkeypatch.setattr("gemmbench.bench.worker.remote._OPENING_SECONDS", 0.3)
-    monkeypatch.setattr(process, "_BOOT", CONNECT + "pipe.recv(); pipe.recv()")
+    monkeypatch.setattr("gemmbench.bench.workers.device_workers._OPENING_SECONDS", 0.3)
+    monkeypatch.setattr(worker_process, "_BOOT", CONNECT + "pipe.recv(); pipe.recv()")
     with remote() as worker, pytest.raises(DeviceError, match=r"did not open its device within 0\.3 s"):
         worker.devices  # noqa: B018
 
@@ -174,7 +176,7 @@ def test_ctrl_c_does_not_reach_the_process(remote, batch):
 def test_the_first_calls_of_a_python_function_have_the_time_of_a_compilation(
     remote, batch, monkeypatch, kind, compile_limit, status, words
 ):
-    monkeypatch.setattr("gemmbench.bench.worker.remote._GRACE", 0.0)
+    monkeypatch.setattr("gemmbench.bench.workers.device_workers._GRACE", 0.0)
     with remote(0.1, {"bad": "compiles"}, compile_limit) as worker:
         (record,) = worker.experiment(batch("bad", kind=kind))
     assert (record.status, record.reason) == (status, words)

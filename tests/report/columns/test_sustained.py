@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench.bench.record import Telemetry
-from gemmbench.bench.sustained import Load, Sustained
+from gemmbench.bench.record import Load, Sustained, Telemetry
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels

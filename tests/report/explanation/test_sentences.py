@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from gemmbench.bench.record import NetworkFacts, Telemetry
-from gemmbench.bench.sustained import Load, Sustained
+from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
 from gemmbench.errors import UsageError
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation.find_row import find_row

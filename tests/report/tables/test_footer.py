@@ -1,7 +1,7 @@
 """The lines below all tables."""
 
 from gemmbench.backends.base import Conditions
-from gemmbench.bench.sustained import Load, Sustained
+from gemmbench.bench.record import Load, Sustained
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MS = 1e-3

@@ -10,7 +10,7 @@ import pytest
 
 from gemmbench.bench.build import _compile as COMPILE
 from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.tuning.batches import CandidateBatches
+from gemmbench.bench.tuning.screening import CandidateBatches
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.search_space import STRATEGIES, Budget
 from gemmbench.report import store
@@ -217,7 +217,7 @@ def test_an_interrupted_search_keeps_the_best_so_far_and_can_be_resumed(search, 
 
 def test_a_search_of_other_code_is_not_resumed(search, notes, monkeypatch, write_kernel, tmp_path):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("gemmbench.bench.tuning.contenders.Contenders.measure_finals", interrupt)
+        patch.setattr("gemmbench.bench.tuning.search.Contenders.measure_finals", interrupt)
         search()
     path = tmp_path / "kernels" / "mine.cu"
     path.write_text(path.read_text() + "// changed\n")

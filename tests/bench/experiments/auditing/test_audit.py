@@ -8,7 +8,7 @@ import pytest
 from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.auditing.turns import Turns
+from gemmbench.bench.experiments.audit import Turns
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from tests.bench.experiments.auditing.audited_launches import is_audited

@@ -10,8 +10,8 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.blocks.timed_trials import TimedTrials
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.experiments.timed_trials import TimedTrials
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

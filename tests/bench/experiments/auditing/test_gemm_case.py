@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.bench.experiments.auditing.gemm_case import GemmCase
+from gemmbench.bench.experiments.workload import GemmCase
 from gemmbench.bench.operands.arena import Inputs
 from gemmbench.bench.verify.reference import make_reference
 from gemmbench.planning.precisions import PRECISIONS

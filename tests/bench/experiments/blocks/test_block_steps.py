@@ -8,12 +8,11 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.auditing.audit import Audit
+from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.arena import SLACK, Arena
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.set_placement import SLACK
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 

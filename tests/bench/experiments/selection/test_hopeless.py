@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.selection.hopeless import HopelessRows
+from gemmbench.bench.measured_sweep import HopelessRows
 from gemmbench.errors import BuildError, BuildTimeout
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

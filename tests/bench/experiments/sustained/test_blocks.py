@@ -7,7 +7,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import LaunchError
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy

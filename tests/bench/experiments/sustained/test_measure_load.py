@@ -6,8 +6,7 @@ import math
 import pytest
 
 from gemmbench.backends.base import Reading, Window
-from gemmbench.bench.experiments.sustained.load_sensors import LoadSensors
-from gemmbench.bench.experiments.sustained.measure_load import measure_load
+from gemmbench.bench.experiments.steady_loads import LoadSensors, measure_load
 
 
 class Device:

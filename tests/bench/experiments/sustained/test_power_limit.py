@@ -9,9 +9,8 @@ import math
 import pytest
 
 from gemmbench.backends.base import Reading, Window
-from gemmbench.bench.experiments.sustained.load_sensors import LoadSensors
-from gemmbench.bench.experiments.sustained.measure_load import measure_load
-from gemmbench.bench.sustained import Sustained
+from gemmbench.bench.experiments.steady_loads import LoadSensors, measure_load
+from gemmbench.bench.record import Sustained
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.timing.stats import speed_ratio
 from gemmbench.planning.sweeps.policy import Policy

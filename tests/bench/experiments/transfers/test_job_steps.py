@@ -6,9 +6,8 @@ import pytest
 from gemmbench.backends.base import Artifact, Build, OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.jobs import CopyStep
-from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_steps
+from gemmbench.bench.experiments.transfer_tasks import HostMatrices, Piece, make_job_steps
 from gemmbench.bench.operands.fill import make_operands
-from gemmbench.bench.operands.host_matrices import HostMatrices
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems import LAYOUTS, Panel, Problem, cut_into_panels
 

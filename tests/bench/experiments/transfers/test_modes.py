@@ -13,12 +13,10 @@ from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, FakeStep
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import LaunchStep
-from gemmbench.bench.experiments.transfers import modes as transfers
-from gemmbench.bench.experiments.transfers.batch import split_tasks
-from gemmbench.bench.experiments.transfers.job_steps import Piece, make_job_steps
-from gemmbench.bench.experiments.transfers.tasks import TransferTask
+from gemmbench.bench.experiments import transfer_experiment as transfers
+from gemmbench.bench.experiments.transfer_tasks import Piece, TransferTask, make_job_steps, split_tasks
 from gemmbench.bench.runner import Runner
-from gemmbench.bench.worker.local import LocalWorker
+from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems import LAYOUTS, Panel, PanelCut, Problem, cut_into_panels
 from gemmbench.planning.sweeps.policy import Policy

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.backends.fake.backend import FakeCompiler
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.transfers.tasks import choose_plans, plan_tasks
+from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks
 from gemmbench.bench.record import RANKING
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch

@@ -1,0 +1,303 @@
+"""The audit of what was timed: the very executables run again, on operands that they have not seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gemmbench.backends.base import Executable
+from gemmbench.bench.experiments.trial import Trial
+from gemmbench.bench.experiments.workload import CHANGE, CHANGES, AuditCase, Turn
+from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.timing.rounds import LONG_WINDOW
+from gemmbench.bench.verify.diagnosis import RACE, Diagnosis
+from gemmbench.bench.verify.reference import Check
+from gemmbench.errors import DeviceLost, PlanError
+
+Multiples = Sequence[float | None]
+Cause = tuple[str, str]
+"""The key of a cause, and its words."""
+
+_STALE = "C still holds the result of an earlier launch"
+_ORDER = (
+    "the results of equal launches differ, if only within rounding: a race, or sums whose order changes; "
+    "if they may, as with atomic additions, declare `deterministic: false` in the manifest"
+)
+
+
+def explain(turns: tuple[Turn, Turn], factors: Sequence[float], case: AuditCase) -> Check:
+    """The failed check of an audit, with its likely cause, from its turns over sets with these factors."""
+    first, second = turns
+    failed = first if first.check is not None else second
+    assert failed.check is not None
+    if failed.differs:
+        return _make_check(failed.check, "order of sums", _ORDER)
+    multiples = [case.find_multiple(sample) for sample in failed.samples]
+    known = _explain_stale(first, second, right_at_first=multiples[:1] == [CHANGE * factors[0]])
+    known = known or _explain_old_operands(multiples, factors) or _explain_other_sets(multiples, factors)
+    if known:
+        return _make_check(failed.check, *known)
+    return _describe_late_fault(failed, second, multiples, factors)
+
+
+def _make_check(check: Check, cause: str, words: str) -> Check:
+    picture = check.diagnosis.map if check.diagnosis else ""
+    return replace(check, rule="audit", message=words, diagnosis=Diagnosis(cause, words, picture))
+
+
+def _explain_stale(first: Turn, second: Turn, right_at_first: bool) -> Cause | None:
+    """C holds what it held before: does the kernel write at all, and when?"""
+    if first.unchanged and second.check is None:
+        return "skips a filled C", f"{_STALE}: it is computed only where C is NaN"
+    if (first.unchanged or right_at_first) and _holds_only_nan(second):
+        return "stops writing", f"{_STALE}, and NaN where it held NaN: the kernel has stopped writing"
+    return None
+
+
+def _holds_only_nan(turn: Turn) -> bool:
+    return bool(turn.samples) and all(np.isnan(sample.astype(np.float64)).all() for sample in turn.samples)
+
+
+def _explain_old_operands(multiples: Multiples, factors: Sequence[float]) -> Cause | None:
+    """The result is that of operands as they were before the audit changed them."""
+    of_a, of_b = CHANGES
+    if _are_equal(multiples, factors):
+        return "remembers", "new operands give the result of old ones: it is kept from an earlier launch"
+    if _are_equal(multiples, [of_a * factor for factor in factors]):
+        return "keeps B", "the result is that of B as it was in an earlier launch: the kernel keeps a copy of B"
+    if _are_equal(multiples, [of_b * factor for factor in factors]):
+        return "keeps A", "the result is that of A as it was in an earlier launch: the kernel keeps a copy of A"
+    return None
+
+
+def _explain_other_sets(multiples: Multiples, factors: Sequence[float]) -> Cause | None:
+    """The result is that of another operand set."""
+    right = [CHANGE * factor for factor in factors]
+    if len(multiples) < 2:
+        return None
+    if len(set(multiples)) == 1 and None not in multiples:
+        words = "every operand set holds the same result: the kernel always reads the operands of one set"
+        return "wrong operand set", f"{words}, or repeats an earlier result"
+    if _are_nearly_equal(multiples, [*right[1:], right[0]], right):
+        return "wrong operand set", "set 0 holds the result of set 1: the kernel writes to the C of another operand set"
+    if _are_nearly_equal(multiples, [right[-1], *right[:-1]], right):
+        return "wrong operand set", "set 1 holds the result of set 0: the kernel reads the operands of another set"
+    return None
+
+
+def _are_nearly_equal(multiples: Multiples, wanted: Sequence[float], right: Sequence[float]) -> bool:
+    """Each multiple is the one wanted, but for one that may be right: that of the first or last launch of a turn."""
+    others = [one for one, other in zip(multiples, wanted, strict=False) if one != other]
+    known = [one for one, other in zip(multiples, right, strict=False) if one == other]
+    return len(multiples) > 2 and len(others) <= 1 and others == known[: len(others)]
+
+
+def _are_equal(multiples: Multiples, wanted: Sequence[float]) -> bool:
+    """Each multiple is the one wanted, as far as there are samples."""
+    return bool(multiples) and all(one == other for one, other in zip(multiples, wanted, strict=False))
+
+
+def _describe_late_fault(failed: Turn, second: Turn, multiples: Multiples, factors: Sequence[float]) -> Check:
+    """What is wrong where no cause is known."""
+    check = failed.check
+    assert check is not None
+    where = f"set {failed.index}: " if len(factors) > 1 else ""
+    if any(multiple == CHANGE * factor for multiple, factor in zip(multiples, factors, strict=False)):
+        words = "some operand sets are right: a race, or state that is kept between launches"
+        return _make_check(check, RACE, f"{where}{check.message}: {words}")
+    if failed is not second and second.check is None:
+        words = "right where C held NaN, but not where it held the result of an earlier launch"
+        return _make_check(check, "skips a filled C", f"{words}: {where}{check.message}")
+    cause = check.diagnosis.cause if check.diagnosis else ""
+    return _make_check(check, cause or "wrong later", f"right before timing, wrong after it: {where}{check.message}")
+
+
+_SAMPLES = 8
+_MOST_ROWS = 128
+_UNJUDGED = Check(False, "audit")
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Turns of the `executable` of a trial over the first `count` sets; `case` is that of the trial."""
+
+    arena: Arena
+    case: AuditCase
+    trial: Trial
+    executable: Executable
+    count: int
+    max_launches: int
+
+    @property
+    def factors(self) -> tuple[float, ...]:
+        """The factors of these sets."""
+        return self.arena.factors[: self.count]
+
+    def make_both(self, again: int) -> tuple[Turn, Turn]:
+        """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
+
+        The second is over the first `again` sets. Where C is read all the same, both turns begin with
+        finite numbers, which differ. Likewise the first finds what earlier launches left in the
+        workspaces, and the second finds NaN: neither may matter.
+        """
+        if self.trial.chain.reads_c:
+            self.arena.fill_outputs(self.count, self.trial.fills[0])
+        self.arena.keep_result()
+        first = self.make_turn()
+        self.arena.keep_result()
+        self.arena.fill_outputs(again, self.trial.fills[-1])
+        self.trial.poison_scratch()
+        second = replace(self, count=again).make_turn(repeats=first.check is None)
+        comparable = self.trial.chain.deterministic and first.check is second.check is None
+        if comparable and not self.arena.holds_kept_result():
+            second = Turn(_UNJUDGED, differs=True)
+        return first, second
+
+    def make_turn(self, repeats: bool = False) -> Turn:
+        """Launch once on each set, and judge the results.
+
+        A turn that `repeats` a right one is right where it gives the same bits, and so is the turn of a
+        later block.
+        """
+        self._launch()
+        leaders = self._find_leaders() if self.trial.chain.deterministic else list(range(self.count))
+        one_leader = not any(leaders)
+        known = one_leader and (self.arena.holds_kept_result() if repeats else self._holds_audited_result())
+        for index in dict.fromkeys([] if known else leaders):
+            result = self.arena.read_rows(self.case.rows, index)
+            check = self.case.judge(result, self.factors[index], self.case.rows)
+            if not check.ok:
+                return self._fail(check, index)
+        if one_leader and self.trial.audited is None:
+            self.trial.audited = self.arena.sum_result()
+        return self._compare_sets(leaders)
+
+    def _holds_audited_result(self) -> bool:
+        """Whether the first set holds the result that an audit of this trial has found right before."""
+        return self.trial.audited is not None and self.trial.audited == self.arena.sum_result()
+
+    def _launch(self) -> None:
+        if self.case.inputs.initial is not None:
+            self.arena.reset(self.case.inputs, self.count, factor=CHANGE)
+        self.arena.rotation.position = 0
+        for start in range(0, self.count, self.max_launches):
+            self.executable.time(min(self.count - start, self.max_launches))
+
+    def _find_leaders(self) -> list[int]:
+        """For each set, the one of whose result its own must be a multiple."""
+        return [0 if self.case.is_linear else self.factors.index(factor) for factor in self.factors]
+
+    def _compare_sets(self, leaders: list[int]) -> Turn:
+        """Compare the result of each set with that of its leader, on the device."""
+        led = [(leader, index) for index, leader in enumerate(leaders) if leader != index]
+        ratios = [self.factors[index] / self.factors[leader] for leader, index in led]
+        unlike = self.arena.count_unlike([(*pair, ratio) for pair, ratio in zip(led, ratios, strict=True)])
+        pair = next((pair for pair, elements in zip(led, unlike, strict=True) if elements), None)
+        return self._judge_unlike(*pair) if pair else Turn()
+
+    def _judge_unlike(self, leader: int, index: int) -> Turn:
+        """Judge two sets whose results are unlike, in the rows where they are."""
+        one, other = (self.arena.read(number).astype(np.float64) for number in (leader, index))
+        unlike = one * self.factors[index] != other * self.factors[leader]
+        rows = self.case.rows
+        if len(rows) < len(one):
+            rows = np.flatnonzero(unlike.any(axis=1))[:_MOST_ROWS]
+        for number, result in ((index, other), (leader, one)):
+            check = self.case.judge(result[rows], self.factors[number], rows)
+            if not check.ok:
+                return self._fail(check, number)
+        return Turn(_UNJUDGED, index, differs=True)
+
+    def _fail(self, check: Check, index: int) -> Turn:
+        samples = [self.arena.read_rows(self.case.rows, number) for number in range(min(self.count, _SAMPLES))]
+        return Turn(check, index, samples, unchanged=self.arena.holds_kept_result())
+
+
+@dataclass
+class Audit:
+    """Audits executables that are bound to all sets of `arena`, which holds the `timed` inputs.
+
+    Call `begin`, `run` for each executable, and `end`. A slow executable makes its turns over as
+    many sets as `max_seconds` allow, but at least two; if even these take longer, its second turn is
+    over the first set only. Once a launch that is a long window by itself was right, later blocks audit
+    it on the first set only: otherwise a sweep would spend more time on the audit than on timing.
+    """
+
+    arena: Arena
+    timed: Inputs
+    case: AuditCase
+    max_seconds: float
+    max_launches: int
+    _right: bool | None = field(default=None, init=False)
+    """Whether the outputs hold right results of the audit; None before its first turn."""
+
+    def begin(self, write: bool = False) -> None:
+        """Change the inputs of every set; `write` them first if they are not intact."""
+        self._right = None
+        self._change_inputs(write or self.timed is not self.case.inputs)
+
+    def _change_inputs(self, write: bool) -> None:
+        if write:
+            self.arena.write(self.case.inputs, self.arena.rotation.sets)
+        self.arena.scale_inputs(CHANGES)
+        self.arena.seal()
+
+    def end(self) -> None:
+        """Let the arena hold the timed inputs again."""
+        if self.timed is self.case.inputs:
+            self.arena.scale_inputs([1 / change for change in CHANGES])
+        else:
+            self.arena.write(self.timed, self.arena.rotation.sets)
+        self.arena.seal()
+
+    def run(self, trial: Trial, executable: Executable) -> bool:
+        """Audit a trial and judge it. Raises PlanError.
+
+        Returns whether it wrote nothing but its outputs; what else it changed is restored.
+        """
+        self._age_outputs()
+        case, (count, again) = self.case.declare_class(trial.chain.declared_class), self._count_affordable(trial)
+        self._right = False
+        try:
+            turns = Turns(self.arena, case, trial, executable, count, self.max_launches).make_both(again)
+        except DeviceLost:
+            raise
+        except PlanError:
+            self._restore_damaged()
+            raise
+        damage = self.arena.find_damage()
+        fault = damage or trial.find_scratch_fault()
+        self._right = not fault and all(turn.check is None for turn in turns)
+        if fault:
+            trial.fail_guard(fault)
+        elif not self._right:
+            trial.judge(explain(turns, self.arena.factors[:count], case))
+        if damage:
+            self._change_inputs(write=True)
+        return not damage
+
+    def _restore_damaged(self) -> None:
+        """Let a row that crashed leave nothing to the next one."""
+        if self.arena.find_damage():
+            self._change_inputs(write=True)
+
+    def _count_affordable(self, trial: Trial) -> tuple[int, int]:
+        """The sets of the first turn and of the second."""
+        seconds = max(trial.measurement.samples.values(), default=math.inf)
+        if trial.audited is not None and seconds >= LONG_WINDOW:
+            return 1, 1
+        affordable = int(self.max_seconds / seconds)
+        first = min(self.arena.rotation.sets, max(affordable, 2))
+        return first, min(first, max(affordable, 1))
+
+    def _age_outputs(self) -> None:
+        """Make right results of the row before look like those of an earlier launch, which are finite and wrong."""
+        sets = self.arena.rotation.sets
+        if self._right:
+            self.arena.scale_outputs(sets, 1 / CHANGE)
+        elif self._right is not None:
+            self.arena.fill_outputs(sets, guards.FINITE)

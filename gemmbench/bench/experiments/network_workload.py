@@ -1,0 +1,164 @@
+"""A network as the workload of an experiment, and its outputs for one digit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+
+from gemmbench.backends.base import Backend, Compiler, Executable
+from gemmbench.bench.experiments.workload import CHANGES, VerificationCase, Workload, choose_audit_fill
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.layouts import NetworkLayout
+from gemmbench.bench.operands.network_parameters import Digits, Parameters
+from gemmbench.bench.operands.scratch import Scratch, size_workspaces
+from gemmbench.bench.verify import network_reference
+from gemmbench.bench.verify.network_reference import Case
+from gemmbench.bench.verify.reference import Check
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.policy import Policy
+
+
+@dataclass(frozen=True)
+class NetworkCase:
+    """An AuditCase; `case` is that of set 0 before the change. Biases and relu make it not linear."""
+
+    inputs: Inputs
+    case: Case
+    is_linear = False
+    _cases: dict[float, Case] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """As AuditCase: all of them."""
+        return np.arange(self.case.network.batch)
+
+    def declare_class(self, name: str) -> NetworkCase:
+        """As AuditCase: the bounds of networks know no classes."""
+        return self
+
+    def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
+        """As AuditCase; always of all rows."""
+        if factor not in self._cases:
+            self._cases[factor] = self._change(factor)
+        return self._cases[factor].judge(result)
+
+    def _change(self, factor: float) -> Case:
+        """The case of a set with this factor, its inputs and parameters changed."""
+        of_inputs, of_parameters = (np.float32(change) for change in CHANGES)
+        parameters = replace(
+            self.case.parameters,
+            weights=tuple(of_parameters * w for w in self.case.parameters.weights),
+            biases=tuple(of_parameters * b for b in self.case.parameters.biases),
+        )
+        return replace(self.case, parameters=parameters, inputs=of_inputs * np.float32(factor) * self.case.inputs)
+
+    def find_multiple(self, result: np.ndarray) -> float | None:
+        """As AuditCase: none is known."""
+        return None
+
+
+def network_workload(network: Network, parameters: Parameters) -> Workload:
+    """Verified on integers, then on real numbers; its accuracy is measured after timing."""
+
+    def make_cases(seed: int) -> Iterator[VerificationCase]:
+        for case in network_reference.verification_cases(network, parameters, seed):
+            yield _make_case(network, case)
+
+    @cache
+    def find_audit_case(fill: Fill, seed: int) -> NetworkCase:
+        case = network_reference.timed_case(network, parameters, fill, seed)
+        return NetworkCase(make_inputs(network, case.parameters, case.inputs), case)
+
+    def make_timed_inputs(policy: Policy) -> Inputs:
+        return find_audit_case(policy.data, policy.seed).inputs
+
+    def make_audit_case(policy: Policy) -> NetworkCase:
+        return find_audit_case(choose_audit_fill(policy.data), policy.seed)
+
+    def measure_accuracy(arena: Arena, executable: Executable) -> float:
+        assert parameters.digits is not None
+        return _measure_accuracy(network, parameters, parameters.digits, arena, executable)
+
+    counted = None if parameters.digits is None else measure_accuracy
+    return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, make_audit_case, counted)
+
+
+def _make_case(network: Network, case: Case) -> VerificationCase:
+    inputs = make_inputs(network, case.parameters, case.inputs)
+    return VerificationCase(inputs, case.exact, lambda result, _: case.judge(result))
+
+
+def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:
+    """A batch of inputs and the parameters, as they lie on the device."""
+    return Inputs((np.ascontiguousarray(inputs), parameters.pack(network)))
+
+
+def _measure_accuracy(
+    network: Network, parameters: Parameters, digits: Digits, arena: Arena, executable: Executable
+) -> float:
+    """The share of the test digits that a row recognizes."""
+    right = 0
+    for start in range(0, len(digits.labels), network.batch):
+        labels = digits.labels[start : start + network.batch]
+        batch = network_reference.take_batch(digits, start, network.batch)
+        arena.write(make_inputs(network, parameters, batch), 1)
+        executable.time(1)
+        right += int((arena.read()[: len(labels)].argmax(axis=1) == labels).sum())
+    return right / len(digits.labels)
+
+
+class OpenNetwork:
+    """One set of a network's operands on a device, to which its chains are bound. Raises OutOfMemory."""
+
+    def __init__(self, network: Network, backend: Backend, compiler: Compiler, parameters: Parameters):
+        self.network, self._parameters = network, parameters
+        self._backend, self._compiler = backend, compiler
+        self._arena = Arena(backend, NetworkLayout(network), 1)
+        self._scratch: list[Scratch] = []
+
+    def bind(self, chain: Chain) -> Executable:
+        """Compile, load and bind a chain of this network. Raises PlanError."""
+        loaded = [self._backend.load(self._compiler.compile(step), step) for step in chain.steps]
+        plans = size_workspaces(self._backend, chain.steps, loaded)
+        self._scratch.append(Scratch(self._backend, plans))
+        steps = self._arena.make_steps(plans, loaded, 1, self._scratch[-1])
+        return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
+
+    def write(self, one: np.ndarray) -> Inputs:
+        """Write one input, repeated to fill the batch; returns all inputs."""
+        inputs = make_inputs(self.network, self._parameters, np.tile(one, (self.network.batch, 1)))
+        self._arena.write(inputs, 1)
+        return inputs
+
+    def clear(self, inputs: Inputs) -> None:
+        """Fill the outputs with NaN, so that what a chain does not write cannot look right."""
+        self._arena.reset(inputs, 1)
+
+    def read(self) -> np.ndarray:
+        """The outputs of the batch."""
+        return self._arena.read()
+
+    def free(self) -> None:
+        """Free the operands and the workspaces."""
+        for scratch in self._scratch:
+            scratch.free()
+        self._arena.free()
+
+
+def compute_outputs(
+    chain: Chain, backend: Backend, compiler: Compiler, parameters: Parameters, one: np.ndarray
+) -> np.ndarray:
+    """The outputs of a chain for one input, repeated to fill its batch. Raises PlanError."""
+    assert chain.network is not None
+    opened = OpenNetwork(chain.network, backend, compiler, parameters)
+    try:
+        opened.write(one)
+        opened.bind(chain).time(1)
+        return np.asarray(opened.read()[0])
+    finally:
+        opened.free()

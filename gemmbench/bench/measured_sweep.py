@@ -1,0 +1,248 @@
+"""Measures a sweep: compiles it, runs its batches, and measures the fastest configurations again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import compress
+
+from gemmbench.backends.base import Compiler
+from gemmbench.bench.build import Built, compile_plans, name_code
+from gemmbench.bench.estimate import TYPICAL_HOST, estimate_batch, estimate_finals, fit_together
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.experiments.trial import make_skip_record
+from gemmbench.bench.operands.network_parameters import Parameters
+from gemmbench.bench.record import RANKING, Record
+from gemmbench.bench.runner import Pace, Runner
+from gemmbench.bench.selection import (
+    LARGEST,
+    choose_finalists,
+    choose_shortlist,
+    find_candidates,
+    find_repeated,
+    make_ranking_policy,
+    split_chains,
+)
+from gemmbench.bench.timing import stats
+from gemmbench.errors import BuildError, LaunchTimeout, UsageError
+from gemmbench.planning.plans.plan import Chain, Plan, level_workspaces, list_plans
+from gemmbench.planning.sweeps.policy import Policy
+
+_TIMEOUT, _FAILED = LaunchTimeout.status, BuildError.status
+_Code = tuple[object, ...]
+
+
+@dataclass
+class HopelessRows:
+    """Leaves out of each batch what is hopeless after the records so far, as a Runner asks it to."""
+
+    _seen: int = 0
+    _failures: dict[_Code, list[Record]] = field(default_factory=dict)
+
+    def leave_out(self, batch: ChainBatch, records: Sequence[Record]) -> tuple[ChainBatch | None, list[Record]]:
+        """What is left of a batch, and a skip for every row that is not tried.
+
+        A row that failed already has none, and the best of a sweep is always tried again.
+        """
+        self._note_failures(records)
+        if batch.phase == "final":
+            return batch, []
+        pairs = list(zip(batch.chains, batch.built, strict=True))
+        firsts = [self._find_failure(chain, built, batch.phase) for chain, built in pairs]
+        if not any(firsts):
+            return batch, []
+        hopeful = [first is None for first in firsts]
+        chains, built = tuple(compress(batch.chains, hopeful)), tuple(compress(batch.built, hopeful))
+        left = replace(batch, chains=chains, built=built) if chains else None
+        found = [(chain, first) for chain, first in zip(batch.chains, firsts, strict=True) if first]
+        skips = [_make_skip(chain, first) for chain, first in found if first.problem != chain.problem]
+        return left, skips
+
+    def _note_failures(self, records: Sequence[Record]) -> None:
+        for record in records[self._seen :]:
+            if record.status in (_TIMEOUT, _FAILED):
+                code = (*record.kernel_key[1:], record.picked, record.backend)
+                self._failures.setdefault(code, []).append(record)
+        self._seen = len(records)
+
+    def _find_failure(self, chain: Chain, built: Sequence[Built], phase: str) -> Record | None:
+        """The first row of this configuration that timed out, or whose code did not compile either.
+
+        One of an earlier phase at the same problem does not count: this phase has to say why.
+        """
+        faults = {str(code) for code in built if isinstance(code, BuildError)}
+        known = self._failures.get((*chain.kernel_key[1:], chain.config.picked, chain.device), [])
+        other = [record for record in known if record.problem != chain.problem or record.phase == phase]
+        return next((record for record in other if record.status == _TIMEOUT or record.reason in faults), None)
+
+
+def _make_skip(chain: Chain, first: Record) -> Record:
+    happened = "timed out" if first.status == _TIMEOUT else "did not compile"
+    reason = first.reason.partition("\n")[0]
+    return make_skip_record(replace(chain, reason=f"not tried, because it {happened} at {first.problem}: {reason}"))
+
+
+@dataclass(frozen=True)
+class ChainSweep:
+    """The chains of a sweep, and how to measure and compare them.
+
+    `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
+    are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
+    seed of placements and permutations. A batch has at most `largest` rows.
+    """
+
+    chains: Sequence[Chain]
+    policy: Policy
+    baseline: str
+    rivals: tuple[str, ...] = ()
+    parameters: Parameters | None = None
+    earlier: Sequence[Record] = ()
+    shuffle: int = 0
+    largest: int = LARGEST
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """Rows that the others are compared with."""
+        return tuple(dict.fromkeys((self.baseline, *self.rivals)))
+
+
+def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], sweep: ChainSweep) -> list[Record]:
+    """Emit and return a record per chain, skips first, then the finals of what was swept.
+
+    `compilers` maps a device to its compiler. Raises UsageError if a chain's code differs from the
+    code that its earlier rows were measured with.
+    """
+    runner = replace(runner, leave_out=HopelessRows().leave_out)
+    records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
+    runner.emit(records)
+    able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
+    built = compile_plans(list_plans(able), compilers, runner.progress)
+    _refuse_other_code(able, built, sweep.earlier)
+    ranked, able = _rank_candidates(runner, sweep, able, built)
+    batches = _make_batches(runner, sweep, able, built, "sweep", 1 + ranked)
+    records += runner.run(batches, _make_pace(runner, batches, able, sweep))
+    medians = _find_medians(records, "sweep")
+    finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline, sweep.policy)
+    return records + runner.run(_make_batches(runner, sweep, finalists, built, "final", 1 + ranked + len(batches)))
+
+
+def _rank_candidates(
+    runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
+) -> tuple[int, list[Chain]]:
+    """Give short loads to what has a shortlist; the number of batches, and the chains to measure in full.
+
+    The records of the short loads go to the results file only.
+    """
+    candidates = find_candidates(chains)
+    policy = make_ranking_policy(sweep.policy)
+    batches = [
+        ChainBatch(
+            policy=policy,
+            chains=group,
+            built=_code_of(group, built),
+            index=index,
+            phase=RANKING,
+            shuffle=sweep.shuffle,
+        )
+        for index, group in enumerate(candidates, 1)
+    ]
+    medians = _find_medians(runner.run(batches), RANKING)
+    return len(batches), choose_shortlist(chains, candidates, lambda chain: medians.get(_row_key(chain)))
+
+
+def _make_pace(
+    runner: Runner[Record], batches: Sequence[ChainBatch], chains: Sequence[Chain], sweep: ChainSweep
+) -> Pace:
+    """What the batches and the finals after them cost."""
+    devices, policy = runner.worker.devices, sweep.policy
+    finals = estimate_finals(chains, devices, policy, sweep.baseline, TYPICAL_HOST)
+    return Pace([estimate_batch(batch.chains, devices, policy, TYPICAL_HOST) for batch in batches], finals)
+
+
+def measure_groups(
+    runner: Runner[Record],
+    compilers: Mapping[str, Compiler],
+    groups: Sequence[Sequence[Chain]],
+    policy: Policy,
+    shuffle: int = 0,
+) -> list[Record]:
+    """Emit and return a record per chain, each group in rounds of its own.
+
+    The chains of a group are compared with its first one. `shuffle` is as in ChainSweep.
+    """
+    leveled = iter(level_workspaces([chain for group in groups for chain in group]))
+    groups = [[next(leveled) for _ in group] for group in groups]
+    built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
+    return replace(runner, leave_out=HopelessRows().leave_out).run(
+        [
+            ChainBatch(
+                policy=policy,
+                chains=tuple(group),
+                built=_code_of(group, built),
+                index=index,
+                anchors=(group[0].name,),
+                shuffle=shuffle,
+            )
+            for index, group in enumerate(groups, 1)
+        ]
+    )
+
+
+def _make_batches(
+    runner: Runner[Record],
+    sweep: ChainSweep,
+    chains: Sequence[Chain],
+    built: Mapping[Plan, Built],
+    phase: str,
+    first: int,
+) -> list[ChainBatch]:
+    have_room = partial(fit_together, runner.worker.devices)
+    groups = split_chains(chains, sweep.baseline, lambda rows: len(rows) <= sweep.largest and have_room(rows))
+    repeated = find_repeated(chains, sweep.baseline, sweep.policy) if phase == "sweep" else {}
+    return [
+        ChainBatch(
+            policy=sweep.policy,
+            chains=group,
+            built=_code_of(group, built),
+            index=index,
+            phase=phase,
+            anchors=sweep.anchors,
+            parameters=sweep.parameters,
+            shuffle=sweep.shuffle,
+            repeated=repeated.get(group[0].problem_or_network, ()),
+        )
+        for index, group in enumerate(groups, first)
+    ]
+
+
+def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tuple[Built, ...], ...]:
+    """The machine code of each chain's steps."""
+    return tuple(tuple(built[step] for step in chain.steps) for chain in chains)
+
+
+def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
+    """Seconds of the rows of a phase that may win, by their keys."""
+    ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
+    return {_row_key(record): stats.time_interval(record.by_round).value for record in ranked}
+
+
+def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], earlier: Sequence[Record]) -> None:
+    measured = {_row_key(record): record for record in earlier if record.artifact}
+    for chain in chains:
+        before = measured.get(_row_key(chain))
+        if before is None:
+            continue
+        if before.network and before.network.title != str(chain.network):
+            raise UsageError(f"{chain.name} was measured on {before.network.title}; start a new run without --resume")
+        if before.artifact != " ".join(name_code(built[step]) for step in chain.steps):
+            where = "" if chain.network else f" at {chain.problem.size}"
+            why = "its text, its compiler or its library has changed since"
+            raise UsageError(
+                f"{chain.name}{where} was measured with other code: {why}; start a new run without --resume"
+            )
+
+
+def _row_key(row: Record | Chain) -> tuple[object, ...]:
+    """What a chain and its record share; a run measures one network, so rows need no problem."""
+    return row.kernel_key[1:] if row.network else row.kernel_key

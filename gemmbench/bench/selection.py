@@ -1,0 +1,117 @@
+"""Which rows are measured: those that a short load ranks first, in which batches, and which of them again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+from gemmbench.planning.networks import Network
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.policy import Policy
+
+LARGEST = 16
+
+
+def always_fit(chains: Sequence[Chain]) -> bool:
+    """There is room for any chains."""
+    return True
+
+
+def split_chains(
+    chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = always_fit
+) -> list[tuple[Chain, ...]]:
+    """Groups of at most 16 chains of one problem that fit on a device, each with the first one of the baseline."""
+    problems: dict[Problem | Network, list[Chain]] = {}
+    for chain in chains:
+        problems.setdefault(chain.problem_or_network, []).append(chain)
+    return [group for same in problems.values() for group in _split_problem(same, baseline, fit_together)]
+
+
+def _split_problem(
+    chains: Sequence[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool]
+) -> list[tuple[Chain, ...]]:
+    anchor = [chain for chain in chains if chain.name == baseline][:1]
+    groups: list[list[Chain]] = [[]]
+    for chain in (chain for chain in chains if chain not in anchor):
+        longer = [*groups[-1], chain, *anchor]
+        if groups[-1] and (len(longer) > LARGEST or not fit_together(longer)):
+            groups.append([])
+        groups[-1].append(chain)
+    return [(*group, *anchor) for group in groups if group or anchor]
+
+
+def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dict[Problem | Network, tuple[str, ...]]:
+    """The names of rows that are measured again, by what they compute: those with several configurations.
+
+    With steady loads these are all rows, if the baseline has several configurations: a load is compared
+    with loads next to it of the baseline's best one.
+    """
+    counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
+    repeated: dict[Problem | Network, list[str]] = {}
+    for chain in chains:
+        asked, name = chain.problem_or_network, chain.name
+        loaded = policy.choose_sustained(chain.problem.precision) > 0 and counts[asked, baseline] > 1
+        if (counts[asked, name] > 1 or loaded) and name not in repeated.setdefault(asked, []):
+            repeated[asked].append(name)
+    return {asked: tuple(names) for asked, names in repeated.items()}
+
+
+def choose_finalists(
+    chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str, policy: Policy
+) -> list[Chain]:
+    """The fastest configuration of every row that is measured again, and the baseline.
+
+    The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
+    `find_seconds` returns None for a chain without a time.
+    """
+    repeated = find_repeated(chains, baseline, policy)
+    timed: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
+    for chain in chains:
+        if (seconds := find_seconds(chain)) is not None:
+            timed.setdefault((chain.problem_or_network, chain.name), []).append((seconds, chain))
+    best = [min(each, key=itemgetter(0))[1] for (asked, name), each in timed.items() if name in repeated.get(asked, ())]
+    names: dict[Problem | Network, set[str]] = {}
+    for chain in best:
+        names.setdefault(chain.problem_or_network, set()).add(chain.name)
+    wanted = [chain for chain in chains if baseline not in names.get(chain.problem_or_network, {baseline})]
+    return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
+
+
+_ROUNDS = 2
+
+
+def make_ranking_policy(policy: Policy) -> Policy:
+    """The same policy for short loads: one pair of rounds and no steady load."""
+    return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
+
+
+def find_candidates(chains: Iterable[Chain]) -> list[tuple[Chain, ...]]:
+    """The configurations to rank: those of one variant and problem, if they exceed its shortlist."""
+    groups: dict[tuple[Problem | Network, str], list[Chain]] = {}
+    for chain in chains:
+        if chain.variant.shortlist:
+            groups.setdefault((chain.problem_or_network, chain.name), []).append(chain)
+    return [tuple(group) for group in groups.values() if len(group) > group[0].variant.shortlist]
+
+
+def choose_shortlist(
+    chains: Sequence[Chain],
+    candidates: Iterable[Sequence[Chain]],
+    find_seconds: Callable[[Chain], float | None],
+) -> list[Chain]:
+    """The chains that are left to measure in full, in their order.
+
+    Of each group of candidates these are the fastest. Where no candidate has a time, the first ones
+    stay, so that a row says why.
+    """
+    dropped: set[int] = set()
+    for group in candidates:
+        seconds = [find_seconds(chain) for chain in group]
+        timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
+        places = [number for _, number in timed] or list(range(len(group)))
+        kept = set(places[: group[0].variant.shortlist])
+        dropped |= {id(chain) for number, chain in enumerate(group) if number not in kept}
+    return [chain for chain in chains if id(chain) not in dropped]

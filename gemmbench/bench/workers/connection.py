@@ -1,0 +1,248 @@
+"""A cluster as Dask has it: its address or workers on this host, and tasks that are submitted to it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import SimpleNamespace, TracebackType
+from typing import Any
+
+from gemmbench.bench.workers.worker_process import import_path
+from gemmbench.errors import DeviceError, UsageError
+
+_LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
+_SCHEDULER = re.compile(r"(?:tcp|tls|ws|wss|ucx)://\S+:([0-9]{1,5})")
+_MOST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class FleetAddress:
+    """A scheduler, or with "" this host: `count` workers there, 0 for all of its cards."""
+
+    scheduler: str = ""
+    count: int = 0
+
+
+def parse_fleet(text: str) -> FleetAddress:
+    """Read `local`, `local:4` or the address of a scheduler. Raises UsageError."""
+    if local := _LOCAL.fullmatch(text):
+        return FleetAddress(count=int(local[1] or 0))
+    if (scheduler := _SCHEDULER.fullmatch(text)) and 1 <= int(scheduler[1]) <= _MOST_PORT:
+        return FleetAddress(text)
+    raise UsageError(
+        f"cannot parse --fleet {text}; write local, local:4 or the address of a scheduler, tcp://HOST:8786"
+    )
+
+
+MOST_LOSSES = 2
+"""How often a task whose worker was lost is tried again elsewhere."""
+_CHATTY = ("distributed", "distributed.client", "tornado.application")
+"""Loggers that write tracebacks to the terminal; what they tell, a DeviceError says in a sentence."""
+_ENCRYPTED = ("tls", "wss")
+_CONNECTING_SECONDS = 10
+_CLOSING_SECONDS = 10.0
+_WAITING_SECONDS = 60
+
+
+class WorkersLost(DeviceError):
+    """A task lost its worker so often that Dask gave it up."""
+
+
+def load_dask() -> Any:
+    """The names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
+    try:
+        distributed, dask = import_module("distributed"), import_module("dask")
+    except ImportError as fault:
+        raise DeviceError(f"--fleet needs Dask ({fault}): pip install 'gemmbench[fleet]'") from None
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    names = ("Client", "KilledWorker", "LocalCluster", "Security", "get_worker")
+    get_backend = import_module("distributed.comm.registry").get_backend
+    found = {name: getattr(distributed, name) for name in names}
+    return SimpleNamespace(config=dask.config, get_backend=get_backend, **found)
+
+
+def _check_protocol(dask: Any, address: str) -> None:
+    """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for it in vain."""
+    protocol = address.partition(":")[0]
+    try:
+        dask.get_backend(protocol).get_connector()
+    except (TypeError, ValueError, ImportError):
+        why = f"Dask needs another package for {protocol}, such as distributed-ucxx"
+        raise DeviceError(f"--fleet {address}: {why}") from None
+    if protocol in _ENCRYPTED and not dask.Security().get_connection_args("client").get("ssl_context"):
+        keys = "distributed.comm.tls.ca-file and distributed.comm.tls.client"
+        raise DeviceError(f"--fleet {address}: name the certificates for {protocol} in Dask's settings {keys}")
+
+
+class Connection:
+    """A client of the scheduler at `address`; `resource` is what one of its workers has for each device.
+
+    Raises DeviceError if no scheduler answers.
+    """
+
+    def __init__(self, address: str, resource: str):
+        self._dask, self.address, self.resource = load_dask(), address, resource
+        self._done: SimpleQueue[Any] = SimpleQueue()
+        _check_protocol(self._dask, address)
+        try:
+            self._client = self._dask.Client(address, timeout=_CONNECTING_SECONDS, set_as_default=False)
+        except (OSError, ValueError, ImportError) as fault:
+            why = " ".join(str(fault).split())
+            raise DeviceError(
+                f"no Dask scheduler answers at {address}: {why}; start one with `dask scheduler`, or use --fleet local"
+            ) from None
+
+    def await_workers(self, count: int) -> None:
+        """Wait until `count` workers are there. Raises DeviceError."""
+        try:
+            self._client.wait_for_workers(count, timeout=_WAITING_SECONDS)
+        except TimeoutError:
+            found = len(self.list_workers())
+            raise DeviceError(f"{found} of {count} workers started within {_WAITING_SECONDS} s") from None
+
+    def list_workers(self) -> dict[str, str]:
+        """The hosts of the workers that have the resource now, by their addresses. Raises DeviceError."""
+        self._check()
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {address: each["host"] for address, each in known.items() if each["resources"].get(self.resource)}
+
+    def count_others(self) -> int:
+        """The workers without the resource."""
+        return len(self._client.scheduler_info(n_workers=-1)["workers"]) - len(self.list_workers())
+
+    def submit(self, function: Callable[..., Any], *arguments: object, workers: Sequence[str] | None = None) -> Any:
+        """Submit a task for one of these workers or hosts; returns a future."""
+        return self._client.submit(function, *arguments, workers=workers, pure=False)
+
+    def submit_measurement(
+        self, function: Callable[..., Any], argument: object, workers: Collection[str] | None = None
+    ) -> Any:
+        """Submit a task that has a device to itself. `next_done` returns its future when it has ended."""
+        chosen = sorted(workers) if workers else None
+        future = self._client.submit(function, argument, workers=chosen, pure=False, resources={self.resource: 1})
+        future.add_done_callback(self._done.put)
+        return future
+
+    def next_done(self, seconds: float) -> Any | None:
+        """The next measurement that has ended; None if none did within `seconds`. Raises DeviceError."""
+        try:
+            return self._done.get(timeout=seconds)
+        except Empty:
+            self._check()
+            return None
+
+    def take(self, future: Any, seconds: float | None = None) -> Any:
+        """The result of a task; waits for it.
+
+        Raises WorkersLost, DeviceError for a lost scheduler, TimeoutError, and what the task raised.
+        """
+        try:
+            return future.result(seconds)
+        except self._dask.KilledWorker:
+            raise WorkersLost("workers were lost again and again while they ran a task") from None
+        except Exception:
+            self._check()
+            raise
+
+    def tell_workers(
+        self, function: Callable[..., Any], *arguments: object, workers: Collection[str] | None = None
+    ) -> list[Any]:
+        """Run a short function at once on every worker, or on these; what it returned where a worker answered."""
+        if self._client.status != "running":
+            return []
+        chosen = None if workers is None else list(workers)
+        return list(self._client.run(function, *arguments, workers=chosen, on_error="ignore").values())
+
+    def close(self) -> None:
+        """Let go of all tasks and close the connection."""
+        self._client.close(timeout=_CLOSING_SECONDS)
+
+    def _check(self) -> None:
+        if self._client.status != "running":
+            raise DeviceError(f"the connection to the scheduler at {self.address} was lost")
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self.close()
+
+
+LOOPBACK = "127.0.0.1"
+_BOOT = (
+    "import os, sys; _, cores, path, *sys.argv[1:] = sys.argv; sys.path[:0] = path.split(os.pathsep); "
+    "os.sched_setaffinity(0, map(int, cores.split(','))) if cores else None; "
+    "from distributed.cli.dask_worker import main; main(prog_name='dask-worker')"
+)
+_ENDING_SECONDS = 5.0
+
+
+@contextmanager
+def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iterator[str]:
+    """Start a worker with each of these environment variables; yields the address of their scheduler.
+
+    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only. Raises DeviceError.
+    """
+    dask, shares = load_dask(), share_cores(len(environments))
+    with (
+        tempfile.TemporaryDirectory(prefix="gemmbench-fleet-", ignore_cleanup_errors=True) as folder,
+        dask.config.set({"distributed.scheduler.allowed-failures": MOST_LOSSES}),
+        dask.LocalCluster(n_workers=0, host=LOOPBACK, dashboard_address=f"{LOOPBACK}:0", silence_logs=50) as cluster,
+    ):
+        address, processes = str(cluster.scheduler_address), list[subprocess.Popen[bytes]]()
+        try:
+            for number, (environment, cores) in enumerate(zip(environments, shares, strict=True)):
+                processes.append(_start_worker(address, number, environment, cores, resource, Path(folder)))
+            yield address
+        finally:
+            for process in processes:
+                _end(process)
+
+
+def share_cores(workers: int) -> list[list[int]]:
+    """Cores of this process for each of several workers, equally many; a core is shared if there are too few."""
+    if not hasattr(os, "sched_getaffinity"):
+        return [[] for _ in range(workers)]
+    cores = sorted(os.sched_getaffinity(0))
+    share = max(1, len(cores) // workers)
+    return [[cores[(number * share + each) % len(cores)] for each in range(share)] for number in range(workers)]
+
+
+def _start_worker(
+    scheduler: str, number: int, environment: dict[str, str], cores: list[int], resource: str, folder: Path
+) -> subprocess.Popen[bytes]:
+    paths = import_path()
+    arguments = [scheduler, "--name", f"worker-{number}", "--host", LOOPBACK, "--resources", f"{resource}=1"]
+    arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0", "--no-dashboard"]
+    arguments += ["--death-timeout", "60", "--local-directory", str(folder)]
+    with (folder / f"worker-{number}.log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-c", _BOOT, ",".join(map(str, cores)), os.pathsep.join(paths), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
+            start_new_session=True,
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a worker, its nanny and what they started."""
+    process.terminate()
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

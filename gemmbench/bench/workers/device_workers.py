@@ -1,0 +1,196 @@
+"""Workers: in this process, or in a process of its own that is replaced when a kernel kills it or hangs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TypeVar, cast
+
+from gemmbench.backends.base import Device
+from gemmbench.bench.experiments.batch import Batch, ChainBatch
+from gemmbench.bench.experiments.context import ExperimentContext, Progress, ignore_progress
+from gemmbench.bench.experiments.experiment import measure_chains
+from gemmbench.bench.experiments.transfer_experiment import measure_transfers
+from gemmbench.bench.experiments.transfer_tasks import TransferBatch
+from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
+from gemmbench.bench.workers.worker_process import Ended, Silent, WorkerProcess
+from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, PlanError
+
+R = TypeVar("R")
+
+
+@dataclass
+class LocalWorker(ExperimentContext):
+    """Runs every kind of batch on back ends that are open in this process."""
+
+    @property
+    def devices(self) -> dict[str, Device]:
+        """The open devices, by back end."""
+        return {name: backend.device for name, backend in self.backends.items()}
+
+    def experiment(self, batch: Batch[R]) -> list[R]:
+        """One record per row, in order. Raises DeviceLost."""
+        return cast("list[R]", self._measure(batch))
+
+    def _measure(self, batch: object) -> Sequence[object]:
+        match batch:
+            case ChainBatch():
+                return measure_chains(self, batch)
+            case TransferBatch():
+                return measure_transfers(self, batch)
+        raise TypeError(f"no experiment for a {type(batch).__name__}")
+
+
+_OPENING_SECONDS = 120.0
+_IDLE_SECONDS = 900.0
+"""The limit while no row's code runs: huge operands and references take long to make."""
+_CLOSING_SECONDS = 10.0
+_SLACK = 10.0
+"""A window may take this many times its expected duration."""
+_GRACE = 2.0
+"""Seconds for a device with a time limit of its own to report it first."""
+_MOST_SUDDEN_DEATHS = 2
+
+
+@dataclass(frozen=True)
+class _Died:
+    """The process ended while plan `number` ran (None: no plan's code)."""
+
+    number: int | None
+    fault: PlanError
+
+
+class RemoteWorker:
+    """Runs batches in a process of its own; close it at the end.
+
+    `request` says which back ends the process opens; its time limits are enforced from here.
+    Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
+    running.
+    """
+
+    def __init__(
+        self,
+        request: Open,
+        progress: Progress = ignore_progress,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ):
+        self._request, self._progress, self._interrupted = request, progress, is_interrupted
+        self._devices: Mapping[str, Device] | None = None
+        self._process: WorkerProcess | None = WorkerProcess(request)
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """The open devices, by back end; waits until they are open."""
+        if self._devices is None:
+            assert self._process is not None
+            self._devices = self._await_ready(self._process)
+        return self._devices
+
+    def experiment(self, batch: Batch[R]) -> list[R]:
+        """One record per plan, in order; a plan that kills the process has failed."""
+        sudden_deaths = 0
+        while True:
+            outcome = self._attempt(batch)
+            if not isinstance(outcome, _Died):
+                return outcome
+            if outcome.number is None:
+                sudden_deaths += 1
+            else:
+                batch = _blame(batch, outcome.number, outcome.fault)
+            if sudden_deaths == _MOST_SUDDEN_DEATHS:
+                raise DeviceError(f"the worker process died twice with no kernel running: {outcome.fault}")
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.close(_OPENING_SECONDS if self._devices is None else _CLOSING_SECONDS)
+            self._process = None
+
+    def __enter__(self) -> RemoteWorker:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        """End the process; at once after an error in the runner."""
+        if kind is not None:
+            self._kill()
+        self.close()
+
+    def _open_process(self) -> WorkerProcess:
+        """A process whose devices are open."""
+        if self._process is None:
+            self._process = WorkerProcess(self._request)
+            self._devices = self._await_ready(self._process)
+        elif self._devices is None:
+            self._devices = self._await_ready(self._process)
+        return self._process
+
+    def _await_ready(self, process: WorkerProcess) -> Mapping[str, Device]:
+        self._progress("open the device", 0, 0)
+        match process.receive(_OPENING_SECONDS, self._interrupted):
+            case Ready(devices):
+                return devices
+            case Refused(fault):
+                self._kill()
+                raise fault
+            case Ended():
+                problem = f"the worker process ended before its device was open: {process.explain_end()}"
+            case Silent():
+                problem = f"the worker process did not open its device within {_OPENING_SECONDS:g} s"
+            case message:
+                problem = f"the worker process sent {message} before its device was open"
+        self._kill()
+        raise DeviceError(problem)
+
+    def _attempt(self, batch: Batch[R]) -> list[R] | _Died:
+        process = self._open_process()
+        running = Announced(None)
+        allowed = _IDLE_SECONDS
+        process.send(RunBatch(batch))  # receive() reports it if the process has ended
+        while True:
+            match process.receive(allowed, self._interrupted):
+                case Finished(records):
+                    return records
+                case Announced() as running:
+                    allowed = _IDLE_SECONDS if running.number is None else self._time_limit(running)
+                case Progressed(what, done, of):
+                    self._progress(what, done, of)
+                case Lost(fault):
+                    return self._dead(running.number, fault)
+                case Refused(fault):
+                    self._kill()
+                    raise fault
+                case Ended():
+                    return self._dead(running.number, process.explain_end())
+                case Silent():
+                    return self._dead(running.number, self._timeout(running))
+                case message:
+                    self._kill()
+                    raise DeviceError(f"the worker process sent {message} while a batch ran")
+
+    def _time_limit(self, running: Announced) -> float:
+        limits = self._request.limits
+        return (limits.compile if running.compiles else limits.launch) + _SLACK * running.seconds + _GRACE
+
+    def _timeout(self, running: Announced) -> LaunchTimeout:
+        limits = self._request.limits
+        if running.number is None:
+            return LaunchTimeout(f"did not answer within {_IDLE_SECONDS:g} s")
+        if running.compiles:
+            return LaunchTimeout(f"its first calls did not end within {limits.compile:g} s, the limit of a compilation")
+        return LaunchTimeout(f"did not end within {limits.launch:g} s, the time limit of a launch")
+
+    def _dead(self, number: int | None, fault: PlanError) -> _Died:
+        self._kill()
+        return _Died(number, fault)
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+
+def _blame(batch: Batch[R], number: int, fault: PlanError) -> Batch[R]:
+    if isinstance(fault, DeviceLost | LaunchTimeout):
+        return batch.blame(number, fault)
+    return batch.blame(number, LaunchError(f"the kernel brought the worker process down: {fault}"))

@@ -1,0 +1,312 @@
+"""Several batches in flight on the workers of a fleet, compiled on every host before anything is measured there."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace as replace_fields
+
+from gemmbench.backends.base import Artifact, Device
+from gemmbench.bench.experiments.batch import Batch, ChainBatch
+from gemmbench.bench.experiments.context import SWEEP
+from gemmbench.bench.runner import Pace, Runner
+from gemmbench.bench.workers.connection import MOST_LOSSES, WorkersLost
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.fleet_tasks import (
+    BatchTask,
+    Carried,
+    Outcome,
+    Setup,
+    begin_run,
+    collect_files,
+    compile_plan,
+    end_run,
+    run_batch,
+    stop_run,
+)
+from gemmbench.bench.workers.messages import Open
+from gemmbench.errors import DeviceError, GemmbenchError, LaunchError, PlanError
+from gemmbench.planning.plans.plan import Plan
+
+R = TypeVar("R")
+_POLL = 0.2
+_STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
+"""How long a fleet may have no worker before the run ends, and before that is said."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """Batch `number` on its way to one of the workers `targets` (empty: to any).
+
+    `faults` counts workers that could not run it, `restarts` how often it was given up. Then it waits for
+    `waiting` trials of one row each: jobs with the `row` and the `whole` batch.
+    """
+
+    number: int
+    batch: ChainBatch
+    carried: Carried
+    faults: int = 0
+    row: int | None = None
+    whole: _Job | None = None
+    waiting: int = 0
+    restarts: int = 0
+    targets: tuple[str, ...] = ()
+
+
+@dataclass
+class FleetWorker:
+    """A Worker whose batches run on any worker of a kind; close it at the end.
+
+    `request` says how they measure. `message` takes lines for the user.
+    """
+
+    machine: FleetMachine
+    request: Open
+    message: Callable[[str], None]
+    _jobs: dict[Any, _Job] = field(default_factory=dict)
+    _unfit: set[str] = field(default_factory=set)
+    _alone: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.connection = self.machine.connection
+        request = self.request
+        self._setup = Setup(
+            secrets.token_hex(8),
+            self.machine.choice.option,
+            self.machine.kind,
+            request.backends,
+            request.gate,
+            request.limits,
+            request.measured,
+        )
+        self._unfit |= self.machine.others
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """The devices of a worker, as the machine describes them."""
+        return self.machine.devices
+
+    @property
+    def capacity(self) -> int:
+        """Workers that can measure now; 1 while there is none."""
+        return max(1, len(self._list_fit()))
+
+    def experiment(self, batch: Batch[R]) -> list[R]:
+        """As Worker: run one batch and wait for it."""
+        self.start(0, batch)
+        while True:
+            for _, records in self.wait():
+                return records
+
+    def start(self, number: int, batch: Batch[Any]) -> None:
+        """Run a batch of chains on the next free worker."""
+        assert isinstance(batch, ChainBatch)
+        variants = [step.variant for chain in batch.chains for step in chain.steps]
+        self._submit(_Job(number, batch, collect_files(variants)))
+
+    def wait(self) -> list[tuple[int, list[Any]]]:
+        """The numbers and records of the batches that have finished; waits for a moment if none has.
+
+        Raises DeviceError if the scheduler or all workers are lost, or if no worker can run a batch.
+        """
+        finished: list[tuple[int, list[Any]]] = []
+        future = self.connection.next_done(_POLL)
+        if future is None:
+            self._rescue_stranded()
+        elif (job := self._jobs.pop(future, None)) is not None:
+            finished += self._finish(job, future)
+        return finished
+
+    def stop(self) -> None:
+        """Begin nothing new; what runs ends after its current window."""
+        self.connection.tell_workers(stop_run, self._setup.run)
+
+    def close(self) -> None:
+        """Let the workers close their devices."""
+        for future in self._jobs:
+            future.cancel()
+        self._jobs.clear()
+        self.connection.tell_workers(end_run, self._setup.run)
+
+    def __enter__(self) -> FleetWorker:
+        """Let the workers that will measure open their devices while code is compiled."""
+        self.connection.tell_workers(begin_run, self._setup, workers=self._list_fit())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self.close()
+
+    def _list_fit(self) -> list[str]:
+        return [address for address in self.connection.list_workers() if address not in self._unfit]
+
+    def _submit(self, job: _Job) -> None:
+        """Submit a job, if some workers are unfit only to the others. Raises DeviceError if there are no others."""
+        job.targets = tuple(self._list_fit()) if self._unfit else ()
+        task = BatchTask(self._setup, job.batch, job.carried)
+        self._jobs[self.connection.submit_measurement(run_batch, task, job.targets)] = job
+
+    def _rescue_stranded(self) -> None:
+        """Submit jobs anew whose workers are all gone. Raises DeviceError if no worker has come for a while."""
+        there = set(self._list_fit())
+        before, self._alone = self._alone, 0.0 if there or not self._jobs else self._alone + _POLL
+        missing = f"no worker is left that has a {self.connection.resource}"
+        if before <= _SILENT_SECONDS < self._alone:
+            self.message(f"{missing}; waiting {_STRANDED_SECONDS:g} s for another")
+        if self._alone > _STRANDED_SECONDS:
+            raise DeviceError(missing)
+        for future, job in list(self._jobs.items()):
+            if job.targets and there and not there & set(job.targets):
+                del self._jobs[future]
+                future.cancel()
+                self._submit(job)
+
+    def _finish(self, job: _Job, future: Any) -> list[tuple[int, list[Any]]]:
+        try:
+            outcome: Outcome = self.connection.take(future)
+        except WorkersLost:
+            return self._note_loss(job)
+        if outcome.fault is not None:
+            self._leave_out_worker(job, outcome.worker, outcome.fault)
+            return []
+        if job.whole is not None:
+            self._end_trial(job.whole)
+            return []
+        records = [_complete(record, job.batch, outcome.card) for record in outcome.records]
+        return [(job.number, records)]
+
+    def _leave_out_worker(self, job: _Job, worker: str, fault: GemmbenchError) -> None:
+        """Try a job elsewhere, since this worker cannot run it. Raises the fault if there is no other worker."""
+        self._unfit.add(worker)
+        job.faults += 1
+        if job.faults > MOST_LOSSES or not self._list_fit():
+            raise fault
+        self.message(f"{fault}; the worker is left out, and {job.batch.title} is measured elsewhere")
+        self._submit(job)
+
+    def _note_loss(self, job: _Job) -> list[tuple[int, list[Any]]]:
+        """Blame a row that lost its workers alone; otherwise try the rows of the batch one by one."""
+        if job.whole is not None and job.row is not None:
+            fault = LaunchError(f"left out: {MOST_LOSSES + 1} workers were lost while it ran")
+            job.whole.batch = job.whole.batch.blame(job.row, fault)
+            self._end_trial(job.whole)
+            return []
+        job.restarts += 1
+        if job.restarts > MOST_LOSSES:
+            raise DeviceError(f"workers were lost again and again while {job.batch.title} ran")
+        rows = _list_hopeful(job.batch)
+        self.message(f"{MOST_LOSSES + 1} workers were lost while {job.batch.title} ran; trying its rows one by one")
+        job.waiting = len(rows)
+        for row in rows:
+            self._submit(_Job(job.number, _keep_only(job.batch, row), job.carried, row=row, whole=job))
+        return []
+
+    def _end_trial(self, whole: _Job) -> None:
+        whole.waiting -= 1
+        if whole.waiting == 0:
+            self._submit(whole)
+
+
+def _list_hopeful(batch: ChainBatch) -> list[int]:
+    """The numbers of the rows that have not failed yet."""
+    return [row for row in range(len(batch.chains)) if batch.find_fault(row) is None]
+
+
+def _keep_only(batch: ChainBatch, row: int) -> ChainBatch:
+    """The batch, in which no other row runs."""
+    aside = LaunchError("set aside")
+    for other in _list_hopeful(batch):
+        batch = batch if other == row else batch.blame(other, aside)
+    return batch
+
+
+def _complete(record: Any, batch: ChainBatch, card: str) -> Any:
+    """A record with its card, and with the key of the batch as the client knows it."""
+    return replace_fields(record, card=card, batch_key=batch.key)
+
+
+@dataclass
+class FleetRunner(Runner[R]):
+    """A Runner whose `worker` is a FleetWorker."""
+
+    def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
+        """As Runner, several batches at a time; with a `pace` the longest first, so that all end together."""
+        fleet, started = cast(FleetWorker, self.worker), dict[int, float]()
+        waiting = sorted(range(len(batches)), key=lambda number: -pace.costs[number] if pace else 0)
+        records: list[R] = []
+        stopped = False
+        while waiting or started:
+            if not stopped and self.is_interrupted():
+                stopped = True
+                waiting.clear()
+                fleet.stop()
+            while waiting and len(started) < fleet.capacity:
+                self._report(batches, waiting, started, pace)
+                records += self._start(fleet, waiting.pop(0), batches, started)
+            for number, found in fleet.wait() if started else []:
+                records += self._take(found)
+                seconds = time.monotonic() - started.pop(number)
+                if pace:
+                    pace.add(number, seconds)
+        return records
+
+    def _start(
+        self, fleet: FleetWorker, number: int, batches: Sequence[Batch[R]], started: dict[int, float]
+    ) -> list[R]:
+        """Start a batch, unless it is done; returns the records that need no measurement."""
+        left, records = self._prepare(batches[number])
+        if left is not None:
+            fleet.start(number, left)
+            started[number] = time.monotonic()
+        return records
+
+    def _report(
+        self, batches: Sequence[Batch[R]], waiting: Sequence[int], started: Mapping[int, float], pace: Pace | None
+    ) -> None:
+        """Report the next batch, how many are finished, and how long the rest takes on all workers."""
+        left = pace.estimate_share(waiting) if pace else None
+        workers = cast(FleetWorker, self.worker).capacity
+        known = () if left is None else (left / workers,)
+        self.progress(
+            f"{SWEEP}{batches[waiting[0]].title}", len(batches) - len(waiting) - len(started), len(batches), *known
+        )
+
+
+@dataclass(frozen=True)
+class FleetCompiler:
+    """A compiler that hands each plan to one worker of every host; `limit` is seconds for one compilation."""
+
+    machine: FleetMachine
+    limit: float
+
+    def compile(self, plan: Plan) -> Artifact:
+        """As Compiler; the artifact is that of the first host that can compile. Raises as Compiler does.
+
+        A host that cannot, because of a full disk or a lost worker, says so again when it gets a batch.
+        """
+        connection = self.machine.connection
+        workers = connection.list_workers()
+        hosts = dict.fromkeys(host for address, host in workers.items() if address not in self.machine.others)
+        carried, device = collect_files([plan.variant]), self.machine.choice.option
+        tasks = [connection.submit(compile_plan, plan, carried, device, self.limit, workers=[host]) for host in hosts]
+        built, faults = list[Artifact](), list[DeviceError]()
+        for task in tasks:
+            try:
+                found = connection.take(task)
+            except DeviceError as fault:
+                faults.append(fault)
+            else:
+                if isinstance(found, PlanError):
+                    raise found
+                built.append(found)
+        if not built:
+            raise faults[0] if faults else DeviceError(f"no worker is left that has a {connection.resource}")
+        return built[0]
+
+    def is_compiled(self, plan: Plan) -> bool:
+        """Unknown, so False: the caches are those of the workers."""
+        return False

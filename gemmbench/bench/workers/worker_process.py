@@ -1,0 +1,123 @@
+"""The worker process as the runner sees it: started with subprocess, addressed over one socket.
+
+subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a
+main guard, and it forbids children to daemonic processes, such as the workers of Dask. The process
+gets the runner's `sys.path`, so both import the same gemmbench. It has a session of its own, so
+that Ctrl-C reaches only the runner. What it prints goes to standard error and never into the
+protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Pipe
+from pathlib import Path
+
+from gemmbench.backends.host import BLAS_SETTINGS
+from gemmbench.bench.workers.messages import Open, Stop, ToRunner, ToWorker
+from gemmbench.errors import DeviceError, LaunchError, name_signal
+
+_BOOT = "import sys; _, fd, *sys.path = sys.argv; from gemmbench.bench.workers.serve import main; main(int(fd))"
+"""Sets sys.path before anything is imported: a file next to the user must not hide a module."""
+HEAP_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
+"""The C library keeps freed memory: getting the pages of a large array anew takes as long as copying it."""
+_POLL = 0.2
+"""Seconds between two checks for an interruption."""
+_STDERR = 2
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Received instead of a message: the process has ended, or closed its end of the pipe."""
+
+
+@dataclass(frozen=True)
+class Silent:
+    """Received instead of a message: none came in time."""
+
+
+class WorkerProcess:
+    """A running worker process."""
+
+    def __init__(self, request: Open):
+        self._pipe, theirs = Pipe()
+        with theirs:
+            command = [sys.executable, "-c", _BOOT, str(theirs.fileno()), *import_path()]
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=_STDERR,
+                pass_fds=[theirs.fileno()],
+                env=BLAS_SETTINGS | HEAP_SETTINGS | os.environ,
+                start_new_session=True,
+            )
+        self._stopping = False
+        self.send(request)
+
+    def send(self, message: ToWorker) -> bool:
+        """Send a message; False if the process has ended."""
+        try:
+            self._pipe.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def receive(self, seconds: float, is_interrupted: Callable[[], bool]) -> ToRunner | Ended | Silent:
+        """The next message. Passes an interruption on to the process while it waits.
+
+        Raises DeviceError for a message that this version does not know.
+        """
+        end = time.monotonic() + seconds
+        while True:
+            if not self._stopping and is_interrupted():
+                self._stopping = True
+                self.send(Stop())
+            try:
+                if self._pipe.poll(_POLL):
+                    return _check_message(self._pipe.recv())
+            except (EOFError, ConnectionResetError, BrokenPipeError):
+                return Ended()
+            if time.monotonic() > end:
+                return Silent()
+
+    def explain_end(self) -> LaunchError:
+        """Why the process ended, which it must have done."""
+        try:
+            code = self._process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            return LaunchError("its process closed its connection without ending")
+        if code < 0:
+            return LaunchError(f"its process was ended by {name_signal(-code)}")
+        return LaunchError(f"its process ended with exit code {code}")
+
+    def close(self, seconds: float) -> None:
+        """Ask the process to end, and kill it if it has not within `seconds`."""
+        self._pipe.close()  # the worker ends when its pipe does
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process at once: one that waits for the device reacts to nothing gentler."""
+        self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+
+
+def import_path() -> list[str]:
+    """The absolute entries of sys.path, and the folder that gemmbench was imported from."""
+    entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
+    root = str(Path(__file__).resolve().parents[3])
+    return entries if root in map(os.path.realpath, entries) else [root, *entries]
+
+
+def _check_message(message: object) -> ToRunner:
+    if isinstance(message, ToRunner):
+        return message
+    raise DeviceError(f"the worker process sent an unknown message: {message!r}; this is a bug in gemmbench")
