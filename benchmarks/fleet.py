@@ -36,7 +36,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.fleet.machines import open_machines
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel

@@ -29,7 +29,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target, format_configuration
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate, find_row
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.text import count_noun
 
 Speeds = dict[Candidate, float]
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     variant = Catalog([data_folder("cuda")]).get(parsed.variant)
     if not variant.picks:
         parser.error(f"{variant.name} has no `pick`")
-    runs = [store.read(path) for path in parsed.results]
+    runs = [read_results(path) for path in parsed.results]
     speeds: dict[Problem, Speeds] = {}
     for run in runs:
         for problem, known in collect_speeds(run.records, run.environment.baseline).items():

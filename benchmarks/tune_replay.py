@@ -19,7 +19,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.timing.stats import time_interval
 from gemmbench.errors import UsageError
 from gemmbench.planning.search_space import STRATEGIES, SearchSpace, make_strategy
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 Key = tuple[tuple[str, int], ...]
 _SMALLEST = 20
@@ -72,7 +72,7 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = []
     for path in arguments.results:
-        for names, recorded in group_seconds(store.read(path).records).items():
+        for names, recorded in group_seconds(read_results(path).records).items():
             count = max(1, round(arguments.share * len(recorded)))
             for strategy in arguments.strategy or STRATEGIES:
                 losses = [replay_search(recorded, strategy, seed, count) for seed in range(arguments.seeds)]

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from claims import Claim, command, format_table
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 KILLS = 20
 SIZES = ",".join(str(size) for size in range(256, 1025, 32))
@@ -57,7 +57,7 @@ def _finish_sweep(results: Path) -> tuple[int, int, int]:
     """Finish the sweep. Returns how many rows it has, how many are missing, and how many were measured twice."""
     _start_sweep(results).wait()
     (path,) = results.glob("*.jsonl")
-    found = Counter((record.problem.M, record.variant) for record in store.read(path).records)
+    found = Counter((record.problem.M, record.variant) for record in read_results(path).records)
     expected = {(int(size), name) for size in SIZES.split(",") for name in NAMES}
     whole = Counter(_whole_batches(path))
     duplicated = sum(count - 1 for count in found.values()) + sum(count - 1 for count in whole.values())

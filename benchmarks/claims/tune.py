@@ -12,7 +12,7 @@ from claims import Claim, command, format_table
 from gemmbench.bench.record import CHECK, RANKING, Record
 from gemmbench.bench.timing import stats
 from gemmbench.planning.plans.plan import format_configuration
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 RUNS, MOST_SECONDS, MOST_LOSS = 10, 12.0, 0.005
 VARIANT, BASELINE = "blocktile_2d", "cublas"
@@ -51,7 +51,7 @@ def run_search(place: Path) -> Sequence[Record]:
     call = command("tune", VARIANT, "--sizes", "4096", "--baseline", BASELINE, "--out", str(place / "results"))
     subprocess.run(call, env={**os.environ, **homes}, capture_output=True, text=True, check=True)
     (path,) = (place / "results").glob("*.jsonl")
-    return store.read(path).records
+    return read_results(path).records
 
 
 def list_finalists(records: Sequence[Record]) -> dict[str, Record]:

@@ -11,8 +11,7 @@ import numpy as np
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.operands.network_parameters import Digits
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.report.page.html import Content, Html, tag
-from gemmbench.report.page.shell import render_document, render_theme_button
+from gemmbench.report.page.html import Content, Html, render_document, render_theme_button, tag
 from gemmbench.report.text import number
 from gemmbench.session.networks import PlannedNetwork
 

@@ -28,10 +28,10 @@ from gemmbench.cli.results import refuse_incomplete_file, save_csv
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.differences import gate
+from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.reference_runs.check import CheckRequest, CheckResult, run_check
 
 
@@ -68,7 +68,7 @@ class CheckOptions:
     @property
     def fails_inconclusive(self) -> bool:
         """Whether an inconclusive verdict fails."""
-        return gate.INCONCLUSIVE in self.fail_on
+        return regression_gate.INCONCLUSIVE in self.fail_on
 
 
 @command(CheckOptions)
@@ -125,5 +125,9 @@ def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
         print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
     inconclusive = INCONCLUSIVE if fail_inconclusive else OK
-    codes = {gate.BROKEN: BAD_ROW, gate.REGRESSION: BAD_ROW, gate.INCONCLUSIVE: inconclusive}
+    codes = {
+        regression_gate.BROKEN: BAD_ROW,
+        regression_gate.REGRESSION: BAD_ROW,
+        regression_gate.INCONCLUSIVE: inconclusive,
+    }
     return codes.get(checked.check.verdict, OK)

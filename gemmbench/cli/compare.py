@@ -15,15 +15,15 @@ from gemmbench.cli.reference_options import fail_on_option, verdict_margin_optio
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.report.differences.difference_tables import report_differences
-from gemmbench.report.differences.export_differences import (
+from gemmbench.report.differences.difference_tables import (
+    report_differences,
     write_differences_csv,
     write_differences_json,
     write_differences_markdown,
 )
 from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
 from gemmbench.report.verdicts import explain_margin, judge_variants
 from gemmbench.session.machine import open_catalog
@@ -85,7 +85,7 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
     given = SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given()
     if given := [*given, *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
-    reference, run = store.read(reference_path), store.read(path)
+    reference, run = read_results(reference_path), read_results(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
     differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)

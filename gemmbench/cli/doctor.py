@@ -15,8 +15,13 @@ from gemmbench.cli.options import LimitOptions, out_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
-from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
-from gemmbench.report.diagnostics.fleet import report_fleet
+from gemmbench.report.diagnostics.doctor_report import (
+    judge_noise,
+    judge_peaks,
+    report_checks,
+    report_fleet,
+    summarize_noise,
+)
 from gemmbench.session.fleet.health import examine_fleet
 from gemmbench.session.machine import find_machine
 from gemmbench.session.noise import measure_noise

@@ -12,7 +12,7 @@ from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
-from gemmbench.report.diagnostics.plans import PlannedRows, describe_estimate, report_network_plans, report_plans
+from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.table import Report
 from gemmbench.session.networks import PlannedNetwork
 

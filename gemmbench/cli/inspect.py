@@ -12,8 +12,8 @@ from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, optio
 from gemmbench.cli.options import ShapeOptions, kernels_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, OK, UsageError
-from gemmbench.report.diagnostics import sass_mix
-from gemmbench.report.diagnostics.inspection import report_inspections
+from gemmbench.report.diagnostics import inspection_report
+from gemmbench.report.diagnostics.inspection_report import report_inspections
 from gemmbench.report.export import write_text
 from gemmbench.session.inspection import (
     InspectedKernel,
@@ -122,7 +122,7 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
 def _print_mix(loops: LoopReadings, style: str | None) -> int:
     """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
     print_line()
-    print_reports([sass_mix.report_loops(loops.readings)], style)
+    print_reports([inspection_report.report_loops(loops.readings)], style)
     for limit in loops.broken_limits:
         print_line(f"sass limit broken: {limit}", to_stderr=True)
     return BAD_ROW if loops.broken_limits else OK

@@ -23,7 +23,7 @@ from gemmbench.cli.option_fields import (
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 FORMATS = (

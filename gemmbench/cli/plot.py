@@ -13,8 +13,7 @@ from gemmbench.cli.options import out_option
 from gemmbench.cli.saved_results import read_comparisons
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
-from gemmbench.report.charts.draw import CHARTS, draw_chart, guess_kind
-from gemmbench.report.charts.write import check_suffix, write_chart
+from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 
 
 @dataclass(frozen=True, kw_only=True)

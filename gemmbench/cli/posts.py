@@ -29,9 +29,9 @@ from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import known_posts
-from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.report.posts.story import report_story
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.tables.post_tables import report_story
 from gemmbench.session.posts import PostsRequest, plan_posts, repeat_posts
 
 
@@ -95,7 +95,7 @@ def _print_plans(options: PostsOptions, machine: Machine) -> int:
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
-    runs = [store.read(Path(file)) for file in files]
+    runs = [read_results(Path(file)) for file in files]
     for run in runs:
         if run.environment.post not in known_posts():
             raise UsageError(f"{run.path}: a run that repeats none of the known posts; use gemmbench show")

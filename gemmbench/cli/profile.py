@@ -9,7 +9,7 @@ from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, seed_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
-from gemmbench.report.diagnostics.profile import report_counters
+from gemmbench.report.diagnostics.profile_report import report_counters
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
 

@@ -13,8 +13,8 @@ from gemmbench.cli.option_fields import Values
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX
-from gemmbench.report import store
-from gemmbench.report.store import Run
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.resuming.find_unfinished import find_unfinished, name_command, split_command
 
 _NOT_RECORDED = ("resume", "resume_from")
@@ -37,7 +37,7 @@ def complete_options(context: click.Context, values: Values) -> Values:
 def _find_run(context: click.Context, values: Values) -> Run | None:
     """The run to resume: the one that is named, or the newest unfinished one of this command."""
     if file := values["resume_from"]:
-        return store.read(Path(file))
+        return read_results(Path(file))
     if not values["resume"]:
         return None
     words = [word for value in values.values() if isinstance(value, tuple) for word in value]

@@ -14,7 +14,7 @@ from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import REFERENCE, option
 from gemmbench.cli.output import print_line
 from gemmbench.planning.sweeps.overrides import parse_share
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.reference_runs.find_run import read_run, refuse_other_device
 from gemmbench.session.reference_runs.saved_runs import check_name, save_run

@@ -15,7 +15,7 @@ from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
-from gemmbench.report.page.page import render_page
+from gemmbench.report.page.report_page import render_page
 from gemmbench.session.reference_runs.find_run import read_run
 
 

@@ -12,10 +12,9 @@ from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.posts.find_post import find_post
-from gemmbench.report.posts.table import report_post
-from gemmbench.report.tables.fastest import list_fastest
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.post_tables import find_post, report_post
+from gemmbench.report.verdicts import list_fastest
 from gemmbench.session.results_file import RunResult
 
 

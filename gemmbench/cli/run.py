@@ -31,9 +31,9 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
 
 

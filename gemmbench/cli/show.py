@@ -17,9 +17,8 @@ from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.explanation.find_row import find_row
-from gemmbench.report.explanation.sentences import explain_row
-from gemmbench.report.store import Run
+from gemmbench.report.explanation import explain_row, find_row
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.tables.run_list import report_runs
 from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
 from gemmbench.session.reference_runs.run_list import list_runs

@@ -28,10 +28,14 @@ from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import compare_rows
+from gemmbench.report.tables.search_tables import (
+    Winner,
+    describe_kept,
+    report_dispatch,
+    report_searches,
+    report_winners,
+)
 from gemmbench.report.text import count_noun
-from gemmbench.report.tuning.dispatch import report_dispatch
-from gemmbench.report.tuning.searches import report_searches
-from gemmbench.report.tuning.winners import Winner, describe_kept, report_winners
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.results_file import RunResult
 from gemmbench.session.tuning.tune import TuneRequest, TuneResult, tune_kernels

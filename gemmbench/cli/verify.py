@@ -21,7 +21,7 @@ from gemmbench.cli.output import print_line, print_reports
 from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
-from gemmbench.report.diagnostics import sanitizing, verification
+from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizing import SanitizeRequest, sanitize_kernels
 from gemmbench.session.verification import VerifyRequest, verify_kernels
 
@@ -96,14 +96,14 @@ def verify(options: VerifyOptions) -> int:
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification.report_checks(found.records)], options.style)
+    print_reports([verification_report.report_checks(found.records)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
     request = SanitizeRequest(options.request, tools, options.where.device, options.sanitize_limit)
     found = sanitize_kernels(request, TERMINAL)
-    print_reports([sanitizing.report_results(found.results)], options.style)
+    print_reports([verification_report.report_results(found.results)], options.style)
     if found.interrupted:
         return INTERRUPTED
     if all(result.verdict is None for result in found.results):

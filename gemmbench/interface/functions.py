@@ -23,8 +23,8 @@ from gemmbench.interface.options import (
 )
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
-from gemmbench.report import store
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.fleet.machines import open_machine
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.resuming.find_unfinished import find_unfinished
@@ -189,7 +189,7 @@ def load(path: str | Path) -> RunResults:
     >>> [record.variant for record in loaded.records]
     ['naive', 'cublas']
     """
-    saved = store.read(Path(path))
+    saved = read_results(Path(path))
     return RunResults(saved, saved.ended_early, saved.path)
 
 

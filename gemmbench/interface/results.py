@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from gemmbench.bench.record import Environment, Record, TransferRecord
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.errors import GemmbenchError
-from gemmbench.report.columns.identity import PROBLEM
+from gemmbench.report.columns.column import PROBLEM
 from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.report.diagnostics import verification
+from gemmbench.report.diagnostics import verification_report
 from gemmbench.report.export import export_kernels
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, format_reports
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.verdicts import Verdict, judge_variants
 
 if TYPE_CHECKING:
@@ -121,11 +121,11 @@ class VerifyResults:
     @property
     def failures(self) -> list[str]:
         """What is wrong, one line per failed configuration, with maps of C."""
-        return verification.list_failures(self.records)
+        return verification_report.list_failures(self.records)
 
     def table(self, style: str = "simple") -> str:
         """Checks passed, failed and skipped for each variant, with the worst rounding error."""
-        return Report([verification.tabulate_checks(self.records)]).format(style)
+        return Report([verification_report.tabulate_checks(self.records)]).format(style)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per check. Raises GemmbenchError without pandas."""

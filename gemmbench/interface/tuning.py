@@ -17,11 +17,10 @@ from gemmbench.interface.options import SweepOptions, shell_command, sweep_overr
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import RunResults
 from gemmbench.planning.search_space import choose_strategy, parse_budget
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.results import report_results
-from gemmbench.report.tuning.searches import report_searches
-from gemmbench.report.tuning.winners import Winner
+from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.search_tables import Winner, report_searches
 from gemmbench.session.fleet.machines import open_machine
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels

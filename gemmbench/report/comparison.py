@@ -1,22 +1,137 @@
-"""What a run's samples mean, computed once: rows by problem, each compared with its baseline.
-
-Everything here is derived from stored samples; nothing derived is ever read back.
-"""
+"""What the samples of a run mean, computed once: rows by problem, each compared with its baseline."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
-from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.record import MODES, Environment, Record, TransferRecord
 from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems import Problem
 from gemmbench.report.percent_of_baseline import clock_ratio, is_valid_baseline, percent_of_baseline
 from gemmbench.report.row import UNKNOWN, Row
-from gemmbench.report.store import Run
-from gemmbench.report.transfer_rows import TransferProblem, compare_transfers
+from gemmbench.report.store.recorded_run import Run
+
+
+@dataclass(frozen=True)
+class PartTimes:
+    """Seconds of a job's parts, medians over the rounds; NaN if unknown."""
+
+    h2d: float = math.nan
+    kernel: float = math.nan
+    d2h: float = math.nan
+
+
+@dataclass(frozen=True)
+class TransferRow:
+    """One record with everything that follows from it; a number that does not exist is NaN.
+
+    `total`, `bound` and `pipeline_bound` are in seconds, `speedup` is relative to the pageable row.
+    """
+
+    environment: Environment
+    record: TransferRecord
+    total: Interval = UNKNOWN
+    parts: PartTimes = PartTimes()
+    bound: float = math.nan
+    pipeline_bound: float = math.nan
+    speedup: Interval = UNKNOWN
+
+    @property
+    def percent_of_bound(self) -> float:
+        """The bound in percent of the total: 100 means that the bound is reached."""
+        return 100 * self.bound / self.total.value
+
+    @property
+    def percent_of_pipeline_bound(self) -> float:
+        """The pipeline's bound in percent of the total."""
+        return 100 * self.pipeline_bound / self.total.value
+
+
+@dataclass(frozen=True)
+class TransferProblem:
+    """The rows of one problem: kernels in ladder order, each with its modes in order."""
+
+    problem: Problem
+    kernels: list[list[TransferRow]]
+
+    @property
+    def title(self) -> str:
+        """`Transfers: M = 1024, N = 1024, K = 768, nn, f32`."""
+        return f"Transfers: {self.problem.title}"
+
+    @property
+    def rows(self) -> list[TransferRow]:
+        """The rows of all kernels."""
+        return [row for rows in self.kernels for row in rows]
+
+
+def compare_transfers(run: Run) -> list[TransferProblem]:
+    """Rows by problem, in the order of the records; of a job that was measured again, the last."""
+    problems: dict[Problem, dict[tuple[object, ...], list[TransferRecord]]] = {}
+    latest = {(record.kernel_key, record.mode): record for record in run.transfers}
+    for record in latest.values():
+        problems.setdefault(record.problem, {}).setdefault(record.kernel_key, []).append(record)
+    return [
+        TransferProblem(problem, _compare_kernels(run.environment, list(kernels.values())))
+        for problem, kernels in problems.items()
+    ]
+
+
+def _compare_kernels(environment: Environment, kernels: list[list[TransferRecord]]) -> list[list[TransferRow]]:
+    ladder = sorted(kernels, key=lambda records: (records[0].order, records[0].variant))
+    return [_compare_modes(environment, records) for records in ladder]
+
+
+def _compare_modes(environment: Environment, records: Sequence[TransferRecord]) -> list[TransferRow]:
+    right = {record.mode: record for record in records if record.status == "ok" and record.samples}
+    pinned = _median_parts(right["pinned"]) if "pinned" in right else PartTimes()
+    panels = _median_parts(right["panels"]) if "panels" in right else pinned
+    overlapping = replace(pinned, kernel=min(pinned.kernel, panels.kernel))
+    ordered = sorted(records, key=lambda record: MODES.index(record.mode))
+    return [_compare_transfer(environment, record, pinned, overlapping, right.get("pageable")) for record in ordered]
+
+
+def _compare_transfer(
+    environment: Environment,
+    record: TransferRecord,
+    pinned: PartTimes,
+    overlapping: PartTimes,
+    pageable: TransferRecord | None,
+) -> TransferRow:
+    if record.status != "ok" or not record.samples:
+        return TransferRow(environment, record)
+    total = stats.time_interval(record.by_round)
+    speedup = stats.speed_ratio(record.by_round, pageable.by_round) if pageable else UNKNOWN
+    if record is pageable:
+        speedup = Interval(1.0)
+    within = pipeline_bound(record, overlapping) if record.mode == "overlapped" else math.nan
+    return TransferRow(environment, record, total, _median_parts(record), bound(record, pinned), within, speedup)
+
+
+def _median_parts(record: TransferRecord) -> PartTimes:
+    parts = (record.h2d, record.kernel, record.d2h)
+    return PartTimes(*(median(seconds) if seconds else math.nan for seconds in parts))
+
+
+def bound(record: TransferRecord, pinned: PartTimes) -> float:
+    """Seconds of the longest part, if all parts ran at the same time."""
+    copies = (pinned.h2d, pinned.d2h) if record.copy_engines > 1 else (pinned.h2d + pinned.d2h,)
+    return max(pinned.kernel, *copies)
+
+
+def pipeline_bound(record: TransferRecord, parts: PartTimes) -> float:
+    """Least seconds with B copied first and `panels` equal panels."""
+    b = parts.h2d * record.b_bytes / record.h2d_bytes
+    a, k, c, panels = parts.h2d - b, parts.kernel, parts.d2h, record.panels
+    through = a / panels + k + c / panels
+    if record.copy_engines > 1:
+        return b + max(a + (k + c) / panels, through, (a + k) / panels + c)
+    return b + max(a + c, through)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ import msgspec
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import exists, follow_links, is_file
-from gemmbench.report.columns import all_columns, transfers
+from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
 
 
 def export_kernels(comparison: Comparison) -> list[ExportRow]:
@@ -28,7 +28,7 @@ def export_kernels(comparison: Comparison) -> list[ExportRow]:
 
 def export_transfers(comparison: Comparison) -> list[ExportRow]:
     """Every row of transfers by key."""
-    return export_rows(transfers.COLUMNS, (row for problem in comparison.transfers for row in problem.rows))
+    return export_rows(transfer_columns.COLUMNS, (row for problem in comparison.transfers for row in problem.rows))
 
 
 def write_csv(path: Path, comparison: Comparison) -> None:

@@ -7,7 +7,7 @@ import math
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.roofline import is_too_good
+from gemmbench.report.row import is_too_good
 
 
 def is_valid_baseline(environment: Environment, record: Record) -> bool:

@@ -11,10 +11,20 @@ from dataclasses import dataclass
 from html import escape
 
 from gemmbench.planning.files import escape_cell, escape_controls
-from gemmbench.report.layout.blocks import draw_blocks
-from gemmbench.report.layout.fit import GAP, Fit, fit_columns
-from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
-from gemmbench.report.layout.plain import BOUND, draw_row, wrap_text
+from gemmbench.report.layout import (
+    BOUND,
+    FOOTER,
+    GAP,
+    HEADING,
+    RULE,
+    TITLE,
+    Fit,
+    Line,
+    draw_blocks,
+    draw_row,
+    fit_columns,
+    wrap_text,
+)
 
 PLAIN = "simple"
 LEAST_WIDE = 200

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from gemmbench.report.layout.lines import FOOTER, HEADING, RULE, TITLE, Line
+from gemmbench.report.layout import FOOTER, HEADING, RULE, TITLE, Line
 from gemmbench.report.table import Report
 
 _STYLES = {"": "", TITLE: "bold", HEADING: "bold", RULE: "dim", FOOTER: "dim"}

@@ -19,8 +19,14 @@ from gemmbench.planning.plans.expansion import plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.sweeps.overrides import parse_params
-from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, Inspection, inspect_launch
-from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate
+from gemmbench.report.diagnostics.inspection_report import (
+    USUAL_CLOCK,
+    USUAL_SMS,
+    HottestLoop,
+    Inspection,
+    PeakRate,
+    inspect_launch,
+)
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 
 

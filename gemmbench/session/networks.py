@@ -28,7 +28,7 @@ from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import GRAPH, Chain
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run

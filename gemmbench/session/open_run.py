@@ -23,8 +23,9 @@ from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report.store import Journal, Run, complete_batches, complete_transfers, keep_latest
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import complete_batches, complete_transfers, keep_latest
+from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.results_file import RunResult, choose_results

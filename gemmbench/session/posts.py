@@ -11,8 +11,8 @@ from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts
-from gemmbench.report import store
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_environment
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.results_file import RunResult
@@ -47,7 +47,7 @@ def _leave_out_finished(names: list[str], destination: Destination) -> list[str]
     """Of posts in turn, the one that the file to resume repeats, and those that follow. Raises UsageError."""
     if destination.resume is None:
         return names
-    post = store.read_environment(destination.resume).post
+    post = read_environment(destination.resume).post
     if post not in names:
         raise UsageError(
             f"{destination.resume}: not one of the posts that are asked for; start a new run without --resume"

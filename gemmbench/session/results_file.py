@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
-from gemmbench.report import store
-from gemmbench.report.store import Run
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.resuming.same_experiment import explain_difference
@@ -31,7 +30,7 @@ def choose_results(environment: Environment, destination: Destination, reporter:
     path = destination.resume
     if path is None:
         return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
-    run = store.read(path)
+    run = read_results(path)
     if run.finished:
         raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
     if run.warning:

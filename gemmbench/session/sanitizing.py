@@ -18,7 +18,7 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.sweeps.overrides import parse_params
-from gemmbench.report.diagnostics.sanitizing import SanitizerResult
+from gemmbench.report.diagnostics.verification_report import SanitizerResult
 from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.reporter import SILENT, Reporter

@@ -12,7 +12,7 @@ from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import open_run

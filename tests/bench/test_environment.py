@@ -13,7 +13,9 @@ from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import read_sweep
-from gemmbench.report import store
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture
@@ -39,11 +41,11 @@ def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machi
     watched = Machine(machine.choice, {"fake": device})
     found = describe_run(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "")
     assert found.conditions == conditions
-    with store.Journal(store.Run(found, path=tmp_path / "x.jsonl")) as journal:
+    with Journal(Run(found, path=tmp_path / "x.jsonl")) as journal:
         journal.write(
             [make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"]))]
         )
-    run = store.read(tmp_path / "x.jsonl")
+    run = read_results(tmp_path / "x.jsonl")
     assert run.environment == found
     assert run.records[0].telemetry == Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
 

@@ -6,8 +6,8 @@ import pytest
 from gemmbench.bench.record import Environment, Record
 from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.page.page import render_page
-from gemmbench.report.store import Run
+from gemmbench.report.page.report_page import render_page
+from gemmbench.report.store.recorded_run import Run
 
 ENVIRONMENT = Environment(
     run="20260101-120000-quick-abcd",

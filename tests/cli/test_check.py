@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
 TIMES = {"naive": 4e-3, "tiled": 2e-3, "cublas": 1e-3}
@@ -76,7 +76,7 @@ def test_the_rows_of_the_reference_are_measured_again(gemmbench, on, tmp_path):
     gemmbench("run", "tiled", "--device", on(), "--rounds", "12", "--cache", "hot", *rows, "--save", "main")
     assert gemmbench("check", "--device", on()).code == 0
     (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
-    saved, again = store.read(tmp_path / "results/saved/main.jsonl"), store.read(path)
+    saved, again = read_results(tmp_path / "results/saved/main.jsonl"), read_results(path)
     identities = [{record.identity for record in run.records} for run in (saved, again)]
     assert identities[0] == identities[1] and len(identities[0]) > 4
     assert again.environment.policy == saved.environment.policy | {"sustained": 0.0}
@@ -100,7 +100,7 @@ def test_another_configuration_may_be_the_best_now(gemmbench, on, tmp_path):
 def test_variants_can_be_named(gemmbench, on, main, tmp_path):
     assert gemmbench("check", "naive", "--device", on(tiled=9e-3)).code == 0
     (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
-    assert {record.variant for record in store.read(path).records} == {"naive", "cublas"}
+    assert {record.variant for record in read_results(path).records} == {"naive", "cublas"}
 
 
 def test_a_results_file_can_be_named(gemmbench, on, main, tmp_path):
@@ -252,7 +252,7 @@ def test_a_revision_is_measured_in_the_same_rounds(past, history, tmp_path):
     assert said.code == 0 and f"check against HEAD ({commit}), margin 3 %: 1 passed" in said.out
     assert f"checking against revision HEAD ({commit}), in the same rounds" in said.err
     (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
-    records = store.read(path).records
+    records = read_results(path).records
     assert {record.variant for record in records} == {"HEAD:mine", "mine", "cublas"}
     assert len({(record.batch, record.batch_key) for record in records}) == 1
 
@@ -268,7 +268,7 @@ def test_every_configuration_is_paired_with_its_own(past, tmp_path):
     assert said.code == 0 and "2 passed" in said.out
     (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
     batches = {}
-    for record in store.read(path).records:
+    for record in read_results(path).records:
         batches.setdefault(record.batch_key, set()).add((record.variant, record.configuration))
     pairs = [{(name, config) for name in ("mine", "HEAD:mine")} | {("cublas", "")} for config in ("T=8", "T=16")]
     assert sorted(batches.values(), key=sorted) == sorted(pairs, key=sorted)
@@ -287,7 +287,7 @@ def test_a_new_default_is_compared_with_the_old_one(past, write_kernel, tmp_path
     write_kernel("mine.cu", params={"T": "[16, 8]"})
     assert past("mine").code == 0
     (path,) = (tmp_path / "results").glob("*-check-*.jsonl")
-    found = {record.variant: record.configuration for record in store.read(path).records}
+    found = {record.variant: record.configuration for record in read_results(path).records}
     assert found == {"HEAD:mine": "T=8", "mine": "T=16", "cublas": ""}
 
 

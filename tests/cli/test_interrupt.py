@@ -2,7 +2,7 @@
 
 import signal
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 
 def interrupt():
@@ -19,7 +19,7 @@ def test_ctrl_c_ends_with_130_and_shows_and_saves_what_there_is(run_naive, saved
     assert {row["stopped"] for row in rows} == {"interrupted"} and {row["M"] for row in rows} == {"16"}
     assert all(0 < int(row["rounds"]) < 10 for row in rows)
     assert "interrupted after" in said.out
-    assert store.read(journal).warning == ""
+    assert read_results(journal).warning == ""
 
 
 def test_ctrl_c_before_the_first_row_leaves_no_file(run_naive, windows, tmp_path):

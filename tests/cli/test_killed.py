@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import read_results
 
 SIZES = "8,9,10,11,12,13,14,15"
 NAMES = ["naive", "tiled", "cublas"]
@@ -52,7 +53,7 @@ def test_a_killed_sweep_resumes(tmp_path, script, isolated):
     assert ended.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
     wanted = [(int(size), name) for size in SIZES.split(",") for name in NAMES]
-    assert sorted((record.problem.M, record.variant) for record in store.read(path).records) == sorted(wanted)
+    assert sorted((record.problem.M, record.variant) for record in read_results(path).records) == sorted(wanted)
     whole = [row for row in rows(tmp_path) if rows(tmp_path).count(row) == 1]
     assert len(whole) >= len(wanted) - 2 * len(NAMES)  # only what was in flight was measured again
 
@@ -80,10 +81,10 @@ def test_two_runs_may_share_a_folder_and_not_a_file(tmp_path, script):
     both = [start(device, tmp_path) for _ in range(2)]
     assert [process.communicate() and process.returncode for process in both] == [0, 0]
     paths = list((tmp_path / "results").glob("*.jsonl"))
-    assert [len(store.read(path).records) for path in paths] == [24, 24]
+    assert [len(read_results(path).records) for path in paths] == [24, 24]
     lines = paths[0].read_bytes().splitlines(keepends=True)
     paths[0].write_bytes(b"".join(lines[:-1]))
-    with store.Journal(store.read(paths[0])):
+    with Journal(read_results(paths[0])):
         second = start(device, tmp_path, "--resume-from", str(paths[0]))
         assert "another run is writing it; wait until it ends" in second.communicate()[1]
         assert second.returncode == 2

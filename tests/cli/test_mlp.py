@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from gemmbench.cli import group
 from gemmbench.errors import GemmbenchError
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 CONFIG = """
 layers: [12x8, 8x3]
@@ -62,7 +62,7 @@ def test_the_table_compares_with_the_graph(call):
 def test_results_are_kept_shown_and_exported(call, tmp_path):
     call("--rounds", "2", "--export-json", "out.json")
     (journal,) = (tmp_path / "results").glob("*.jsonl")
-    run = store.read(journal)
+    run = read_results(journal)
     assert [record.variant for record in run.records] == ["tiled", "mlp_fused", "cublas+graph"]
     rows = list(csv.DictReader(journal.with_suffix(".csv").read_text().splitlines()))
     assert {row["network"] for row in rows} == {"12-8-3, relu softmax, batch 5"}
@@ -174,7 +174,7 @@ def test_a_run_that_was_cut_off_is_completed(call, tmp_path):
     call("--rounds", "10")
     cut_after(journal(tmp_path), 1)
     assert call("--rounds", "10", "--resume").return_value == 0
-    names = [record.variant for record in store.read(journal(tmp_path)).records]
+    names = [record.variant for record in read_results(journal(tmp_path)).records]
     assert sorted(names) == ["cublas+graph", "mlp_fused", "tiled"]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 FAST = ["--rounds", "2", "--cache", "hot", "--device", "fake"]
 
@@ -64,7 +64,7 @@ def test_posts_are_resumed_where_they_were_cut_off(gemmbench, tmp_path):
     assert said.code == 0, said.err
     assert f"resuming results/{second.name}, which has 1 row: gemmbench posts 000-cuda 001 004 --sizes 64 " in said.err
     assert "CUDA 007 - GEMM" in said.out and first.read_bytes() == before
-    runs = [store.read(path) for path in (tmp_path / "results").glob("*.jsonl")]
+    runs = [read_results(path) for path in (tmp_path / "results").glob("*.jsonl")]
     assert sorted(run.environment.post for run in runs) == [
         "posts/000-cuda-matmul",
         "posts/001-warptile",

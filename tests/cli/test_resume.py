@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from gemmbench.bench.record import SCHEMA
-from gemmbench.report import store
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import is_finished, read_results
 
 SIZES = ["--sizes", "16,24", "--rounds", "10", "--cache", "hot"]
 
@@ -50,7 +51,7 @@ def test_a_run_that_lacks_only_its_last_line_is_finished_without_measuring(run_n
     again = run_naive("--resume")
     assert (again.code, windows[0], again.out) == (0, [], first.out)
     assert journal.read_text().splitlines()[:-1] == whole.splitlines()[:-1]
-    assert store.read(journal).finished
+    assert read_results(journal).finished
 
 
 def test_resume_repeats_the_recorded_command(gemmbench, script, saved, windows, monkeypatch):
@@ -64,7 +65,7 @@ def test_resume_repeats_the_recorded_command(gemmbench, script, saved, windows, 
     assert said.code == 0
     words = f"gemmbench run naive --sizes 16,24 --device {device} --cache hot --seed 3 --rounds 10 --no-gate"
     assert said.err.startswith(f"resuming results/{journal.name}, which has 2 rows: {words}\n")
-    found = store.read(journal)
+    found = read_results(journal)
     assert [record.problem.M for record in found.records] == [16, 16, 24, 24]
     assert {record.seed for record in found.records} == {3} and found.finished
 
@@ -75,11 +76,11 @@ def test_other_commands_repeat_theirs_too(gemmbench, tmp_path, command, how):
     names = {"compare": ["naive", "tiled", "--sizes", "16"], "mlp": ["tiled", "--batch", "3"]}
     gemmbench(command, *names[command], "--device", "fake", "--rounds", "2", "--cache", "hot")
     (journal,) = (tmp_path / "results").glob("*.jsonl")
-    whole = store.read(journal)
+    whole = read_results(journal)
     cut_after(journal, 1)
     said = gemmbench(command, *(["--resume"] if how == "newest" else ["--resume-from", journal]))
     assert said.code == 0 and "resuming " in said.err
-    again = store.read(journal)
+    again = read_results(journal)
     assert [each.identity for each in again.records] == [each.identity for each in whole.records] and again.finished
 
 
@@ -104,13 +105,13 @@ def test_more_is_added_and_can_be_resumed_again(run_naive, saved, gemmbench):
     cut_after(journal, 2)
     assert gemmbench("run", "naive", "tiled", "--sizes", "16,24,32", "--resume").code == 0
     wanted = {(size, name) for size in (16, 24, 32) for name in ("naive", "tiled", "cublas")}
-    assert {(each.problem.M, each.variant) for each in store.read(journal).records} == wanted
+    assert {(each.problem.M, each.variant) for each in read_results(journal).records} == wanted
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text("".join(lines[:-3]))
     said = gemmbench("run", "--resume")
     assert said.code == 0 and ": gemmbench run naive tiled --sizes 16,24,32 " in said.err
-    assert {(each.problem.M, each.variant) for each in store.read(journal).records} == wanted
-    assert len([row for row in store.read(journal).records if row.problem.M == 32]) == 3
+    assert {(each.problem.M, each.variant) for each in read_results(journal).records} == wanted
+    assert len([row for row in read_results(journal).records if row.problem.M == 32]) == 3
 
 
 def test_the_run_of_another_command_is_left_alone(run_naive, saved, gemmbench):
@@ -151,15 +152,15 @@ def test_the_newest_unfinished_run_is_resumed(run_naive, tmp_path, gemmbench, sc
         text = text.replace('"started":"20', f'"started":"3000-01-{day} 20')
         path.with_name(f"{day}.jsonl").write_text(text)
     path.with_name("zz.jsonl").write_bytes(b'{"row":"environment","run":"\xff"}\n')
-    running = store.read(path.with_name("05.jsonl"))
-    with store.Journal(running):
+    running = read_results(path.with_name("05.jsonl"))
+    with Journal(running):
         said = run_naive("--resume")
     assert said.code == 0
     messages = said.err.splitlines()
     assert messages[0].startswith("left out: results/zz.jsonl:1: broken header: ")
     assert messages[1].startswith("left out: results/03.jsonl:2: broken row: ")
     assert messages[2].startswith("resuming results/02.jsonl, which has 2 rows: ")
-    assert store.is_finished(path.with_name("02.jsonl")) and not store.is_finished(path.with_name("01.jsonl"))
+    assert is_finished(path.with_name("02.jsonl")) and not is_finished(path.with_name("01.jsonl"))
 
 
 def test_a_file_after_the_flag_is_told_where_it_belongs(run_naive, saved):
@@ -174,7 +175,7 @@ def test_resuming_measures_only_the_batches_that_are_not_complete(run_naive, sav
     del windows[0][:]
     said = run_naive("--resume")
     assert said.code == 0
-    found = store.read(saved()[0])
+    found = read_results(saved()[0])
     assert [(record.problem.M, record.variant) for record in found.records] == [
         (16, "naive"),
         (16, "cublas"),
@@ -189,11 +190,11 @@ def test_resuming_after_ctrl_c_completes_the_run(run_naive, saved, windows):
     run_naive("--out", "whole")
     count = len(seen)
     at[count + 3 * count // 4] = lambda: signal.raise_signal(signal.SIGINT)
-    assert run_naive().code == 130 and not store.is_finished(saved()[0])
+    assert run_naive().code == 130 and not is_finished(saved()[0])
     at.clear()
     said = run_naive("--resume")
     assert said.code == 0 and "interrupted" not in said.out
-    assert [record.stopped for record in store.read(saved()[0]).records] == ["rounds"] * 4
+    assert [record.stopped for record in read_results(saved()[0]).records] == ["rounds"] * 4
 
 
 def test_after_resuming_the_table_is_that_of_the_file(run_naive, saved, gemmbench):
@@ -225,7 +226,7 @@ def test_a_skip_has_one_row_after_resuming(gemmbench, saved, write_kernel):
     gemmbench(*call)
     cut_after(saved()[0], 3)
     gemmbench(*call, "--resume")
-    assert [record.variant for record in store.read(saved()[0]).records].count("picky") == 2
+    assert [record.variant for record in read_results(saved()[0]).records].count("picky") == 2
     assert [row["variant"] for row in saved()[1]].count("picky") == 2
 
 
@@ -277,7 +278,7 @@ def test_a_file_can_be_named(run_naive, saved, gemmbench):
     moved = journal.rename(journal.parent.parent / "mine.jsonl")
     journal.with_suffix(".csv").unlink()
     assert gemmbench("run", "--resume-from", moved).code == 0
-    assert len(store.read(moved).records) == 4 and moved.with_suffix(".csv").exists()
+    assert len(read_results(moved).records) == 4 and moved.with_suffix(".csv").exists()
 
 
 def test_there_must_be_something_to_resume(run_naive):

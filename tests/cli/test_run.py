@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 FAST = ["--sizes", "32", "--rounds", "10", "--cache", "hot"]
 TIMES = {"naive": 2e-3, "tiled": [1e-3, 1e-3], "cublas": 2.5e-4}
@@ -33,7 +33,7 @@ def test_the_digits_follow_from_the_scripted_times(run_three, saved):
 
 def test_every_row_is_a_line_with_all_its_samples_and_the_header_has_the_command(run_three, saved):
     run_three("--seed", "3")
-    found = store.read(saved()[0])
+    found = read_results(saved()[0])
     assert found.environment.command.startswith("gemmbench run naive tiled cublas --sizes 32 --device fake:")
     assert found.environment.baseline == "cublas" and found.environment.sweep == "quick"
     assert [len(record.samples) for record in found.records] == [10, 10, 10]
@@ -78,7 +78,7 @@ def test_options_reach_the_rows(gemmbench, saved):
     assert {row["config"] for row in sweep} == {"TILE=8", "TILE=32"} and len(sweep) == 3 * 2 * 2
     assert {(row["layout"]) for row in sweep} == {"nn", "tt"}
     assert {(row["alpha"], row["beta"], row["data"], row["seed"]) for row in sweep} == {("2.0", "-0.5", "ints", "4")}
-    assert not any(record.gated for record in store.read(journal).records)
+    assert not any(record.gated for record in read_results(journal).records)
 
 
 def test_a_sweep_measures_its_winner_again(gemmbench, saved):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
 TIMES = {"tiled": 2e-3, "naive": 4e-3, "cublas": 1e-3}
@@ -45,7 +45,7 @@ def test_a_name_that_is_taken_is_replaced_and_said_so(run, tmp_path):
     run("--save", "main")
     said = run("--save", "main", variants=["tiled"])
     assert "saved as main: results/saved/main.jsonl, which replaces the run of 20" in said.err
-    assert {record.variant for record in store.read(tmp_path / "results/saved/main.jsonl").records} == {
+    assert {record.variant for record in read_results(tmp_path / "results/saved/main.jsonl").records} == {
         "tiled",
         "cublas",
     }

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gemmbench.bench.operands import scratch
-from gemmbench.report import store
 from gemmbench.report.comparison import compare_rows
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
 
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl"))
 WIDTHS = (80, 100, 120)
@@ -70,7 +70,7 @@ def test_color_changes_no_character(screen, monkeypatch, name):
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
 def test_saved_results_fit_the_screen_and_no_number_is_broken(path):
-    comparison = compare_rows(store.read(path))
+    comparison = compare_rows(read_results(path))
     for width in WIDTHS:
         for wide in (False, True):
             lines = format_reports(report_results(comparison, wide), "simple", width).splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 ROOT = Path(__file__).parents[2]
 SWEEP = ["run", "naive", "tiled", "cublas", "--sizes", "8,9,10,11,12,13,14,15", "--rounds", "10", "--cache", "hot"]
@@ -58,7 +58,7 @@ def test_complete_rows_are_saved_and_the_run_can_be_resumed(tmp_path, script, is
     wait_until(lambda: any(len(path.read_bytes().splitlines()) > 4 for path in tmp_path.glob("results/*.jsonl")))
     terminate(process)
     (path,) = tmp_path.glob("results/*.jsonl")
-    run = store.read(path)
+    run = read_results(path)
     assert run.warning == "" and 3 <= len(run.records) < 24
     wait_until(lambda: not list_processes_in(tmp_path))
 

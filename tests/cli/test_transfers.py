@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}
 JOB = ["--sizes", "256x128x64", "--rounds", "10", "--cache", "hot", "--with-transfers"]
@@ -76,7 +76,7 @@ def test_of_a_sweep_the_best_configuration_is_measured(run, rows):
 def test_without_the_option_nothing_is_different(run, saved, tmp_path):
     said = run(options=JOB[:-1])
     assert "Transfers" not in said.out and not list((tmp_path / "results").glob("*.transfers.csv"))
-    assert store.read(saved()[0]).transfers == []
+    assert read_results(saved()[0]).transfers == []
 
 
 def test_show_prints_and_exports_them_again(run, gemmbench, saved, tmp_path):

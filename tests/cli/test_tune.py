@@ -10,7 +10,7 @@ import signal
 import pytest
 
 from gemmbench.planning.plans import configurations
-from gemmbench.report.store import Journal
+from gemmbench.report.store.journal import Journal
 from gemmbench.session.tuning import tasks
 from gemmbench.session.tuning.dispatch import evaluate_rows
 

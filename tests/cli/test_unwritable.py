@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 
 SWEEP = ["--sizes", "16,24,32", "--rounds", "10", "--cache", "hot"]
 
@@ -34,7 +34,7 @@ def test_a_disk_that_fills_up_ends_the_run_and_shows_what_was_measured(gemmbench
     message = f"gemmbench: cannot write to results/{path.name}: File too large; the run ended, and --resume continues"
     assert said.err.splitlines()[-1].startswith(message) and "Traceback" not in said.err
     assert said.out.count(" ok") == 4 and "M = 24" in said.out and "M = 32" not in said.out  # whole batches
-    found = store.read(path)
+    found = read_results(path)
     assert not found.warning and 2 <= len(found.records) <= 4
     assert path.read_bytes().endswith(b"\n")
 
@@ -77,18 +77,18 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(tmp_path, words):
     assert said.stderr.count("\n") == 1
     if words[0] == "run":
         (path,) = (tmp_path / "results").glob("*.jsonl")
-        assert len(store.read(path).records) == 6 and path.with_suffix(".csv").exists()
+        assert len(read_results(path).records) == 6 and path.with_suffix(".csv").exists()
 
 
 def test_a_closed_stdout_loses_only_the_output(tmp_path):
     said = start(["run", "naive", *SWEEP], tmp_path, preexec_fn=lambda: os.close(1))
     assert said.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
-    assert len(store.read(path).records) == 6 and path.with_suffix(".csv").exists()
+    assert len(read_results(path).records) == 6 and path.with_suffix(".csv").exists()
 
 
 def test_all_streams_may_be_closed(tmp_path):
     said = start(["run", "naive", *SWEEP], tmp_path, preexec_fn=lambda: os.closerange(0, 3))
     assert said.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
-    assert len(store.read(path).records) == 6
+    assert len(read_results(path).records) == 6

@@ -30,8 +30,8 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import LAYOUTS, PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.store import Run
-from gemmbench.report.tables.transfers import report_transfers
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.tables.kernel_tables import report_transfers
 
 pytestmark = pytest.mark.filterwarnings("default")  # pycuda and nvmath may warn as they are imported
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.interface.results import RunResults
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.mark.parametrize(("phase", "ok"), [("ranking", True), ("sweep", False)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels
 from gemmbench.report.flags import MEANINGS, explain_letters, find_flags, flag_letters, notable_letters
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import report_results
 
 MS = 1e-3
 

@@ -9,16 +9,16 @@ import pytest
 
 from gemmbench.bench.record import TransferRecord
 from gemmbench.planning.problems import Problem
-from gemmbench.report import store, transfer_rows
-from gemmbench.report.columns.transfers import COLUMNS, TABLE
-from gemmbench.report.comparison import compare_rows
+from gemmbench.report import comparison as comparison_module
+from gemmbench.report.columns.transfer_columns import COLUMNS, TABLE
+from gemmbench.report.comparison import PartTimes, compare_rows, compare_transfers
 from gemmbench.report.export import export_transfers
-from gemmbench.report.store import Run
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import complete_transfers, read_results
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.results import report_results
-from gemmbench.report.tables.transfers import report_transfers
+from gemmbench.report.tables.kernel_tables import report_results, report_transfers
 from gemmbench.report.terminal import draw_report
-from gemmbench.report.transfer_rows import PartTimes, compare_transfers
 
 MS = 1e-3
 ALONE = PartTimes(3 * MS, 8 * MS, 4 * MS)
@@ -104,12 +104,12 @@ def test_the_bound_of_the_pipeline_takes_the_panels_where_they_are_faster(enviro
 )
 def test_the_bounds_of_one_and_two_copy_engines(make, engines, alone, bound, pipeline):
     record, parts = make("overlapped", copy_engines=engines), PartTimes(*alone)
-    assert transfer_rows.bound(record, parts) == pytest.approx(bound)
-    assert transfer_rows.pipeline_bound(record, parts) == pytest.approx(pipeline)
+    assert comparison_module.bound(record, parts) == pytest.approx(bound)
+    assert comparison_module.pipeline_bound(record, parts) == pytest.approx(pipeline)
 
 
 def test_one_panel_cannot_overlap_anything(make):
-    assert transfer_rows.pipeline_bound(make("overlapped", panels=1), ALONE) == pytest.approx(15 * MS)
+    assert comparison_module.pipeline_bound(make("overlapped", panels=1), ALONE) == pytest.approx(15 * MS)
 
 
 def test_the_speed_up_is_over_the_pageable_row_of_the_same_rounds(environment, four):
@@ -228,18 +228,18 @@ def test_the_exported_columns(environment, four):
 
 def test_rows_survive_the_journal_and_old_files_have_none(environment, four, tmp_path, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("naive", [1e-3])])
         for record in four:
             journal.write([record])
-    run = store.read(path)
+    run = read_results(path)
     assert run.transfers == four and [record.variant for record in run.records] == ["naive"]
-    with store.Journal(store.Run(environment, path=tmp_path / "old.jsonl")) as journal:
+    with Journal(Run(environment, path=tmp_path / "old.jsonl")) as journal:
         journal.write([make_record("naive", [1e-3])])
-    assert store.read(tmp_path / "old.jsonl").transfers == []
+    assert read_results(tmp_path / "old.jsonl").transfers == []
 
 
 def test_a_kernel_is_complete_with_four_rows_that_were_not_interrupted(four, make):
-    assert store.complete_transfers(four) == {"key"}
-    assert store.complete_transfers(four[:3]) == set()
-    assert store.complete_transfers([*four[:3], make("overlapped", 12, stopped="interrupted")]) == set()
+    assert complete_transfers(four) == {"key"}
+    assert complete_transfers(four[:3]) == set()
+    assert complete_transfers([*four[:3], make("overlapped", 12, stopped="interrupted")]) == set()

@@ -6,20 +6,19 @@ from pathlib import Path
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.report.charts.choices import Choices
-from gemmbench.report.charts.kinds.selection import note_unranked, select_rows
+from gemmbench.report.charts.chart_model import Choices
+from gemmbench.report.charts.chart_rows import note_unranked, select_rows
 from gemmbench.report.columns.all_columns import COLUMNS
 from gemmbench.report.columns.column import export_rows
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.differences.gate import INCONCLUSIVE, check_differences, check_pairs
-from gemmbench.report.differences.gate import note_unranked as note_unchecked
+from gemmbench.report.differences.regression_gate import INCONCLUSIVE, check_differences, check_pairs
+from gemmbench.report.differences.regression_gate import note_unranked as note_unchecked
 from gemmbench.report.differences.run_differences import compare_runs
-from gemmbench.report.explanation.sentences import explain_row
+from gemmbench.report.explanation import explain_row
 from gemmbench.report.page.headline import find_fastest
-from gemmbench.report.store import Run
-from gemmbench.report.tables.fastest import list_fastest
-from gemmbench.report.tables.kernels import report_kernels
-from gemmbench.report.verdicts import judge_variants
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.tables.kernel_tables import report_kernels
+from gemmbench.report.verdicts import judge_variants, list_fastest
 
 CUBLAS, NAIVE, EMULATED = [2e-3, 2.1e-3] * 6, [4e-3, 4.2e-3] * 6, [1e-3, 1.1e-3] * 6
 

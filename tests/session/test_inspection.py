@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.report.diagnostics.inspection import report_inspections
+from gemmbench.report.diagnostics.inspection_report import report_inspections
 from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
 from gemmbench.session.single_kernel import KernelRequest
 

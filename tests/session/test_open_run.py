@@ -7,8 +7,8 @@ from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
-from gemmbench.report.store import read
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.open_run import open_run
 from gemmbench.session.session import Session
 from gemmbench.session.sweeps import SweepRequest, plan_request
@@ -27,14 +27,14 @@ def measure(machine, notes, destination, **more):
 
 def test_every_record_is_in_the_file(machine, notes):
     result = measure(machine, notes, Destination())
-    saved = read(result.run.path)
+    saved = read_results(result.run.path)
     assert [record.variant for record in saved.records] == ["mlp_fused", "naive", "cublas"]
     assert [record.variant for record in result.run.records] == ["mlp_fused", "naive", "cublas"]
 
 
 def test_the_versions_of_the_open_device_are_in_the_header(machine, notes, monkeypatch):
     monkeypatch.setattr(Session, "software", {"driver": "2.0"})
-    assert read(measure(machine, notes, Destination()).run.path).environment.software == {"driver": "2.0"}
+    assert read_results(measure(machine, notes, Destination()).run.path).environment.software == {"driver": "2.0"}
 
 
 def test_a_device_that_is_lost_says_where_the_rows_are(machine, notes, monkeypatch):
@@ -56,11 +56,11 @@ def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):
     path.write_bytes(b"\n".join(lines[:-1]) + b"\n")  # all but the line that says it is finished
     again = measure(machine, notes, Destination(resume=path))
     assert path.read_bytes().splitlines()[:-1] == lines[:-1] and len(again.run.records) == 3
-    assert read(path).finished
+    assert read_results(path).finished
 
 
 def test_the_peaks_of_the_device_are_measured_if_asked_for(machine, notes):
     assert measure(machine, notes, Destination()).run.environment.peaks is None
     asked = measure(machine, notes, Destination(), peaks=True)
-    peaks = read(asked.run.path).environment.peaks
+    peaks = read_results(asked.run.path).environment.peaks
     assert peaks == measure_peaks(machine) and peaks.copy > 0

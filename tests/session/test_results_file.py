@@ -7,8 +7,9 @@ import pytest
 
 from gemmbench.backends.base import Conditions
 from gemmbench.errors import UsageError
-from gemmbench.report.store import Journal, Run, read
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.results_file import choose_results
 
@@ -33,7 +34,7 @@ def test_an_unfinished_run_is_resumed(saved, environment, notes):
 
 
 def test_a_finished_run_is_not_resumed(saved, environment):
-    with Journal(read(saved)) as journal:
+    with Journal(read_results(saved)) as journal:
         journal.finish()
     with pytest.raises(UsageError, match=r"this run was finished 20.*; start a new run without --resume"):
         choose_results(environment, Destination(resume=saved), SILENT)

@@ -5,8 +5,8 @@ import pytest
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report import store
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
@@ -23,7 +23,7 @@ def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, 
     result = run_sweep(request("naive", destination=Destination(command="a script")), machine, notes)
     assert [record.variant for record in result.run.records] == ["naive", "cublas"]
     assert not result.interrupted
-    saved = store.read(result.run.path)
+    saved = read_results(result.run.path)
     assert (len(saved.records), saved.environment.command) == (2, "a script")
     assert (notes.messages, notes.bars) == ([], 1) and notes.steps
     assert capsys.readouterr() == ("", "")

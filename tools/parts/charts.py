@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 
 from gemmbench.errors import StoreError
-from gemmbench.report.charts.choices import Choices
+from gemmbench.report.charts.chart_model import Choices
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.charts.svg.render import render_svg
+from gemmbench.report.charts.svg import render_svg
 from tools.page import ROOT, Page
 from tools.parts.tables import read_comparison
 

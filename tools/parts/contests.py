@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from gemmbench.errors import StoreError
 from gemmbench.report.comparison import ProblemRows
-from gemmbench.report.roofline import MEMORY
-from gemmbench.report.row import Row
+from gemmbench.report.row import MEMORY, Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun, number, percent
 from gemmbench.report.verdicts import find_best_rows

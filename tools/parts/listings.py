@@ -30,10 +30,10 @@ from gemmbench.planning.precisions import PRECISIONS, Precision
 from gemmbench.planning.sweeps.policy import MeasureModel
 from gemmbench.planning.sweeps.published_post import PostModel, PostRowModel, PublishedModel
 from gemmbench.planning.sweeps.sweep import SweepModel
-from gemmbench.report.columns import all_columns, transfers
+from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import Column
 from gemmbench.report.flags import MEANINGS
-from gemmbench.report.tuning.winners import Winner, WinnersFile
+from gemmbench.report.tables.search_tables import Winner, WinnersFile
 from tools.page import Page
 
 MODELS: Mapping[str, type[msgspec.Struct]] = {
@@ -71,7 +71,7 @@ def format_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 
 def _write_columns(_: Page, which: str = "") -> str:
-    columns: Sequence[Column[Any]] = transfers.COLUMNS if which == "transfers" else all_columns.COLUMNS
+    columns: Sequence[Column[Any]] = transfer_columns.COLUMNS if which == "transfers" else all_columns.COLUMNS
     return format_table(["column", "meaning"], [[f"`{column.key}`", column.meaning] for column in columns])
 
 

@@ -11,17 +11,16 @@ from pathlib import Path
 
 from gemmbench.errors import StoreError, nearest
 from gemmbench.planning.problems import Problem
-from gemmbench.report import store
-from gemmbench.report.columns import all_columns, gemm
+from gemmbench.report.columns import all_columns, kernel_columns
 from gemmbench.report.columns.column import Column, format_headings, format_rows, pick_columns
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.flags import explain_letters
-from gemmbench.report.posts.story import report_story
 from gemmbench.report.row import Row
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import detail_lines, footer_lines
-from gemmbench.report.tables.kernels import choose_rows, tabulate_rows
-from gemmbench.report.tables.transfers import report_transfers
+from gemmbench.report.tables.kernel_tables import choose_rows, report_transfers, tabulate_rows
+from gemmbench.report.tables.post_tables import report_story
 from gemmbench.report.verdicts import choose_fastest
 from tools.page import ROOT, NoResults, Page
 
@@ -50,7 +49,7 @@ def read_comparison(pattern: str) -> Comparison:
 @lru_cache(maxsize=4)
 def _compare_file(path: Path) -> Comparison:
     """Read once for all parts of a page."""
-    return compare_rows(store.read(path))
+    return compare_rows(read_results(path))
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _format_rows(comparison: Comparison, rows: Sequence[Row], columns: Sequence[
 
 def _pick_columns(rows: Sequence[Row], headings: Sequence[str]) -> tuple[Column[Row], ...]:
     """The columns with these headings, also those that are empty in all rows. Raises StoreError."""
-    known = (*gemm.TABLE, *all_columns.COLUMNS, *all_columns.table_columns(rows, wide=True))
+    known = (*kernel_columns.TABLE, *all_columns.COLUMNS, *all_columns.table_columns(rows, wide=True))
     names = {column.heading for column in known}
     for heading in headings:
         if heading not in names:
@@ -155,7 +154,7 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
     heading: Column[Row] = Column(heading="problem", cell=format_problem, left=True)
     rows = [row for _, row in found]
-    columns = _pick_columns(rows, choices.columns) if choices.columns else gemm.TABLE
+    columns = _pick_columns(rows, choices.columns) if choices.columns else kernel_columns.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
     if choices.brief:
         return table

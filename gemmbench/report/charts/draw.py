@@ -1,22 +1,24 @@
-"""The kinds of charts by name, and the way from comparisons and choices to a Chart."""
+"""The kinds of charts by name, the way from comparisons and choices to a Chart, and the file that it becomes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.report.charts.choices import Choices
-from gemmbench.report.charts.kinds.heat_map import draw_heat_map
-from gemmbench.report.charts.kinds.ladder import draw_ladder
-from gemmbench.report.charts.kinds.roofline import draw_roofline
-from gemmbench.report.charts.kinds.search import draw_search
-from gemmbench.report.charts.kinds.speed import draw_speed
-from gemmbench.report.charts.kinds.transfers import draw_transfers
-from gemmbench.report.charts.model import Chart
+from gemmbench.report.charts.chart_model import Chart, Choices
+from gemmbench.report.charts.heat_map import draw_heat_map
+from gemmbench.report.charts.ladder import draw_ladder
+from gemmbench.report.charts.roofline import draw_roofline
+from gemmbench.report.charts.search_progress import draw_search
+from gemmbench.report.charts.speed import draw_speed
+from gemmbench.report.charts.svg import render_svg
+from gemmbench.report.charts.transfer_bars import draw_transfers
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.export import write_text
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,19 @@ def _is_sweep(comparisons: Sequence[Comparison], choices: Choices) -> bool:
     rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record) and row.ranked]
     counts = Counter(row.record.variant for row in rows)
     return bool(choices.x or choices.y) or any(count > _LEAST_SWEEP * len(rows) > 2 for count in counts.values())
+
+
+SUFFIX = ".svg"
+
+
+def check_suffix(path: Path) -> None:
+    """Raises UsageError for the name of a file that is not SVG."""
+    if path.suffix.lower() != SUFFIX:
+        suffix = f"unknown format '{path.suffix}'" if path.suffix else "no suffix"
+        raise UsageError(f"{path}: {suffix}; charts are written as SVG: end the name in {SUFFIX}")
+
+
+def write_chart(chart: Chart, path: Path) -> None:
+    """Write the chart. Raises UsageError for another suffix, and StoreError if the file cannot be written."""
+    check_suffix(path)
+    write_text(path, render_svg(chart))

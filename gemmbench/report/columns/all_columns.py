@@ -1,39 +1,113 @@
-"""All columns of kernel rows: those of the exports in order, and those of a table.
-
-To add a column, append it to `COLUMNS`; with a heading, name it in `_WIDE` as well.
-"""
+"""All columns of kernel rows: those of the exports in order, those of a table, and those of networks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gemmbench.report.columns import details, gemm, network, sustained
+from gemmbench.bench.record import NetworkFacts
+from gemmbench.report.columns import detail_columns, kernel_columns
 from gemmbench.report.columns.column import Column, pick_columns
+from gemmbench.report.columns.kernel_columns import show_if_valid
 from gemmbench.report.flags import notable_letters
 from gemmbench.report.row import Row
+from gemmbench.report.text import number, with_interval
+
+
+def _facts(row: Row) -> NetworkFacts:
+    assert row.record.network is not None
+    return row.record.network
+
+
+def _times_as_fast(row: Row) -> str:
+    return with_interval(row.percent_of_baseline.scale(0.01))
+
+
+def _accuracy(row: Row) -> str:
+    accuracy = _facts(row).accuracy
+    return "-" if accuracy is None else f"{100 * accuracy:.1f} %"
+
+
+NETWORK_COLUMNS: tuple[Column[Row], ...] = (
+    Column(
+        "network",
+        "layer sizes, activations and batch, for rows of gemmbench mlp",
+        lambda row: row.record.network.title if row.record.network else None,
+    ),
+    Column(
+        "launched",
+        "what one forward pass launches, in order",
+        lambda row: ", ".join(row.record.network.launches) if row.record.network else None,
+        "launches",
+        lambda row: str(len(_facts(row).launches) or "-"),
+        hide=3,
+    ),
+    Column(
+        "accuracy",
+        "share of test digits that the network recognizes",
+        lambda row: row.record.network.accuracy if row.record.network else None,
+        "accuracy",
+        _accuracy,
+        hide=4,
+    ),
+)
+"""The columns of the exports."""
+
+_ONLY_IN_TABLES: tuple[Column[Row], ...] = (
+    Column(heading="version", cell=lambda row: _facts(row).label or "-", fold=True, hide=8),
+    Column(heading="published (ms)", cell=lambda row: number(_facts(row).published_ms), hide=7),
+    Column(heading="x {baseline}", cell=lambda row: show_if_valid(row, _times_as_fast(row))),
+    Column(heading="error", cell=lambda row: number(row.record.error, 3) if row.record.checked else "-", hide=1),
+)
+
+_TABLE = pick_columns(
+    (*kernel_columns.TABLE, *NETWORK_COLUMNS, *_ONLY_IN_TABLES),
+    "version",
+    "kernel",
+    "configuration",
+    "time (ms)",
+    "published (ms)",
+    "x {baseline}",
+    "GFLOPS",
+    "launches",
+    "error",
+    "accuracy",
+    "status",
+)
+
+
+def network_table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
+    """The columns of a table; a post's names and figures and the accuracy only if a row has them."""
+    facts = [_facts(row) for row in rows]
+    wanted = {
+        "version": any(each.label for each in facts),
+        "published (ms)": any(each.published_ms for each in facts),
+        "accuracy": any(each.accuracy is not None for each in facts),
+    }
+    return tuple(column for column in _TABLE if wanted.get(column.heading, True))
+
 
 COLUMNS: tuple[Column[Row], ...] = (
-    *gemm.COLUMNS,
-    *network.COLUMNS,
+    *kernel_columns.COLUMNS,
+    *NETWORK_COLUMNS,
     Column("diagnosis", "likely cause of a wrong result, in a few words", lambda row: row.record.diagnosis),
-    *details.COLUMNS,
+    *detail_columns.COLUMNS,
     Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
-    details.READS,
-    *details.CARD,
-    details.WORKSPACE,
-    *details.CLASS,
-    *details.PLACEMENTS,
-    details.CLOCK_DIFFERENCE,
-    *sustained.COLUMNS,
-    details.GRAPH,
-    details.PDL,
-    details.FLEET_CARD,
+    detail_columns.READS,
+    *detail_columns.CARD,
+    detail_columns.WORKSPACE,
+    *detail_columns.CLASS,
+    *detail_columns.PLACEMENTS,
+    detail_columns.CLOCK_DIFFERENCE,
+    *detail_columns.SUSTAINED_COLUMNS,
+    detail_columns.GRAPH,
+    detail_columns.PDL,
+    detail_columns.FLEET_CARD,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
 _WIDE = pick_columns(
-    (*COLUMNS, *details.ONLY_IN_TABLES),
+    (*COLUMNS, *detail_columns.ONLY_IN_TABLES),
     "row",
     "spread (%)",
     "registers",
@@ -68,13 +142,13 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     Those of a steady load appear if a row had one, flags if a row has any, and with `wide` every
     detail that a row has. The error is never hidden where products are sums of products of parts.
     """
-    columns = list(network.table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    columns = list(network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
     if any(row.record.problem.precision.splits_factors for row in rows):
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
     columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
     if any(notable_letters(row) for row in rows):
-        columns.append(details.FLAGS)
+        columns.append(detail_columns.FLAGS)
     if wide:
         columns += [column for column in _WIDE if _is_filled(column, rows)]
     return columns
@@ -82,7 +156,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
 
 def _filled_columns(rows: Sequence[Row]) -> list[Column[Row]]:
     """The columns of a table of GEMMs without those that may be hidden and are empty in every row."""
-    return [column for column in gemm.TABLE if not column.hide or not rows or _is_filled(column, rows)]
+    return [column for column in kernel_columns.TABLE if not column.hide or not rows or _is_filled(column, rows)]
 
 
 def _is_filled(column: Column[Row], rows: Sequence[Row]) -> bool:

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 
 from gemmbench.planning.files import escape_cell, escape_controls
 from gemmbench.report.columns.column import Column, make_table, pick_columns
-from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.difference_tables import show_time
-from gemmbench.report.differences.gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
+from gemmbench.report.differences.regression_gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
 from gemmbench.report.differences.run_differences import RUN_TO_RUN
-from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.explanation import name_row
 from gemmbench.report.table import Report
 from gemmbench.report.text import format_share
 

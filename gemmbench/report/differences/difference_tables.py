@@ -1,19 +1,27 @@
-"""The tables of two runs: the times of both, the ratio of their speeds, and how far to trust it."""
+"""The tables and exports of two runs: the times of both, the ratio of their speeds, and how far to trust it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from gemmbench.bench.record import Environment
+from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems import Problem
-from gemmbench.report.columns.column import Column, make_table, pick_columns
-from gemmbench.report.columns.gemm import TABLE as ROW_COLUMNS
+from gemmbench.report.columns.column import PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
+from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.differences.machine_differences import explain_cards, list_changes
-from gemmbench.report.differences.run_differences import RUN_TO_RUN, Difference, RunDifferences
-from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.differences.run_differences import (
+    RUN_TO_RUN,
+    Difference,
+    RunDifferences,
+    explain_cards,
+    list_changes,
+)
+from gemmbench.report.explanation import name_row
+from gemmbench.report.export import encode_json, format_csv, write_text
 from gemmbench.report.row import Row
-from gemmbench.report.table import Report, Table
+from gemmbench.report.table import Report, Table, format_reports
 from gemmbench.report.text import format_share, number_within, with_interval
 
 _MOST_NAMED = 8
@@ -49,7 +57,7 @@ def _describe_status(difference: Difference) -> str:
 def report_differences(differences: RunDifferences) -> Report:
     """One table for each problem that both runs measured, and what to know about the ratios."""
     tables = [_tabulate(problem, rows, differences) for problem, rows in differences.by_problem.items()]
-    return Report(tables, footer_lines(differences))
+    return Report(tables, difference_footer_lines(differences))
 
 
 def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDifferences) -> Table:
@@ -64,7 +72,7 @@ def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
     return [column for column in COLUMNS if differences.same_baseline or column.heading not in (_BY_BASELINE, _VERDICT)]
 
 
-def footer_lines(differences: RunDifferences) -> list[str]:
+def difference_footer_lines(differences: RunDifferences) -> list[str]:
     """Which runs were compared, what the ratios mean, and which rows only one run has."""
     reference, run = differences.reference.environment, differences.run.environment
     return [
@@ -150,3 +158,57 @@ def _join_names(rows: Sequence[Row]) -> str:
     named = [name_row(row) for row in rows[:_MOST_NAMED]]
     more = [f"and {len(rows) - _MOST_NAMED} more"] if len(rows) > _MOST_NAMED else []
     return ", ".join([*named, *more])
+
+
+def _ratio_columns(key: str, meaning: str, ratio: Callable[[Difference], Interval]) -> list[Column[Difference]]:
+    """A ratio and both ends of its 95 % interval."""
+    return [
+        Column(key, meaning, lambda each: ratio(each).value),
+        Column(f"{key}_low", "lower end of its 95 % interval", lambda each: ratio(each).low),
+        Column(f"{key}_high", "upper end", lambda each: ratio(each).high),
+    ]
+
+
+def _ask_problem(key: str) -> Callable[[Difference], object]:
+    (column,) = [column for column in PROBLEM if column.key == key]
+    return lambda each: column.value(each.row.record.problem)
+
+
+EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
+    Column("variant", "name of the kernel or library", lambda each: each.row.record.variant),
+    Column("config", "its parameters", lambda each: each.row.record.configuration),
+    *(Column(column.key, column.meaning, _ask_problem(column.key)) for column in PROBLEM),
+    Column("phase", "sweep or final", lambda each: each.row.record.phase),
+    Column("reference_status", "status in the reference run", lambda each: each.reference.status),
+    Column("status", "status in the run", lambda each: each.row.status),
+    Column("reference_time_s", "seconds per launch in the reference run", lambda each: each.reference.time.value),
+    Column("time_s", "seconds per launch in the run", lambda each: each.row.time.value),
+    *_ratio_columns("speed_ratio", "speed of the run relative to the reference", lambda each: each.speed),
+    *_ratio_columns(
+        "baseline_ratio", "the same by the ratio to the baseline of each run", lambda each: each.speed_by_baseline
+    ),
+    Column("verdict", "faster, slower, same or inconclusive, by the ratio to the baseline", lambda each: each.verdict),
+    Column("margin", "the share that does not matter for the verdict", lambda each: each.margin),
+)
+
+
+def export_differences(differences: RunDifferences) -> list[ExportRow]:
+    """Each row that both runs have, by key; None where unknown."""
+    return export_rows(EXPORT_COLUMNS, differences.rows)
+
+
+def write_differences_csv(path: Path, differences: RunDifferences) -> None:
+    """Write the rows. Raises StoreError."""
+    write_text(path, format_csv(export_differences(differences)))
+
+
+def write_differences_json(path: Path, differences: RunDifferences) -> None:
+    """Write the names of both runs, and the rows. Raises StoreError."""
+    runs = {"reference": differences.reference.environment.run, "run": differences.run.environment.run}
+    exported = {**runs, "rows": export_differences(differences)}
+    write_text(path, encode_json(exported))
+
+
+def write_differences_markdown(path: Path, differences: RunDifferences) -> None:
+    """Write the tables. Raises StoreError."""
+    write_text(path, format_reports([report_differences(differences)], "github"))

@@ -1,13 +1,4 @@
-"""Two runs, row by row: how much faster or slower each row is than in the reference run.
-
-The runs shared no rounds, so their samples cannot be paired. Times of one kernel differ by up to
-10 % between runs of the same code (clock, temperature, placement in memory); its ratio to a library
-that was measured in the same rounds differs by at most 0.5 % where both take over 100 us
-(`benchmarks/trust.py repeat`). Short kernels keep a time of their own for as long as a process
-lives: in 5 processes on each of four H200s, the ratios at 512 and 1024 deviated by 0.05 to 0.12 %
-more than their intervals explain (one standard deviation), and from 2048 on by nothing that could be
-seen. The intervals of `speed_by_baseline` cover that.
-"""
+"""Two runs, row by row: how much faster or slower each row is, and what was different about their machines."""
 
 from __future__ import annotations
 
@@ -16,11 +7,60 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from gemmbench.bench.record import Environment
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import UNKNOWN, UNRANKED, Row
+
+_UUID_DIGITS = len("GPU-") + 8
+
+
+def explain_cards(reference: Environment, run: Environment) -> list[str]:
+    """One sentence that tells whether both runs ran on the same GPU; none for runs on a CPU."""
+    if not (reference.is_gpu and run.is_gpu):
+        return []
+    if reference.device != run.device:
+        return ["They ran on different cards."]
+    if not (reference.uuid and run.uuid):
+        silent = [name for name, each in (("the reference", reference), ("the run", run)) if not each.uuid]
+        do = "does" if len(silent) == 1 else "do"
+        return [f"Whether both ran on the same card is unknown: {' and '.join(silent)} {do} not record it."]
+    if reference.uuid == run.uuid:
+        return [f"Both ran on the same card, {shorten_uuid(run.uuid)}."]
+    cards = f"{shorten_uuid(reference.uuid)} and {shorten_uuid(run.uuid)}"
+    return [f"They ran on different cards of the same model, {cards}: these differ too, so compare the ratios only."]
+
+
+def list_changes(reference: Environment, run: Environment) -> list[str]:
+    """What changed between two machines, such as `driver 570.1 -> 580.2`; only what both record."""
+    before, now = _list_facts(reference), _list_facts(run)
+    return [f"{name} {before[name]} -> {now[name]}" for name in before if now.get(name, before[name]) != before[name]]
+
+
+def explain_other_machine(there: Environment, here: Environment) -> str:
+    """How an earlier run's machine is another one than this, or "": rows of both must not share a file."""
+    if there.device != here.device:
+        return f"on {there.device}, this is {here.device}"
+    if there.uuid != here.uuid:
+        before, now = there.uuid or "a card that it does not name", here.uuid or "a card without a UUID"
+        return f"on another card, {before}; this is {now}"
+    changes = list_changes(there, here)
+    return f"on the same card in another state ({', '.join(changes)})" if changes else ""
+
+
+def shorten_uuid(uuid: str) -> str:
+    """The first eight digits of a UUID, which tell apart the cards of a laboratory."""
+    return uuid[:_UUID_DIGITS]
+
+
+def _list_facts(environment: Environment) -> Mapping[str, str]:
+    """The state of a machine, as far as it is recorded."""
+    limit = environment.conditions.power_limit if environment.conditions else None
+    facts = {"VBIOS": environment.vbios, "power limit": "" if limit is None else f"{limit:.0f} W"}
+    return {name: value for name, value in {**facts, **environment.software}.items() if value}
+
 
 PROCESS_DEVIATION = 0.001
 """The standard deviation of the ratio of the same code to a library between processes, beyond its interval."""

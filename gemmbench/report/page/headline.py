@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.charts.numbers import format_number
+from gemmbench.report.charts.chart_style import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import Row

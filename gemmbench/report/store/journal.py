@@ -9,14 +9,36 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from io import FileIO
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from gemmbench.bench.record import End, Record, Request, TransferRecord
 from gemmbench.errors import StoreError
-from gemmbench.report.store.decode import BrokenRow, decode_line
-from gemmbench.report.store.last_line import find_line_start
-from gemmbench.report.store.run import Line, Run
+from gemmbench.report.store.decoding import BrokenRow, decode_line
+from gemmbench.report.store.recorded_run import Line, Run
+
+_BLOCK = 1 << 16
+
+
+def read_last_line(file: BinaryIO) -> bytes:
+    """The last line that is complete; without one, an empty line."""
+    end = find_line_start(file, file.seek(0, os.SEEK_END))
+    start = find_line_start(file, max(0, end - 1))
+    file.seek(start)
+    return file.read(end - start)
+
+
+def find_line_start(file: BinaryIO | FileIO, end: int) -> int:
+    """Where the line begins that the position `end` is in."""
+    while end:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        position = file.read(end - start).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
+        end = start
+    return 0
 
 
 class Journal:

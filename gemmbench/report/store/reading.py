@@ -1,24 +1,53 @@
-"""How a results file is read, and the messages about one that cannot be."""
+"""How a results file is read, which of its rows count, and the messages about one that cannot be read."""
 
 from __future__ import annotations
 
 import fcntl
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
+from gemmbench.bench.record import MODES, SCHEMA, End, Environment, Record, Request, TransferRecord
 from gemmbench.errors import StoreError
-from gemmbench.report.store.complete import keep_latest
-from gemmbench.report.store.decode import BrokenRow, decode_line, read_schema
-from gemmbench.report.store.last_line import read_last_line
-from gemmbench.report.store.run import Line, Run
-from gemmbench.report.store.shared_values import share_values
+from gemmbench.report.store.decoding import BrokenRow, decode_line, read_schema, share_values
+from gemmbench.report.store.journal import read_last_line
+from gemmbench.report.store.recorded_run import Line, Run
 
 
-def read(path: Path) -> Run:
+def keep_latest(run: Run) -> Run:
+    """The run with the last of rows that were measured again after an interruption."""
+    records = {(record.identity, record.batch_key): record for record in run.records}
+    transfers = {(record.kernel_key, record.mode): record for record in run.transfers}
+    return replace(run, records=list(records.values()), transfers=list(transfers.values()))
+
+
+def complete_transfers(records: list[TransferRecord]) -> set[str]:
+    """Keys of kernels that have the rows of all modes, not counting interrupted ones."""
+    rows = Counter(record.key for record in records if record.stopped != "interrupted")
+    return {key for key, count in rows.items() if count == len(MODES)}
+
+
+def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
+    """Batches that have all their rows from one attempt, the last one, by key."""
+    batches: dict[str, list[Record]] = {}
+    for record in records:
+        if record.batch_key:
+            batches.setdefault(record.batch_key, []).append(record)
+    lasts = {key: rows[-rows[-1].batch_rows :] for key, rows in batches.items()}
+    return {key: rows for key, rows in lasts.items() if _is_whole(rows)}
+
+
+def _is_whole(rows: list[Record]) -> bool:
+    """Whether the last rows of a batch are those of one attempt, none of which was interrupted."""
+    distinct = {row.identity for row in rows}
+    return len(distinct) == rows[-1].batch_rows and all(row.stopped != "interrupted" for row in rows)
+
+
+def read_results(path: Path) -> Run:
     """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
     known: dict[object, object] = {}
     with _open_file(path) as file:

@@ -10,8 +10,8 @@ from statistics import fmean
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
-from gemmbench.report.roofline import peak_flops
-from gemmbench.report.store import Run
+from gemmbench.report.row import peak_flops
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun
 
 

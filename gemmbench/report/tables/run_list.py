@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.report.columns.column import Column, make_table
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 
 _LONGEST_COMMAND = 80

@@ -11,16 +11,14 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
-from gemmbench.report import store
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers
-from gemmbench.report.differences.gate import Check, check_differences, check_pairs, note_unranked
+from gemmbench.report.differences.regression_gate import Check, check_differences, check_pairs, note_unranked
 from gemmbench.report.differences.run_differences import compare_runs
-from gemmbench.report.explanation.rerun import find_recorded_option
-from gemmbench.report.explanation.sentences import name_row
+from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
-from gemmbench.report.store import Run
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import open_run
 from gemmbench.session.reference_runs.find_run import find_run, refuse_other_device, suggest_saved
@@ -64,7 +62,7 @@ def run_check(request: CheckRequest, machine: Machine, reporter: Reporter = SILE
     folder = request.destination.folder
     path = find_newest_saved(folder) if request.against is None else find_run(request.against, folder)
     if path is not None:
-        return _check_run(store.read(path), request, machine, reporter)
+        return _check_run(read_results(path), request, machine, reporter)
     return _check_revision(str(request.against), request, machine, reporter)
 
 

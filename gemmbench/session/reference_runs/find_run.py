@@ -9,8 +9,8 @@ from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
 from gemmbench.planning.files import RESULTS_SUFFIX, is_file, is_folder, list_saved, saved_path
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
-from gemmbench.report import store
-from gemmbench.report.store import Run
+from gemmbench.report.store.reading import read_environment, read_results
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.resuming.find_unfinished import name_command
 
 
@@ -41,7 +41,7 @@ def _find_by_id(text: str, folder: Path) -> Path | None:
 def _read_id(path: Path) -> str:
     """The end of the name that a run got; its file may have another name since."""
     try:
-        return store.read_environment(path).run.rpartition("-")[2]
+        return read_environment(path).run.rpartition("-")[2]
     except StoreError:
         return ""
 
@@ -51,7 +51,7 @@ def read_run(text: str, folder: Path) -> Run:
     path = find_run(text, folder)
     if path is None:
         raise UsageError(f"no results file and no saved run '{text}'{suggest_saved(text, folder)}")
-    return store.read(path)
+    return read_results(path)
 
 
 def suggest_saved(text: str, folder: Path) -> str:
@@ -69,7 +69,7 @@ def find_newest_run(folder: Path, command: str = "") -> Path:
     dated: list[tuple[str, float, Path]] = []
     for path in folder.glob(f"*{RESULTS_SUFFIX}"):
         try:
-            environment = store.read_environment(path)
+            environment = read_environment(path)
             if not command or name_command(environment.command) == command:
                 dated.append((environment.started, path.stat().st_mtime, path))
         except StoreError:

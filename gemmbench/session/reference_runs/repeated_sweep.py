@@ -22,7 +22,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.fleet.machines import find_refusal
 
 NAME = "check"

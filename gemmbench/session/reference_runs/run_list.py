@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import RESULTS_SUFFIX, list_saved
-from gemmbench.report import store
-from gemmbench.report.store import Run
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.tables.run_list import ListedRun
 from gemmbench.session.reporter import Reporter
 
@@ -32,7 +32,7 @@ def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
 
 def _read_run(path: Path, reporter: Reporter) -> Run | None:
     try:
-        return store.read(path)
+        return read_results(path)
     except StoreError as fault:
         reporter.message(f"left out: {fault}")
         return None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX, exists, list_saved, saved_path
-from gemmbench.report import store
 from gemmbench.report.export import write_text
-from gemmbench.report.store import Run
+from gemmbench.report.store.reading import read_environment
+from gemmbench.report.store.recorded_run import Run
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -42,7 +42,7 @@ def _describe_saved(path: Path) -> str:
     if not exists(path):
         return ""
     try:
-        return f", which replaces the run of {store.read_environment(path).started}"
+        return f", which replaces the run of {read_environment(path).started}"
     except StoreError:
         return ", which replaces a file that could not be read"
 
@@ -59,4 +59,4 @@ def find_newest_saved(folder: Path) -> Path:
 
 
 def _by_age(path: Path) -> tuple[str, float]:
-    return store.read_environment(path).started, path.stat().st_mtime
+    return read_environment(path).started, path.stat().st_mtime

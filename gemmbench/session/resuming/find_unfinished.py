@@ -9,8 +9,8 @@ from pathlib import Path
 from gemmbench.bench.record import SCHEMA
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import RESULTS_SUFFIX
-from gemmbench.report import store
-from gemmbench.report.store import Run
+from gemmbench.report.store.reading import is_being_written, is_finished, read_environment, read_results
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.reporter import Reporter
 
 
@@ -21,8 +21,8 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
     """
     for path in _list_newest_first(folder, command, reporter):
         try:
-            if not (store.is_finished(path) or store.is_being_written(path)):
-                return store.read(path)
+            if not (is_finished(path) or is_being_written(path)):
+                return read_results(path)
         except StoreError as fault:
             reporter.message(f"left out: {fault}")
     raise StoreError(
@@ -35,7 +35,7 @@ def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterat
     dated: list[tuple[str, float, Path]] = []
     for path in folder.glob(f"*{RESULTS_SUFFIX}"):
         try:
-            environment = store.read_environment(path)
+            environment = read_environment(path)
         except StoreError as fault:
             reporter.message(f"left out: {fault}")
             continue

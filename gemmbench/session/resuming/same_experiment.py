@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from gemmbench.bench.record import Environment
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.problems import PanelCut
-from gemmbench.report.differences.machine_differences import explain_other_machine
-from gemmbench.report.store import Run
+from gemmbench.report.differences.run_differences import explain_other_machine
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun
 
 _DIGEST_BYTES = 4

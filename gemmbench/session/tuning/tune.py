@@ -28,9 +28,9 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
 from gemmbench.planning.sweeps.sweep import read_tuning
-from gemmbench.report import store
-from gemmbench.report.store.run import Destination
-from gemmbench.report.tuning.winners import Winner
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Destination
+from gemmbench.report.tables.search_tables import Winner
 from gemmbench.session.fleet.machines import find_refusal
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, measure_sweep_peaks, open_results
@@ -122,7 +122,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     planned = plan_tuning(request, catalog, machine, dispatching)
     names = tuple(dict.fromkeys(request.overrides.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
-    earlier = store.read(request.earlier).records if request.earlier else []
+    earlier = read_results(request.earlier).records if request.earlier else []
     for task in tasks:
         make_strategy(request.strategy, task.space, 0)  # a fault of the command, before anything is opened
     sweep, devices = planned.sweep, sorted({chain.device for task in tasks for chain in _list_chains(task)})

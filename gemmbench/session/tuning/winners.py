@@ -28,7 +28,7 @@ from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.plans.skip_reasons import choose_backend
 from gemmbench.planning.problems import Problem
 from gemmbench.report.export import encode_json, replace_file, write_text
-from gemmbench.report.tuning.winners import SCHEMA, Winner, WinnersFile
+from gemmbench.report.tables.search_tables import SCHEMA, Winner, WinnersFile
 
 _FILE = "tuned.json"
 _MOST_NAMED = 5

@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.fleet.machines import open_machines
 from gemmbench.session.tuning import tasks
 from gemmbench.session.tuning.tune import TuneRequest, tune_kernels

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gemmbench.report.charts.svg.render import render_svg
+from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.comparison import compare_rows
 
 GFLOPS = {"naive": (100, 110, 120), "tiled": (300, 400, 450), "cublas": (500, 700, 800)}

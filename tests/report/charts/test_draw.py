@@ -40,7 +40,7 @@ def test_parameters_ask_for_a_heat_map(tiles, ladder):
 def test_every_kind_takes_only_choices_that_exist(tiles):
     fields = set(type(draw_chart("ladder", [tiles])).__dataclass_fields__)
     assert {"title", "notes"} <= fields
-    from gemmbench.report.charts.choices import Choices
+    from gemmbench.report.charts.chart_model import Choices
 
     for name, kind in CHARTS.items():
         assert kind.choices <= set(Choices.__dataclass_fields__), name

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from gemmbench.report.charts.layout import spread, text_width, wrap_text
+from gemmbench.report.charts.chart_style import spread, text_width, wrap_text
 
 
 def test_labels_with_room_stay_where_they_are():

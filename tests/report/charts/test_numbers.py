@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.charts.numbers import format_estimate, format_interval, format_number
+from gemmbench.report.charts.chart_style import format_estimate, format_interval, format_number
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from gemmbench.report.charts.palette import DARK, LIGHT, contrasting, heat_color
-from gemmbench.report.charts.styles import choose_styles, dash_of, marker_of
+from gemmbench.report.charts.chart_style import DARK, LIGHT, choose_styles, contrasting, dash_of, heat_color, marker_of
 
 
 def luminance(color):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report.charts.scale import make_linear_axis, make_size_axis
+from gemmbench.report.charts.chart_style import make_linear_axis, make_size_axis
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,27 @@ import math
 
 import pytest
 
-from gemmbench.report.columns import all_columns, gemm, network, transfers
+from gemmbench.report.columns import all_columns, kernel_columns, transfer_columns
 from gemmbench.report.columns.column import Column, export_rows, format_headings, format_rows, pick_columns
 
 
-@pytest.mark.parametrize("columns", [all_columns.COLUMNS, transfers.COLUMNS])
+@pytest.mark.parametrize("columns", [all_columns.COLUMNS, transfer_columns.COLUMNS])
 def test_every_exported_column_has_its_own_key_and_a_meaning(columns):
     keys = [column.key for column in columns]
     assert len(keys) == len(set(keys)) and all(keys)
     assert all(column.meaning and not column.meaning.endswith(".") for column in columns)
 
 
-@pytest.mark.parametrize("table", [gemm.TABLE, transfers.TABLE, all_columns.table_columns((), wide=True)])
+@pytest.mark.parametrize(
+    "table", [kernel_columns.TABLE, transfer_columns.TABLE, all_columns.table_columns((), wide=True)]
+)
 def test_every_column_of_a_table_has_its_own_heading(table):
     headings = [column.heading for column in table]
     assert len(headings) == len(set(headings)) and all(headings)
 
 
 def test_what_a_network_adds_is_in_the_exports():
-    assert set(network.COLUMNS) <= set(all_columns.COLUMNS)
+    assert set(all_columns.NETWORK_COLUMNS) <= set(all_columns.COLUMNS)
 
 
 def test_one_declaration_serves_exports_and_tables():

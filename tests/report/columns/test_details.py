@@ -9,8 +9,7 @@ from gemmbench.bench.record import NetworkFacts, Telemetry
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import export_kernels
-from gemmbench.report.launch_occupancy import launch_occupancy
-from gemmbench.report.roofline import roofline
+from gemmbench.report.row import launch_occupancy, roofline
 
 MS = 1e-3
 LAUNCH = {"grid": [4, 4, 2], "block": [256, 1, 1], "registers": 32, "shared_static": 1024, "shared_dynamic": 0}

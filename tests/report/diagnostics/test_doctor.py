@@ -8,7 +8,7 @@ from gemmbench.backends.devices import Peaks, failed_check, passed_check
 from gemmbench.backends.fake import entry as fake
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.diagnostics.doctor import judge_noise, judge_peaks, report_checks, summarize_noise
+from gemmbench.report.diagnostics.doctor_report import judge_noise, judge_peaks, report_checks, summarize_noise
 
 DEVICE = fake.describe_fake()  # 1 TB/s, 1 GHz, 1000 operations a cycle
 GOOD = Peaks(copy=0.9e12, fma=0.97e12, clock_hz=1e9, launch=1.5e-6, ungated=4.7e-6)

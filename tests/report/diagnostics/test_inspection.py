@@ -1,7 +1,7 @@
 """The row of `inspect` for one kernel."""
 
 from gemmbench.backends.base import Build
-from gemmbench.report.diagnostics.inspection import USUAL_CLOCK, USUAL_SMS, inspect_launch
+from gemmbench.report.diagnostics.inspection_report import USUAL_CLOCK, USUAL_SMS, inspect_launch
 
 
 def test_a_row_holds_the_compilers_facts(make_plan):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gemmbench.bench.estimate import Estimate
 from gemmbench.planning.plans.plan import make_chain
-from gemmbench.report.diagnostics.plans import (
+from gemmbench.report.diagnostics.plan_report import (
     MOST_LISTED,
     PlannedRows,
     describe_estimate,

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.analysis.ncu import Counters
-from gemmbench.report.diagnostics.profile import ABSENT, explain_bound, rank_stalls, report_counters
+from gemmbench.report.diagnostics.profile_report import ABSENT, explain_bound, rank_stalls, report_counters
 
 
 def counters(stalls=None, **values):

@@ -1,7 +1,7 @@
 """The table of `verify --sanitize`."""
 
 from gemmbench.analysis.sanitizer import ToolVerdict
-from gemmbench.report.diagnostics.sanitizing import SanitizerResult, list_errors, report_results
+from gemmbench.report.diagnostics.verification_report import SanitizerResult, list_errors, report_results
 
 FINDINGS = [
     SanitizerResult("naive", "all 3", "memcheck", ToolVerdict("clean")),

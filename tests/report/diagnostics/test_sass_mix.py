@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.sass_loops import find_hottest_loop, parse_kernels
-from gemmbench.report.diagnostics.sass_mix import HottestLoop, PeakRate, report_loops
+from gemmbench.report.diagnostics.inspection_report import HottestLoop, PeakRate, report_loops
 
 H200 = PeakRate(66.9e12, 128)
 LOOP = """Function : k

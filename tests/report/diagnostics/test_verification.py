@@ -1,6 +1,6 @@
 """The table of `verify`, and its failures in words."""
 
-from gemmbench.report.diagnostics.verification import MOST_FAILURES, list_failures, report_checks
+from gemmbench.report.diagnostics.verification_report import MOST_FAILURES, list_failures, report_checks
 
 
 def test_each_variant_has_one_line_with_its_counts(make_record):

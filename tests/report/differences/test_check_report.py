@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
-from gemmbench.report.differences.gate import Check, check_pairs
+from gemmbench.report.differences.regression_gate import Check, check_pairs
 
 MS = 1e-3
 

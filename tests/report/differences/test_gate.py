@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.differences.gate import (
+from gemmbench.report.differences.regression_gate import (
     Check,
     CheckedRow,
     check_differences,

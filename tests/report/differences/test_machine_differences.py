@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from gemmbench.backends.base import Conditions
-from gemmbench.report.differences.machine_differences import explain_cards, explain_other_machine, list_changes
+from gemmbench.report.differences.run_differences import explain_cards, explain_other_machine, list_changes
 
 ONE, OTHER = "GPU-11111111-aaaa", "GPU-22222222-bbbb"
 

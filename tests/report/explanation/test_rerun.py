@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gemmbench.report.explanation.rerun import find_recorded_option
+from gemmbench.report.explanation import find_recorded_option
 
 
 @pytest.mark.parametrize("command", ["", "gemmbench run '"])

@@ -6,9 +6,7 @@ import pytest
 from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
 from gemmbench.errors import UsageError
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.explanation.find_row import find_row
-from gemmbench.report.explanation.rerun import rerun_command
-from gemmbench.report.explanation.sentences import explain_in_paragraphs, explain_row
+from gemmbench.report.explanation import explain_in_paragraphs, explain_row, find_row, rerun_command
 
 MS = 1e-3
 LAUNCH = {"grid": [8, 8, 1], "block": [256, 1, 1], "registers": 40, "spills": 16, "shared_static": 2048}

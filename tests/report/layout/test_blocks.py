@@ -1,6 +1,6 @@
 """One block per row."""
 
-from gemmbench.report.layout.blocks import draw_blocks
+from gemmbench.report.layout import draw_blocks
 
 HEADINGS = ["kernel", "configuration", "time (ms)", "GFLOPS", "status"]
 CELLS = [["tiled", "TILE=16", "16.70 +- 0.01", "8232", "ok"], ["naive", "-", "-", "-", "wrong"]]

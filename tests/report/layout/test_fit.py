@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report.layout.fit import fit_columns
+from gemmbench.report.layout import fit_columns
 
 HEADINGS = ["kernel", "configuration", "time (ms)", "% of peak", "error (u)"]
 CELLS = [

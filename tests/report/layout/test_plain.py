@@ -1,6 +1,6 @@
 """Rows and sentences as lines."""
 
-from gemmbench.report.layout.plain import draw_row, wrap_text
+from gemmbench.report.layout import draw_row, wrap_text
 
 
 def test_numbers_are_aligned_right_and_text_left_and_text_folds_between_words():

@@ -10,7 +10,7 @@ import pytest
 from gemmbench.bench.record import TransferRecord
 from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.page.page import render_page
+from gemmbench.report.page.report_page import render_page
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&</script>"
 

@@ -6,7 +6,7 @@ import pytest
 from gemmbench.bench.record import NetworkFacts
 from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.posts.story import report_story
+from gemmbench.report.tables.post_tables import report_story
 
 MS = 1e-3
 CONFIG = """

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.sweep import read_post
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.posts.table import report_post
+from gemmbench.report.tables.post_tables import report_post
 
 CONFIG = """
 sizes: [64]

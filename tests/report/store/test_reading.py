@@ -6,7 +6,9 @@ import pytest
 
 from gemmbench.bench.record import SCHEMA
 from gemmbench.errors import StoreError
-from gemmbench.report import store
+from gemmbench.report.store.journal import Journal
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture
@@ -14,7 +16,7 @@ def written(tmp_path, environment, make_record):
     """A results file of three rows."""
     path = tmp_path / "out" / "run.jsonl"
     records = [make_record(name, [1e-3, 2e-3], config={"T": 8}) for name in ("naive", "tiled", "cublas")]
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         for record in records:
             journal.write([record])
     return path, records
@@ -22,25 +24,25 @@ def written(tmp_path, environment, make_record):
 
 def fault_of(path):
     with pytest.raises(StoreError) as fault:
-        store.read(path)
+        read_results(path)
     return str(fault.value)
 
 
 def test_reading_returns_what_was_written(written, environment):
     path, records = written
-    run = store.read(path)
+    run = read_results(path)
     assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
 
 
 def test_a_row_keeps_whether_its_launches_overlapped_and_an_older_file_has_none(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("mine", [1e-3], pdl=True)])
-    assert [record.pdl for record in store.read(path).records] == [True]
+    assert [record.pdl for record in read_results(path).records] == [True]
     older = [json.loads(line) for line in path.read_text().splitlines()]
     del older[1]["pdl"]
     path.write_text("".join(json.dumps(line) + "\n" for line in older))
-    assert [record.pdl for record in store.read(path).records] == [False]
+    assert [record.pdl for record in read_results(path).records] == [False]
 
 
 def test_every_row_is_one_line_of_json_with_all_its_samples(written):
@@ -52,34 +54,34 @@ def test_every_row_is_one_line_of_json_with_all_its_samples(written):
 
 def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("naive")])
-        assert [record.variant for record in store.read(path).records] == ["naive"]
+        assert [record.variant for record in read_results(path).records] == ["naive"]
         journal.write([make_record("tiled")])
-        assert [record.variant for record in store.read(path).records] == ["naive", "tiled"]
+        assert [record.variant for record in read_results(path).records] == ["naive", "tiled"]
 
 
 def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
-    with store.Journal(store.Run(environment, path=tmp_path / "run.jsonl")):
+    with Journal(Run(environment, path=tmp_path / "run.jsonl")):
         pass
     assert list(tmp_path.iterdir()) == []
 
 
 def test_resuming_a_file_keeps_its_rows_and_its_only_header(written, environment, make_record):
     path, _records = written
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("late")])
-    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
-    with store.Journal(store.Run(environment, path=path)):
+    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "cublas", "late"]
+    with Journal(Run(environment, path=path)):
         pass
-    assert len(store.read(path).records) == 4
+    assert len(read_results(path).records) == 4
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])
 def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
     path, records = written
     path.write_bytes(path.read_bytes()[:-cut])
-    run = store.read(path)
+    run = read_results(path)
     if cut == 1:  # only the end of the line is missing
         assert run.records == records
     else:
@@ -90,17 +92,17 @@ def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
 def test_resuming_an_incomplete_file_loses_no_complete_row(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-10])
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("late")])
-    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "late"]
+    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "late"]
 
 
 def test_resuming_a_file_without_its_last_newline_loses_nothing(written, environment, make_record):
     path, _records = written
     path.write_bytes(path.read_bytes()[:-1])
-    with store.Journal(store.Run(environment, path=path)) as journal:
+    with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("late")])
-    assert [record.variant for record in store.read(path).records] == ["naive", "tiled", "cublas", "late"]
+    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "cublas", "late"]
 
 
 def test_the_message_names_a_broken_line_in_the_middle(written):
@@ -121,7 +123,7 @@ def test_the_message_names_a_line_that_is_no_row(written, line):
 def test_empty_lines_are_ignored(written):
     path, records = written
     path.write_text(path.read_text().replace("\n", "\n\n"))
-    assert store.read(path).records == records
+    assert read_results(path).records == records
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -139,7 +141,7 @@ def test_a_file_of_a_newer_schema_is_refused(written, broken):
 def test_unknown_keys_of_the_same_schema_are_ignored(written):
     path, records = written
     path.write_text(path.read_text().replace('"row":"record"', '"row":"record","extra":1'))
-    assert store.read(path).records == records
+    assert read_results(path).records == records
 
 
 @pytest.mark.parametrize("content", ["", "\n", "# a heading\n\ntext\n", "text"])
@@ -164,7 +166,7 @@ def test_the_message_names_a_missing_file_or_a_folder(tmp_path):
 def test_a_folder_that_cannot_be_written_names_the_option(tmp_path, environment):
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(StoreError, match=r"cannot write results to .*taken/run.jsonl: .*; choose another --out"):
-        store.Journal(store.Run(environment, path=tmp_path / "taken" / "run.jsonl"))
+        Journal(Run(environment, path=tmp_path / "taken" / "run.jsonl"))
 
 
 @pytest.mark.parametrize(
@@ -232,12 +234,12 @@ def test_repairing_the_end_touches_nothing_before_it(written, environment, end, 
     before = path.read_bytes()
     path.write_bytes(before + end)
     inode = path.stat().st_ino
-    with store.Journal(store.Run(environment, path=path)):
+    with Journal(Run(environment, path=path)):
         assert path.read_bytes() == before
     assert path.stat().st_ino == inode
 
 
 def test_rows_share_their_equal_values(written):
-    first, second, _ = store.read(written[0]).records
+    first, second, _ = read_results(written[0]).records
     assert first.problem is second.problem and first.rounds is second.rounds and first.backend is second.backend
     assert first.samples is not second.samples

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.tables.fastest import list_fastest
+from gemmbench.report.verdicts import list_fastest
 
 MS = 1e-3
 

@@ -8,8 +8,7 @@ from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import format_headings
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.table import format_reports
-from gemmbench.report.tables.kernels import choose_rows, list_notes
-from gemmbench.report.tables.results import report_results
+from gemmbench.report.tables.kernel_tables import choose_rows, list_notes, report_results
 from gemmbench.report.terminal import draw_report
 
 MS = 1e-3

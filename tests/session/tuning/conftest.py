@@ -7,7 +7,7 @@ import yaml
 
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store.run import Destination
+from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.tuning import tasks

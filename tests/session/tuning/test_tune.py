@@ -13,7 +13,7 @@ from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.tuning.screening import CandidateBatches
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.search_space import STRATEGIES, Budget
-from gemmbench.report import store
+from gemmbench.report.store.reading import read_results
 from gemmbench.session.open_run import open_results
 
 from .conftest import VALUES, seconds_of
@@ -206,7 +206,7 @@ def test_an_interrupted_search_keeps_the_best_so_far_and_can_be_resumed(search, 
         search()
     monkeypatch.setattr(Rounds, "run", whole)
     (path,) = (result for result in store_files())
-    timed = {record.config["T"] for record in store.read(path).records if record.phase == "ranking" and record.config}
+    timed = {record.config["T"] for record in read_results(path).records if record.phase == "ranking" and record.config}
     assert len(timed) == 4
     result = search(notes, resume=path)
     ranking = in_phase(result, "ranking")

@@ -11,7 +11,7 @@ from gemmbench.errors import StoreError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.problems import Problem
-from gemmbench.report.tuning.winners import Winner
+from gemmbench.report.tables.search_tables import Winner
 from gemmbench.session.tuning.winners import (
     TunedConfigs,
     change_winners,

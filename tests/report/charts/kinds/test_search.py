@@ -5,7 +5,7 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.store import Run
+from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gemmbench.report.charts.chart_style import WIDTH, text_width
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.charts.layout import WIDTH, text_width
 from gemmbench.report.comparison import compare_rows
 
 SVG = "{http://www.w3.org/2000/svg}"

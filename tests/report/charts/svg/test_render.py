@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gemmbench.report.charts.chart_style import DARK, LIGHT, WIDTH, text_width
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.charts.layout import WIDTH, text_width
-from gemmbench.report.charts.palette import DARK, LIGHT
-from gemmbench.report.charts.svg.render import render_svg
+from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.comparison import compare_rows
 
 SVG = "{http://www.w3.org/2000/svg}"

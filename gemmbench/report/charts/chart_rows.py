@@ -1,0 +1,254 @@
+"""What all kinds of charts share: which rows they show, names and lines of series, limits of the machine, tooltips."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gemmbench.backends.devices import Peaks
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.problems import Problem
+from gemmbench.report.charts.chart_model import Choices, Point, Series
+from gemmbench.report.charts.chart_style import choose_styles, format_interval, format_number
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row, peak_flops
+from gemmbench.report.text import count_noun
+
+
+def _cache(row: Row) -> str:
+    """What the run asked for; small operands may have been in the cache all the same."""
+    return str(row.environment.policy.get("cache", ""))
+
+
+_ATTRIBUTES: tuple[Callable[[Row], str], ...] = (
+    lambda row: row.record.problem.precision_name,
+    lambda row: row.record.problem.layout,
+    lambda row: f"alpha {row.record.problem.alpha:g} beta {row.record.problem.beta:g}",
+    _cache,
+    lambda row: row.environment.device_name(row.record.backend),
+    lambda row: row.environment.started[:10],
+    lambda row: row.environment.started[11:19],
+    lambda row: row.environment.run,
+)
+"""What may differ between series of the same variant, in the order in which names mention it."""
+
+
+def group_series(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by series, in the order of the ladder: the same variant, run and kind of problem."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.record.order, row.record.variant)):
+        groups.setdefault((row.record.variant, *(attribute(row) for attribute in _ATTRIBUTES)), []).append(row)
+    used = _needed_attributes(list(groups))
+    return {", ".join(filter(None, [key[0], *(key[index] for index in used)])): rows for key, rows in groups.items()}
+
+
+def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
+    """The first attributes that tell apart the keys of the same variant."""
+    used: list[int] = []
+    for index in range(1, len(_ATTRIBUTES) + 1):
+        if len({(key[0], *(key[each] for each in used)) for key in keys}) == len(keys):
+            break
+        if len({(key[0], *(key[each] for each in [*used, index])) for key in keys}) > len(
+            {(key[0], *(key[each] for each in used)) for key in keys}
+        ):
+            used.append(index)
+    return used
+
+
+def describe_rows(rows: Sequence[Row]) -> str:
+    """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common."""
+    texts = (
+        {row.environment.device for row in rows},
+        {row.record.problem.precision_name for row in rows},
+        {"" if row.record.problem.layout == "nn" else row.record.problem.layout for row in rows},
+        {f"{_cache(row)} cache" if _cache(row) else "" for row in rows},
+        {row.environment.started[:10] for row in rows},
+    )
+    return ", ".join(value for values in texts if len(values) == 1 for value in values if value)
+
+
+def name_baseline(rows: Sequence[Row]) -> str:
+    """The variant that percentages refer to; `the baseline` if runs differ."""
+    names = {row.environment.baseline for row in rows}
+    return names.pop() if len(names) == 1 else "the baseline"
+
+
+FARTHEST = 4
+"""A peak is drawn if it is not farther than this times the fastest row."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The limits of a device in one precision.
+
+    `gflops` is the arithmetic peak at the highest clock that a row measured, `bandwidth` the rate
+    of the memory at its highest clock in GB/s, 0 if unknown. `reached` is what copies and f32
+    multiply-adds reached at best, if the run measured it.
+    """
+
+    label: str
+    gflops: float
+    tip: str
+    bandwidth: float
+    bandwidth_label: str
+    precision: str
+    reached: Peaks | None = None
+
+    @property
+    def ridge(self) -> float:
+        """FLOP per byte from which arithmetic limits a kernel, not memory."""
+        return self.gflops / self.bandwidth
+
+
+def note_far_peaks(peaks: Sequence[Peak], fastest: float) -> list[str]:
+    """A sentence for each peak that is too far above the fastest row, in GFLOPS, to be drawn."""
+    far = [peak for peak in peaks if peak.gflops > FARTHEST * fastest]
+    return [f"Beyond the chart: the {peak.label}, {format_number(peak.gflops, 4)} GFLOPS." for peak in far]
+
+
+def find_peaks(rows: Sequence[Row]) -> list[Peak]:
+    """The peaks of all devices and precisions of these rows; none where they are unknown."""
+    fastest: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = row.environment.device_name(row.record.backend), row.record.problem.precision_name
+        if not math.isnan(_peak(row)) and (key not in fastest or row.clock_hz > fastest[key].clock_hz):
+            fastest[key] = row
+    devices, precisions = {device for device, _ in fastest}, {precision for _, precision in fastest}
+    return [
+        _make_peak(row, [device] * (len(devices) > 1) + [precision] * (len(precisions) > 1))
+        for (device, precision), row in fastest.items()
+    ]
+
+
+def _peak(row: Row) -> float:
+    return peak_flops(row.environment, row.record, row.clock_hz)
+
+
+def _make_peak(row: Row, names: Sequence[str]) -> Peak:
+    gflops, clock = _peak(row) / 1e9, f"{row.clock_hz / 1e9:.2f} GHz"
+    label = f"{', '.join([*names, 'peak'])} at {clock}"
+    device = row.environment.device_name(row.record.backend)
+    speed = f"{format_number(gflops, 5)} GFLOPS in {row.record.problem.precision_name} at {clock}"
+    memory = ", ".join([*(name for name in names if name == device), "DRAM"])
+    tip, precision = f"Arithmetic peak of {device}\n{speed}", row.record.problem.precision_name
+    bandwidth, reached = row.environment.bandwidth / 1e9, row.environment.peaks
+    return Peak(label, gflops, tip, bandwidth, memory, precision, reached)
+
+
+def take_reached_limits(peak: Peak) -> Peak:
+    """The limits that were reached by measurement, where the run has them; else those in theory."""
+    if peak.reached is None:
+        return peak
+    bandwidth = peak.reached.copy / 1e9
+    if peak.precision != "f32":
+        return replace(peak, bandwidth=bandwidth)
+    gflops = peak.reached.fma / 1e9
+    tip = f"Multiply-adds in registers, measured\n{format_number(gflops, 4)} GFLOPS"
+    return replace(peak, label=peak.label.replace("peak at", "FFMA at"), gflops=gflops, tip=tip, bandwidth=bandwidth)
+
+
+def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row]:
+    """The right and possible rows that the choices leave, in percent those with a percentage.
+
+    Raises UsageError if there are none.
+    """
+    rows = [row for comparison in comparisons for row in comparison.rows]
+    _require_known(choices.variants, {row.record.variant for row in rows})
+    chosen = [row for row in rows if choices.include(row.record)]
+    ranked = [row for row in chosen if row.ranked]
+    if not ranked:
+        raise UsageError(_explain_nothing(rows, chosen))
+    _require_known([choices.highlight] if choices.highlight else [], {row.record.variant for row in ranked})
+    drawn = [row for row in ranked if not choices.percent or not math.isnan(row.percent_of_baseline.value)]
+    if not drawn:
+        raise UsageError("nothing to draw in percent: no row was compared with a baseline; leave out percent")
+    return drawn
+
+
+def _require_known(names: Iterable[str], known: set[str]) -> None:
+    for name in names:
+        if name not in known:
+            held = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results hold: {held}")
+
+
+def _explain_nothing(rows: Sequence[Row], chosen: Sequence[Row]) -> str:
+    if not rows:
+        return "nothing to draw: the results hold no rows of kernels"
+    if not chosen:
+        held = ", ".join(dict.fromkeys(str(row.record.problem) for row in rows))
+        return f"nothing to draw: no row fits the choices; the results hold these problems: {held}"
+    return f"nothing to draw: no row has a right and possible result ({_count_statuses(chosen)})"
+
+
+def _count_statuses(rows: Sequence[Row]) -> str:
+    counts = Counter(row.status if row.record.samples or row.status != "ok" else "not timed" for row in rows)
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+def note_unranked(comparisons: Sequence[Comparison], choices: Choices) -> list[str]:
+    """A sentence on the rows that ran but are not drawn because they are not ranked, if there are any."""
+    rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record)]
+    unranked = [row for row in rows if not row.ranked and row.record.status != "skipped"]
+    if not unranked:
+        return []
+    verb = "is" if len(unranked) == 1 else "are"
+    return [f"Not drawn: {count_noun(len(unranked), 'row')} that {verb} not ranked ({_count_statuses(unranked)})."]
+
+
+def pick_fastest(rows: Iterable[Row]) -> list[Row]:
+    """One row for each run, variant and problem: the winner that was measured again, else the fastest."""
+    best: dict[tuple[str, str, Problem], Row] = {}
+    for row in rows:
+        key = (row.environment.run, row.record.variant, row.record.problem)
+        if key not in best or _quality(row) < _quality(best[key]):
+            best[key] = row
+    return list(best.values())
+
+
+def choose_problem(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one problem: the one with the most variants, the largest of several such."""
+    problems: dict[Problem, list[Row]] = {}
+    for row in rows:
+        problems.setdefault(row.record.problem, []).append(row)
+    return max(problems.values(), key=lambda rows: (len({row.record.variant for row in rows}), rows[0].record.flops))
+
+
+def _quality(row: Row) -> tuple[bool, float]:
+    return row.record.phase != "final", row.time.value
+
+
+def make_series(
+    rows: Sequence[Row], choices: Choices, make_point: Callable[[str, Row], Point], joined: bool = True
+) -> tuple[Series, ...]:
+    """Styled series with a point per row, from left to right; `make_point` gets the label and the row."""
+    groups = group_series(rows)
+    styles = choose_styles([members[0] for members in groups.values()])
+    return tuple(
+        Series(
+            label,
+            tuple(sorted((make_point(label, row) for row in members), key=lambda point: point.x)),
+            style,
+            joined=joined,
+            muted=choices.mutes(members[0]),
+        )
+        for style, (label, members) in zip(styles, groups.items(), strict=True)
+    )
+
+
+def gflops_interval(row: Row) -> Interval:
+    """The speed in GFLOPS; the low end belongs to the high end of the time."""
+    work = row.record.flops / 1e9
+    return Interval(row.gflops, work / row.time.high, work / row.time.low)
+
+
+def row_tip(label: str, row: Row) -> str:
+    """A line each for the row, its speed, its percent of the baseline and its configuration."""
+    percent, baseline = row.percent_of_baseline, row.environment.baseline
+    lines = [f"{label} at {row.record.problem.size}", f"{format_interval(gflops_interval(row))} GFLOPS"]
+    if not math.isnan(percent.value) and row.record.variant != baseline:
+        lines.append(f"{format_interval(percent)} % of {baseline}")
+    return "\n".join([*lines, *([row.record.configuration] if row.record.configuration else [])])

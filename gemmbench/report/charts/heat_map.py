@@ -1,0 +1,110 @@
+"""A heat map of two parameters of a variant; each cell is the best over the other parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gemmbench.errors import UsageError, nearest
+from gemmbench.report.charts.chart_model import Cell, Chart, Choices, HeatMap
+from gemmbench.report.charts.chart_rows import (
+    choose_problem,
+    describe_rows,
+    gflops_interval,
+    name_baseline,
+    note_unranked,
+    row_tip,
+    select_rows,
+)
+from gemmbench.report.charts.chart_style import format_estimate
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
+
+
+def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
+    rows = _choose_variant(select_rows(comparisons, choices), choices)
+    rows = _measured_together(_choose_run(choose_problem(rows)))
+    x, y = choose_parameters(rows, choices)
+    best = _find_best(rows, x, y)
+    columns, lines = ({key[index] for key in best} for index in (0, 1))
+    unit = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
+    plot = _make_map(best, (x, sorted(columns)), (y, sorted(lines, reverse=True)), unit)
+    name, others = rows[0].record.variant, sorted(varying_parameters(rows).keys() - {x, y})
+    notes = [f"Each cell: the fastest over {', '.join(others)}."] if others else []
+    title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
+    fastest = max(plot.cells, key=lambda cell: cell.value)
+    description = f"{unit} of {name} over {x} and {y}. The fastest: {fastest.tip.replace(chr(10), ', ')}."
+    notes += note_unranked(comparisons, replace(choices, variants=(name,)))
+    return Chart(title, f"{describe_rows(rows)}. {unit}; the fastest is framed.", description, plot, tuple(notes))
+
+
+def varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
+    """The values of each parameter that has more than one, in the order of the manifest."""
+    values: dict[str, set[int]] = {}
+    for row in rows:
+        for name, value in row.record.config.items():
+            values.setdefault(name, set()).add(value)
+    return {name: found for name, found in values.items() if len(found) > 1}
+
+
+def choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]:
+    """The chosen parameters, else those with the most values. Raises UsageError."""
+    varying, variant = varying_parameters(rows), rows[0].record.variant
+    held = ", ".join(varying) or "none"
+    for name in filter(None, (choices.x, choices.y)):
+        if name not in varying:
+            raise UsageError(f"'{name}' does not vary for {variant}{nearest(name, varying)}; what varies: {held}")
+    free = [name for name in varying if name not in (choices.x, choices.y)]
+    free.sort(key=lambda name: -len(varying[name]))
+    x = choices.x or (free.pop(0) if free else "")
+    y = choices.y or (free.pop(0) if free else "")
+    if not x or not y or x == y:
+        raise UsageError(f"a heat map needs two parameters that vary; of {variant}, this varies: {held}")
+    return x, y
+
+
+def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
+    """The rows of the variant with the most configurations, of those that have the chosen parameters."""
+    if len(choices.variants) > 1:
+        raise UsageError(f"a heat map shows one variant, not {len(choices.variants)}: {', '.join(choices.variants)}")
+    wanted = {choices.x, choices.y} - {""}
+    counts = Counter(row.record.variant for row in rows if wanted <= row.record.config.keys())
+    counts = counts or Counter(row.record.variant for row in rows)
+    return [row for row in rows if row.record.variant == counts.most_common(1)[0][0]]
+
+
+def _choose_run(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the run with the most configurations: cells of one map are from one run."""
+    counts = Counter(row.environment.run for row in rows)
+    return [row for row in rows if row.environment.run == counts.most_common(1)[0][0]]
+
+
+def _measured_together(rows: Sequence[Row]) -> list[Row]:
+    """Rows of the sweep: a winner that was measured again would be compared with rows of other rounds."""
+    return [row for row in rows if row.record.phase != "final"] or list(rows)
+
+
+def _find_best(rows: Sequence[Row], x: str, y: str) -> dict[tuple[int, int], Row]:
+    best: dict[tuple[int, int], Row] = {}
+    for row in sorted(rows, key=lambda row: row.time.value):
+        best.setdefault((row.record.config[x], row.record.config[y]), row)
+    return best
+
+
+def _make_map(
+    best: dict[tuple[int, int], Row], columns: tuple[str, list[int]], lines: tuple[str, list[int]], unit: str
+) -> HeatMap:
+    (x, across), (y, down) = columns, lines
+    fastest = min(best.values(), key=lambda row: row.time.value)
+    cells = tuple(
+        _make_cell(across.index(column), down.index(line), row, unit, row is fastest)
+        for (column, line), row in sorted(best.items(), key=lambda item: item[0])
+    )
+    return HeatMap(x, y, tuple(map(str, across)), tuple(map(str, down)), cells, unit)
+
+
+def _make_cell(column: int, line: int, row: Row, unit: str, best: bool) -> Cell:
+    value = gflops_interval(row) if unit == "GFLOPS" else row.percent_of_baseline
+    return Cell(column, line, value.value, format_estimate(value), row_tip(row.record.variant, row), best)

@@ -1,0 +1,87 @@
+"""The roofline: speed over FLOP per byte, below the machine's arithmetic peak and its bandwidth.
+
+Intensity counts the least bytes that a launch must move (A and B in, C out), so that all variants
+of a problem have the same. The model: S. Williams, A. Waterman, D. Patterson, "Roofline", 2009.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.chart_model import Chart, Choices, Limit, LinePlot, Point
+from gemmbench.report.charts.chart_rows import (
+    Peak,
+    describe_rows,
+    find_peaks,
+    gflops_interval,
+    make_series,
+    note_unranked,
+    pick_fastest,
+    row_tip,
+    select_rows,
+    take_reached_limits,
+)
+from gemmbench.report.charts.chart_style import format_number, make_log_axis
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
+
+_INTENSITY = "FLOP per byte of least traffic: A and B read once, C written once"
+
+
+def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """GFLOPS of each row over its intensity. Raises UsageError if no limit of the device is known."""
+    rows = pick_fastest(select_rows(comparisons, choices))
+    peaks = [take_reached_limits(peak) for peak in find_peaks(rows) if peak.bandwidth > 0]
+    if not peaks:
+        devices = ", ".join(dict.fromkeys(row.environment.device for row in rows))
+        raise UsageError(f"a roofline needs the peak and the bandwidth of the device; the runs have none for {devices}")
+    rows = [row for row in rows if not math.isnan(row.percent_of_peak)]
+    series = make_series(rows, choices, _make_point, joined=False)
+    x, y = _make_ranges(rows, peaks)
+    limits = tuple(limit for peak in peaks for limit in _make_limits(peak, x))
+    plot = LinePlot(make_log_axis(_INTENSITY, *x), make_log_axis("GFLOPS", *y), series, limits)
+    notes = [*dict.fromkeys(map(_explain_limits, peaks)), *note_unranked(comparisons, choices)]
+    subtitle = f"{describe_rows(rows)}. Bars: 95 % intervals."
+    return Chart(choices.title or _make_title(rows), subtitle, _describe(plot), plot, tuple(notes))
+
+
+def _explain_limits(peak: Peak) -> str:
+    if peak.reached:
+        return "Limits: what multiply-adds in registers and copies in memory reached just before the run."
+    return "Limits in theory: the arithmetic peak, and the rate of the memory at its highest clock."
+
+
+def _make_title(rows: Sequence[Row]) -> str:
+    sizes = {row.record.problem.size for row in rows}
+    return f"Roofline at {sizes.pop()}" if len(sizes) == 1 else "Roofline"
+
+
+def _make_point(label: str, row: Row) -> Point:
+    speed, bounds = gflops_interval(row), row.roofline
+    share = f"{format_number(bounds.percent, 3)} % of what {bounds.bound} allows"
+    return Point(bounds.intensity, speed.value, f"{row_tip(label, row)}\n{share}", speed.low, speed.high)
+
+
+def _make_ranges(rows: Sequence[Row], peaks: Sequence[Peak]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The ranges of both axes: all rows, and the ridge where the two limits of a device meet."""
+    intensities = [row.roofline.intensity for row in rows] + [peak.ridge for peak in peaks]
+    low = min(intensities) / 4
+    slowest = min([row.gflops for row in rows] + [peak.bandwidth * low for peak in peaks])
+    return (low, 2 * max(intensities)), (slowest / 1.5, 1.6 * max(peak.gflops for peak in peaks))
+
+
+def _make_limits(peak: Peak, x: tuple[float, float]) -> list[Limit]:
+    ridge = peak.ridge, peak.gflops
+    label = f"{peak.bandwidth_label} {format_number(peak.bandwidth / 1000, 3)} TB/s"
+    return [
+        Limit(label, (x[0], peak.bandwidth * x[0]), ridge, f"Memory bandwidth of {label}"),
+        Limit(peak.label, ridge, (x[1], peak.gflops), peak.tip),
+    ]
+
+
+def _describe(plot: LinePlot) -> str:
+    ends = [f"{each.label} {format_number(each.points[-1].y, 3)} GFLOPS" for each in plot.series]
+    limits = [limit.label for limit in plot.limits]
+    return f"Speed over FLOP per byte, below {' and '.join(limits)}. Rightmost points: {', '.join(ends)}."

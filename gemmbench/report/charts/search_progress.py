@@ -1,0 +1,65 @@
+"""A search of `tune`: the speed of every configuration in the order in which they were tried, and the best so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gemmbench.bench.record import Record
+from gemmbench.bench.timing import stats
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.chart_model import Chart, Choices, LinePlot, Point, Series
+from gemmbench.report.charts.chart_style import format_number, make_linear_axis
+from gemmbench.report.comparison import Comparison
+
+_TRIED, _BEST = 0, -1
+"""Styles: points of configurations, the line of the best so far."""
+
+
+def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """GFLOPS over the configurations tried, of the search with the most of them. Raises UsageError without one."""
+    search = _choose_search(comparisons, choices)
+    speeds = [(record, _find_gflops(record)) for record in search]
+    tried = [Point(number, speed, _describe(record, speed)) for number, (record, speed) in enumerate(speeds, 1)]
+    best = _find_best(tried)
+    count, first = len(tried), search[0]
+    x = make_linear_axis("configurations tried", count)
+    series = (Series("tried", tuple(tried), _TRIED, joined=False), Series("best so far", tuple(best), _BEST))
+    plot = LinePlot(x, make_linear_axis("GFLOPS", max(point.y for point in tried)), series)
+    title = choices.title or f"Search of {first.variant} at {first.problem}"
+    end = f"The best of {count} reaches {format_number(best[-1].y, 3)} GFLOPS: {best[-1].tip.splitlines()[0]}."
+    subtitle = f"{comparisons[0].environment.device}. First short rounds of each configuration, not yet the finals."
+    return Chart(title, subtitle, end, plot)
+
+
+def _find_best(tried: Sequence[Point]) -> list[Point]:
+    """The corners of the line of the best so far."""
+    corners = [tried[0]]
+    for point in tried[1:]:
+        if point.y > corners[-1].y:
+            corners += [replace(corners[-1], x=point.x), point]
+    return [*corners, replace(corners[-1], x=tried[-1].x)]
+
+
+def _choose_search(comparisons: Sequence[Comparison], choices: Choices) -> list[Record]:
+    """The first short load of each configuration, in order, of the search with the most."""
+    searches: dict[tuple[object, ...], dict[tuple[object, ...], Record]] = {}
+    for number, comparison in enumerate(comparisons):
+        for record in comparison.run.records:
+            timed = record.is_short_load and record.status == "ok" and record.samples and record.config
+            if timed and record.variant != comparison.environment.baseline and choices.include(record):
+                mine = searches.setdefault((number, record.variant, record.problem), {})
+                mine.setdefault(tuple(sorted(record.config.items())), record)
+    if not searches:
+        raise UsageError("no search in these results; gemmbench tune makes them")
+    return list(max(searches.values(), key=len).values())
+
+
+def _find_gflops(record: Record) -> float:
+    seconds = stats.time_interval(record.by_round).value
+    return record.flops / seconds / 1e9 if seconds else math.nan
+
+
+def _describe(record: Record, speed: float) -> str:
+    return f"{record.configuration}\n{format_number(speed, 3)} GFLOPS"

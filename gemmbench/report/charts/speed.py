@@ -1,0 +1,85 @@
+"""Speed over size: a line for each variant, with its 95 % intervals and the machine's limit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.chart_model import Axis, Chart, Choices, Limit, LinePlot, Point, Series
+from gemmbench.report.charts.chart_rows import (
+    FARTHEST,
+    Peak,
+    describe_rows,
+    find_peaks,
+    gflops_interval,
+    make_series,
+    name_baseline,
+    note_far_peaks,
+    note_unranked,
+    pick_fastest,
+    row_tip,
+    select_rows,
+)
+from gemmbench.report.charts.chart_style import format_number, make_linear_axis, make_size_axis
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
+from gemmbench.report.text import count_noun
+
+
+def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
+    """GFLOPS, or percent of the baseline, of square problems. Raises UsageError without two sizes."""
+    rows = pick_fastest(select_rows(comparisons, choices))
+    square = [row for row in rows if is_square(row)]
+    sizes = sorted({row.record.problem.M for row in square})
+    if len(sizes) < 2:
+        raise UsageError(_explain_too_few(sizes))
+    series = make_series(square, choices, partial(_make_point, choices))
+    peaks = [] if choices.percent else find_peaks(square)
+    fastest = max(row.gflops for row in square)
+    limits = tuple(_make_limit(peak, sizes) for peak in peaks if peak.gflops <= FARTHEST * fastest)
+    speeds = _make_speed_axis(series, limits, square, choices)
+    plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
+    notes = [*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
+    title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
+    subtitle = f"{describe_rows(square)}. Bars: 95 % intervals."
+    return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
+
+
+def is_square(row: Row) -> bool:
+    """M, N and K are equal, and the row is a GEMM."""
+    problem = row.record.problem
+    return problem.M == problem.N == problem.K and row.record.network is None
+
+
+def _explain_too_few(sizes: Sequence[int]) -> str:
+    held = f"only {sizes[0]}" if sizes else "none"
+    return f"speed over size needs right results at two or more square sizes; there is {held}. Try the kind 'ladder'"
+
+
+def _make_point(choices: Choices, label: str, row: Row) -> Point:
+    speed = row.percent_of_baseline if choices.percent else gflops_interval(row)
+    return Point(row.record.problem.M, speed.value, row_tip(label, row), speed.low, speed.high)
+
+
+def _make_limit(peak: Peak, sizes: Sequence[int]) -> Limit:
+    return Limit(peak.label, (sizes[0], peak.gflops), (sizes[-1], peak.gflops), peak.tip)
+
+
+def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], rows: Sequence[Row], choices: Choices) -> Axis:
+    highest = max(max(point.y, point.high if point.high > point.y else 0) for each in series for point in each.points)
+    label = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
+    return make_linear_axis(label, max([highest, *(limit.end[1] for limit in limits)]))
+
+
+def _note_left_out(rows: Sequence[Row], drawn: Sequence[Row]) -> list[str]:
+    problems = {row.record.problem for row in rows} - {row.record.problem for row in drawn}
+    if not problems:
+        return []
+    verb = "is" if len(problems) == 1 else "are"
+    return [f"Not drawn: {count_noun(len(problems), 'problem')} that {verb} not square."]
+
+
+def _describe(plot: LinePlot, sizes: Sequence[int]) -> str:
+    ends = [f"{each.label} {format_number(each.points[-1].y, 3)}" for each in plot.series]
+    return f"{plot.y.label} at sizes {sizes[0]} to {sizes[-1]}. At the end of each line: {', '.join(ends)}."

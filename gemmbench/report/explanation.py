@@ -1,0 +1,366 @@
+"""One row in sentences: how it was measured, what bounds it, its flags, and the command that repeats it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from gemmbench.bench.record import Environment, Record, Sustained, Telemetry
+from gemmbench.bench.timing import stats
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.precisions import CLASSES
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.flags import MEANINGS, find_flags
+from gemmbench.report.row import MEMORY, UNRANKED, Row
+from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
+
+
+def describe_load(row: Row) -> Iterator[str]:
+    """Speed, clock, power and energy of a kernel that ran alone; nothing without a steady load."""
+    found = row.record.sustained
+    if found is None:
+        yield from _describe_older_energy(row)
+        return
+    yield f"{number(1e3 * found.time)} ms per launch, {number(row.sustained_gflops / 1e3)} TFLOPS,"
+    yield f"alone under a steady load ({count_noun(len(found.own), 'block')}, {number(found.seconds, 3)} s in all)."
+    if found.baseline:
+        yield f"{number(row.sustained_percent)} % of {row.environment.baseline}, in neighbouring blocks"
+        yield f"({number(row.percent_of_baseline.value)} % in interleaved windows)."
+    yield from _describe_sensors(found)
+    if not math.isnan(found.joules):
+        yield f"{number(found.joules)} J per launch, {number(row.record.flops / found.joules / 1e9)} GFLOPS per watt."
+
+
+def _describe_sensors(found: Sustained) -> Iterator[str]:
+    known = [
+        ("SM clock", found.clock_hz, 1e-9, "GHz"),
+        ("power", found.watts, 1, "W"),
+        ("temperature", math.nan if found.temperature is None else found.temperature, 1, "degrees C"),
+    ]
+    values = [f"{name} {number(value * scale)} {unit}" for name, value, scale, unit in known if not math.isnan(value)]
+    slowed = [f"clock held down by {' and '.join(found.slowed_by)}"] if found.slowed_by else []
+    if values or slowed:
+        text = ", ".join([*values, *slowed])
+        yield f"{text[0].upper()}{text[1:]}."
+    if not found.settled:
+        yield "Clock, power or temperature still changed when counting began."
+
+
+def _describe_older_energy(row: Row) -> Iterator[str]:
+    """What older files have instead."""
+    telemetry = row.record.telemetry
+    if telemetry and telemetry.energy and telemetry.energy_power:
+        gflops_per_watt = row.record.flops / telemetry.energy / 1e9
+        yield f"{number(telemetry.energy)} J per launch, {number(gflops_per_watt)} GFLOPS per watt,"
+        yield f"measured during {number(telemetry.energy_seconds)} s of nothing but launches of this kernel,"
+        yield f"at {number(telemetry.energy_power)} W."
+
+
+_POLICY = ("rounds", "until", "max_time")
+_KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
+"""Options of the run's command that a row does not record."""
+
+
+def rerun_command(environment: Environment, record: Record) -> str:
+    """`gemmbench run ...` with every option that the row depends on; it measures the baseline too."""
+    words = _network_command(record) if record.network else _gemm_command(record)
+    config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
+    for name, value in config.items():
+        words += ["--param", f"{name}={value}"]
+    if record.cache:
+        words += ["--cache", "hot" if record.cache == "hot" else "cold"]
+    if record.data and record.data != "digits":
+        words += ["--data", record.data]
+    words += ["--seed", str(record.seed)]
+    for name in _POLICY:
+        if limit := environment.policy.get(name):
+            words += ["--" + name.replace("_", "-"), f"{limit:g}"]
+    if "sustained" in environment.policy:
+        words += ["--sustained", f"{environment.policy['sustained']:g}"]
+    if environment.baseline:
+        words += ["--baseline", environment.baseline]
+    if environment.policy.get("gate") is False:
+        words.append("--no-gate")
+    if environment.policy.get("pdl") is False:
+        words.append("--no-pdl")
+    return shlex.join([*words, *_keep_options(environment, record)])
+
+
+def _gemm_command(record: Record) -> list[str]:
+    problem = record.problem
+    words = ["gemmbench", "run", record.variant, "--sizes", problem.size]
+    words += ["--precision", problem.precision_name, "--layout", problem.layout]
+    return [*words, "--alpha", f"{problem.alpha:.17g}", "--beta", f"{problem.beta:.17g}"]
+
+
+def _network_command(record: Record) -> list[str]:
+    return ["gemmbench", "mlp", record.variant, "--batch", str(record.problem.M)]
+
+
+def _keep_options(environment: Environment, record: Record) -> list[str]:
+    """Options taken from the run's command; the device in any case."""
+    kept = {"--device": environment.backend, **_read_options(environment.command)}
+    if not record.network:  # the row of a GEMM records all that a config sets
+        kept.pop("--config", None)
+        kept.pop("-c", None)
+    return [word for pair in kept.items() for word in pair]
+
+
+def find_recorded_option(environment: Environment, name: str) -> str | None:
+    """The value of an option in a run's command, if it is one that a row does not record; else None."""
+    return _read_options(environment.command).get(name)
+
+
+def _read_options(command: str) -> dict[str, str]:
+    """The options of a command that a row does not record."""
+    typed = _split_command(command)
+    found: dict[str, str] = {}
+    for word, following in zip_longest(typed, typed[1:], fillvalue=""):
+        name, assigned, value = word.partition("=")
+        if name in _KEPT and (assigned or following):
+            found[name] = value if assigned else following
+    return found
+
+
+def _split_command(command: str) -> list[str]:
+    """The words of a recorded command; those of old files may have unbalanced quotes."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+_WIDEST = 110
+_INDENT = 10
+_STOPPED = {
+    "until": "enough for its interval (--until)",
+    "beaten": "enough to be clearly slower than the winner",
+    "rounds": "the number that --rounds sets or allows",
+    "max-time": "all that the time limit allowed (--max-time)",
+    "interrupted": "then it was interrupted",
+    "failed": "then it failed",
+}
+
+
+def explain_row(row: Row, width: int | None = None) -> list[str]:
+    """Everything that is known of a row, in lines that fit a screen; None if it has no limit."""
+    record, width = row.record, min(width or _WIDEST, _WIDEST)
+    lines = [line for name, text in explain_in_paragraphs(row) for line in _wrap(name, text, width)]
+    drawn = [" " * _INDENT + line for line in record.wrong_map.splitlines()]
+    return [*lines, *drawn, f"{'Again:':<{_INDENT}}{rerun_command(row.environment, record)}"]
+
+
+def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
+    """Everything that is known of a row but its map of C: paragraphs, each with its name."""
+    environment, record = row.environment, row.record
+    device = f"{environment.device_name(record.backend)} ({record.backend})"
+    paragraphs = [
+        ("Row", [f"{row.number}: {name_row(row)}, on {device}."]),
+        ("Status", list(_describe_status(row))),
+        ("Checked", list(_describe_check(record))),
+        ("Measured", list(_describe_time(row))),
+        ("How", list(_describe_method(row))),
+        ("Bound", list(_describe_bound(row))),
+        ("Launch", list(_describe_launch(row))),
+        ("Device", list(_describe_device(row))),
+        ("Load", list(describe_load(row))),
+        *_describe_flags(row),
+    ]
+    return [(name, " ".join(sentences)) for name, sentences in paragraphs if sentences]
+
+
+def _wrap(name: str, text: str, width: int) -> list[str]:
+    margin = " " * _INDENT
+    first = f"{name + ':':<{_INDENT}}"
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=margin, break_on_hyphens=False)
+
+
+def name_row(row: Row) -> str:
+    """`tiled at 4096 nn f32 TILE=16 (measured again)`."""
+    record, problem = row.record, row.record.problem
+    config = f" {record.configuration}" if record.config else ""
+    final = " (measured again)" if record.phase == "final" and record.config else ""
+    asked = f"{record.network.title} {problem.layout} {problem.precision_name}" if record.network else str(problem)
+    return f"{record.variant} at {asked}{config}{final}"
+
+
+def _describe_status(row: Row) -> Iterator[str]:
+    explained = explain_unranked(row.record) if row.status == UNRANKED else row.record.reason
+    reason = f": {explained}" if explained else ""
+    yield f"{row.status}{reason}."
+    if row.record.diagnosis:
+        yield f"Likely cause: {row.record.diagnosis}."
+
+
+def _describe_check(record: Record) -> Iterator[str]:
+    if not record.checked:
+        yield "no: it did not get that far."
+        return
+    yield f"the last check was '{record.check_rule}'."
+    if record.error is not None:
+        unit = "sixteenths of what rounding may do" if record.network else "units of u (|alpha| |A| |B| + |beta| |C0|)"
+        yield f"Largest error {number(record.error)} of 16 allowed, in {unit}."
+    if record.product_class:
+        yield f"Single products are of class {record.product_class}: off by at most"
+        yield f"{number(record.product_error, 3)} units in the last place."
+
+
+def explain_unranked(record: Record) -> str:
+    """Why a row is not ranked: by the class of its products, or by how it was timed."""
+    if not record.is_of_weaker_class:
+        return f"without a CUDA graph, unlike rows next to it, with which it is not ranked: {record.no_graph}"
+    found, wanted = record.product_class, record.problem.precision.product_class
+    words = f"{CLASSES[found].words}, " if found in CLASSES else ""
+    return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"
+
+
+def _describe_time(row: Row) -> Iterator[str]:
+    samples, time = row.record.samples, row.time
+    if not samples:
+        return
+    interval = f" (95 % interval {number(time.low * 1e3)} to {number(time.high * 1e3)})" if time.known else ""
+    yield f"{number(time.value * 1e3)} ms per launch{interval}, {number(row.gflops)} GFLOPS."
+    baseline = row.environment.baseline
+    if not math.isnan(row.percent_of_baseline.value) and row.record.variant != baseline:
+        yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds{_describe_clock_share(row)}."
+    least, low, high = stats.quartiles(samples)
+    yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"
+    yield f"{count_noun(stats.count_outliers(samples), 'outlier')} (kept)."
+
+
+def _describe_clock_share(row: Row) -> str:
+    """`: of the 17.1 %, -0.2 % is clock`, where the clock of both is known."""
+    if math.isnan(row.clock_ratio):
+        return ""
+    difference = number_within(row.percent_of_baseline.value - 100, row.percent_of_baseline, 3)
+    return f": of the {difference} %, {100 * (row.clock_ratio - 1):+.2f} % is clock"
+
+
+def _describe_method(row: Row) -> Iterator[str]:
+    record = row.record
+    if not record.samples:
+        return
+    window = record.launches * stats.median(record.samples)
+    yield f"{_describe_rounds(record)}, {_STOPPED.get(record.stopped, record.stopped)},"
+    others = record.batch_rows > 1
+    yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
+    launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
+    launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
+    launches += ", each of which may begin before the one before it has ended" if record.pdl else ""
+    yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
+    yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
+
+
+def _describe_rounds(record: Record) -> str:
+    """How the time was formed; a file without blocks has pairs of rounds."""
+    rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
+    if not blocks:
+        return f"mean of the pairs of {rounds}"
+    spread = stats.spread_of_blocks(record.by_round)
+    if math.isnan(spread):
+        return f"median of {rounds} in {count_noun(blocks, 'block')}"
+    differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
+    return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
+
+
+def _describe_sets(record: Record) -> str:
+    return "1 operand set" if record.sets == 1 else f"{record.sets} operand sets in rotation"
+
+
+def _describe_gate(row: Row) -> str:
+    if not row.environment.on_gpu(row.record.backend):
+        return ""
+    return ", queued behind a gate" if row.record.gated else ", without a gate, so it may contain host time"
+
+
+def _describe_bound(row: Row) -> Iterator[str]:
+    roof = row.roofline
+    yield f"at least {number(roof.bytes * 1e-6)} MB must be moved, {number(roof.intensity)} FLOP per byte."
+    if roof.bound:
+        memory = roof.bound == MEMORY
+        peak = "the memory bandwidth" if memory else "the peak at the measured clock"
+        yield f"{'Memory' if memory else 'Compute'}-bound: reaches {number(roof.percent)} % of {peak}."
+    elif row.record.samples:
+        yield "The bound is unknown, because the clock or the device's rates are."
+
+
+def _describe_launch(row: Row) -> Iterator[str]:
+    record = row.record
+    if not record.grid:
+        return
+    grid, block = "x".join(map(str, record.grid)), "x".join(map(str, record.block))
+    yield f"grid {grid}, block {block}, {record.shared_dynamic} bytes of dynamic shared memory."
+    if record.registers >= 0:
+        yield f"{record.registers} registers per thread, {max(record.spills, 0)} bytes spilled,"
+        yield f"{max(record.shared_static, 0)} bytes of static shared memory."
+    if launch := row.launch_occupancy:
+        occupancy = launch.occupancy
+        yield f"In theory {occupancy.blocks_per_sm} blocks per multiprocessor, occupancy {percent(occupancy.fraction)},"
+        yield f"limited by {occupancy.limiter}: {number(launch.waves)} waves,"
+        yield f"the last one {percent(launch.last_wave)} full."
+
+
+def _describe_device(row: Row) -> Iterator[str]:
+    clocks, telemetry = row.record.clocks_hz, row.record.telemetry
+    if clocks:
+        yield _describe_clock(row.environment, row.clock_hz, min(clocks), max(clocks))
+    if telemetry is None:
+        return
+    if telemetry.readings:
+        yield f"NVML, {count_noun(telemetry.readings, 'reading')} meanwhile: {_describe_telemetry(telemetry)}."
+    if telemetry.other_processes is not None:
+        yield f"Other processes on the GPU: {telemetry.other_processes}."
+
+
+def _describe_clock(environment: Environment, clock: float, low: float, high: float) -> str:
+    most = f", at most {environment.clock_hz / 1e9:.3f} GHz" if environment.clock_hz else ""
+    return f"SM clock {clock / 1e9:.3f} GHz by stamps in its windows ({low / 1e9:.3f} to {high / 1e9:.3f}){most}."
+
+
+def _describe_telemetry(telemetry: Telemetry) -> str:
+    known = [
+        ("memory clock", telemetry.memory_clock_hz, 1e-9, "GHz"),
+        ("temperature", telemetry.temperature, 1, "degrees C"),
+        ("power", telemetry.power, 1, "W"),
+    ]
+    values = [f"{name} {number(value * scale)} {unit}" for name, value, scale, unit in known if value is not None]
+    slowed = " and ".join(telemetry.slowed_by)
+    return ", ".join([*values, f"clock held down by {slowed}" if slowed else "nothing held the clock down"])
+
+
+def _describe_flags(row: Row) -> list[tuple[str, list[str]]]:
+    flags = find_flags(row).items()
+    return [(f"Flag {letter}", [f"{MEANINGS[letter].partition(':')[0]}: {reason}."]) for letter, reason in flags]
+
+
+_MOST_LISTED = 12
+
+
+def find_row(comparison: Comparison, wanted: str) -> Row:
+    """The row with this number, or the only one of VARIANT or VARIANT@SIZE. Raises UsageError."""
+    rows, file = comparison.rows, comparison.run.path.name
+    if wanted.isdecimal():
+        if not 1 <= int(wanted) <= len(rows):
+            raise UsageError(f"--explain {wanted}: {file} has rows 1 to {len(rows)}")
+        return rows[int(wanted) - 1]
+    name, _, size = wanted.partition("@")
+    named = [row for row in rows if row.record.variant == name]
+    if not named:
+        known = list(dict.fromkeys(row.record.variant for row in rows))
+        raise UsageError(f"--explain: no row of '{name}'{nearest(name, known)}; {file} has {', '.join(known)}")
+    found = [row for row in named if not size or row.record.problem.size == size]
+    if not found:
+        sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
+        raise UsageError(f"--explain: no row {wanted}; sizes of {name}: {sizes}")
+    if len(found) > 1:
+        raise UsageError(f"--explain {wanted}: {len(found)} rows; choose one by its number: {_list_rows(found)}")
+    return found[0]
+
+
+def _list_rows(rows: Sequence[Row]) -> str:
+    listed = "; ".join(f"{row.number}: {name_row(row)}" for row in rows[:_MOST_LISTED])
+    more = len(rows) - _MOST_LISTED
+    return f"{listed}; and {more} more (--wide numbers them)" if more > 0 else listed

@@ -1,0 +1,176 @@
+"""How a table fits a screen: which columns it shows and how wide, cells and sentences as lines, or a block per row."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+TITLE, HEADING, RULE, FOOTER = "title", "heading", "rule", "footer"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line. `kind` is one of the above or the status of a row; "" for other text.
+
+    `status` are the start and the end of the cell that tells the status.
+    """
+
+    text: str
+    kind: str = ""
+    status: tuple[int, int] | None = None
+
+
+GAP = 2
+"""Spaces between columns."""
+_LINES = 3
+_LONGEST_WORD = 24
+"""Longer ones, such as paths, may be broken."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The columns that are shown, by index, and the width of each."""
+
+    columns: list[int]
+    widths: list[int]
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """Widths of a column: on one line, folded to about three lines, folded at every word."""
+
+    natural: int
+    folded: int
+    least: int
+
+
+def fit_columns(
+    headings: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    fold: Collection[str],
+    hide: Sequence[str],
+    width: int | None,
+) -> Fit | None:
+    """Fit columns into `width` characters; None if they cannot. With width None everything fits.
+
+    `fold` and `hide` are headings, those to hide in the order in which they go.
+    """
+    extents = [_measure(heading, [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
+    shown = list(range(len(headings)))
+    if width is None:
+        return Fit(shown, [extent.natural for extent in extents])
+    for heading in [None, *hide]:
+        shown = [index for index in shown if headings[index] != heading]
+        if _total([extents[index].folded for index in shown]) <= width:
+            break
+    if _total([extents[index].least for index in shown]) > width:
+        return None
+    room = _share_room([extents[index] for index in shown], width)
+    texts = [[headings[index], *(row[index] for row in cells)] for index in shown]
+    return Fit(shown, [_tighten(column, given) for column, given in zip(texts, room, strict=True)])
+
+
+def _measure(heading: str, cells: Sequence[str], folds: bool) -> _Extent:
+    natural = max(len(heading), *map(len, cells), 0)
+    if not folds:
+        return _Extent(natural, natural, natural)
+    words = (min(len(word), _LONGEST_WORD) for cell in cells for word in cell.split())
+    least = max([len(heading), *words])
+    return _Extent(natural, min(natural, max(least, math.ceil(natural / _LINES))), least)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _share_room(extents: Sequence[_Extent], width: int) -> list[int]:
+    """Widths that fill `width` as far as the columns need it; the column that lacks most grows first."""
+    folded = [extent.folded for extent in extents]
+    widths = folded if _total(folded) <= width else [extent.least for extent in extents]
+    for _ in range(width - _total(widths)):
+        lacks = [extent.natural - given for extent, given in zip(extents, widths, strict=True)]
+        if max(lacks, default=0) <= 0:
+            break
+        widths[lacks.index(max(lacks))] += 1
+    return widths
+
+
+def _tighten(texts: Sequence[str], width: int) -> int:
+    """The width of the longest line of texts that are folded to a width."""
+    return max(len(line) for text in texts for line in fold_cell(text, width))
+
+
+def fold_cell(text: str, width: int) -> list[str]:
+    """The lines of a cell, broken between words."""
+    if len(text) <= width and text.isprintable() and text == text.strip():
+        return [text]  # which is most of them, and textwrap is slow
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+
+
+BOUND = "\xa0"
+"""A space at which no line is broken."""
+_INDENT = "  "
+_NARROWEST = 20
+
+
+def wrap_text(text: str, width: int | None) -> list[str]:
+    """The lines of a sentence at a width. Text that begins with a space is a drawing and stays."""
+    if width is None or text.startswith(" ") or not text.strip():
+        return text.splitlines() or [""]
+    return [line for part in text.splitlines() for line in _wrap(part, width)]
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """A number stays with what belongs to it: `0.5 %`, `+- 0.5`."""
+    bound = text.replace(" %", f"{BOUND}%").replace("+- ", f"+-{BOUND}")
+    lines = textwrap.wrap(
+        bound, max(width, _NARROWEST), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace(BOUND, " ") for line in lines]
+
+
+def draw_row(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> list[str]:
+    """One row of a table as one or several lines."""
+    folded = [fold_cell(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    height = max(map(len, folded), default=1)
+    columns = [
+        [line.ljust(width) if is_left else line.rjust(width) for line in [*lines, *[""] * (height - len(lines))]]
+        for lines, width, is_left in zip(folded, widths, left, strict=True)
+    ]
+    return [(" " * GAP).join(parts).rstrip() for parts in zip(*columns, strict=True)]
+
+
+_BLOCK_INDENT = "  "
+_GAP = 3
+_UNKNOWN = ("", "-")
+
+
+def draw_blocks(
+    headings: Sequence[str], cells: Sequence[Sequence[str]], titles: Collection[str], width: int
+) -> list[list[str]]:
+    """The lines of a block for each row, without values that are unknown.
+
+    The first line holds the first column and those named in `titles`. The others hold as many
+    values as fit next to each other.
+    """
+    names = [index for index, heading in enumerate(headings) if index == 0 or heading in titles]
+    rest = [index for index in range(len(headings)) if index not in names]
+    pairs = [[f"{headings[i]}: {row[i]}" for i in rest if row[i] not in _UNKNOWN] for row in cells]
+    longest = max((len(pair) for row in pairs for pair in row), default=0)
+    count = max(1, (width - len(_BLOCK_INDENT) + _GAP) // (longest + _GAP))
+    return [
+        [
+            *wrap_text("  ".join(row[index] for index in names if row[index] not in _UNKNOWN), width),
+            *_flow(values, count, longest + _GAP, width),
+        ]
+        for row, values in zip(cells, pairs, strict=True)
+    ]
+
+
+def _flow(values: Sequence[str], count: int, step: int, width: int) -> list[str]:
+    """Values in `count` columns of `step` characters, read line by line."""
+    lines = [values[start : start + count] for start in range(0, len(values), count)]
+    drawn = ["".join(value.ljust(step) for value in line).rstrip() for line in lines]
+    return [_BLOCK_INDENT + part for line in drawn for part in wrap_text(line, width - len(_BLOCK_INDENT))]

@@ -1,0 +1,300 @@
+"""The sections of the page below its headline: all rows, what failed, charts, the environment, differences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gemmbench.bench.record import Environment
+from gemmbench.errors import UsageError
+from gemmbench.report.charts.chart_model import Chart
+from gemmbench.report.charts.chart_style import DARK, LIGHT
+from gemmbench.report.charts.draw import CHARTS, draw_chart
+from gemmbench.report.charts.svg import render_svg
+from gemmbench.report.comparison import Comparison, TransferRow
+from gemmbench.report.differences.difference_tables import difference_footer_lines, list_columns
+from gemmbench.report.differences.run_differences import Difference, RunDifferences
+from gemmbench.report.explanation import explain_in_paragraphs, name_row, rerun_command
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.page.headline import label_problem
+from gemmbench.report.page.html import Content, Html, render_card, tag
+from gemmbench.report.page.page_tables import (
+    Group,
+    RowStyle,
+    name_box,
+    render_groups,
+    render_kernels,
+    render_notes,
+    render_static,
+    render_transfers,
+    wrap_table,
+)
+from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.tables.footer import detail_lines, footer_lines, list_modes
+from gemmbench.report.tables.kernel_tables import list_transfer_notes, transfer_detail_lines, transfer_footer_lines
+from gemmbench.report.tables.post_tables import find_post, report_post
+from gemmbench.report.text import count_noun, number
+
+
+def render_rows(comparisons: Sequence[Comparison]) -> Html:
+    """The filters and all tables of the runs."""
+    nothing = tag("p", "No row matches.", id="nothing", class_="nothing", hidden=True)
+    return tag("div", _render_toolbar(comparisons), map(_render_run, comparisons), nothing)
+
+
+def _render_run(comparison: Comparison) -> Html:
+    parts = list(_render_tables(comparison))
+    name = f"{comparison.environment.sweep}, run {comparison.environment.run}"
+    return tag("div", tag("h3", name), parts, class_="results")
+
+
+def _render_tables(comparison: Comparison) -> Iterator[Html]:
+    post = find_post(comparison.environment)
+    if post:
+        tables = report_post(post, comparison)[0].tables
+        yield from (part for table in tables for part in (tag("h4", table.title), render_static(table)))
+        yield tag("h4", "All rows")
+    if comparison.rows:
+        yield render_kernels(comparison)
+        yield render_notes(explain_letters(comparison.rows))
+    if comparison.transfers:
+        yield render_transfers(comparison)
+        notes = [note for problem in comparison.transfers for note in list_transfer_notes(problem)]
+        yield render_notes([*notes, *transfer_footer_lines(comparison.run), *transfer_detail_lines(comparison.run)])
+
+
+def _render_toolbar(comparisons: Sequence[Comparison]) -> Html:
+    """Hidden until a script can obey it."""
+    rows = [row for comparison in comparisons for row in comparison.rows]
+    moved = [row for comparison in comparisons for problem in comparison.transfers for row in problem.rows]
+    records = [*(row.record for row in rows), *(row.record for row in moved)]
+    statuses = [*(row.status for row in rows), *(row.record.status for row in moved)]
+    labels = [label_problem(problem) for comparison in comparisons for problem in comparison.problems]
+    labels += [str(problem.problem) for comparison in comparisons for problem in comparison.transfers]
+    controls = [
+        tag("input", type="search", id="search", placeholder="Search the rows", aria_label="Search the rows"),
+        _render_choice("kernel", (record.variant for record in records)),
+        _render_choice("status", statuses),
+        _render_choice("problem", labels),
+        _render_switch("details", "All columns"),
+        _render_switch("flat", "One list"),
+        tag("output", id="count", aria_live="polite"),
+    ]
+    return tag("form", controls, class_="toolbar", hidden=True)
+
+
+def _render_choice(name: str, values: Iterable[str]) -> Html:
+    options = [tag("option", value, value=value) for value in dict.fromkeys(values)]
+    every = tag("option", f"Every {name}", value="")
+    return tag("select", every, options, id=f"filter-{name}", data_filter=name, aria_label=f"Filter by {name}")
+
+
+def _render_switch(name: str, text: str) -> Html:
+    return tag("label", tag("input", type="checkbox", id=name), text, class_="switch")
+
+
+_MOST_OPEN = 3
+_IN_SUMMARY = ("Row", "Status")
+"""Paragraphs that the summary of a box says already."""
+
+
+def any_failed(comparison: Comparison) -> bool:
+    """A row of kernels or of transfers is neither right nor skipped."""
+    return bool(_list_failed(comparison) or _list_failed_transfers(comparison))
+
+
+def _list_failed(comparison: Comparison) -> list[Row]:
+    return [row for row in comparison.rows if row.status not in ("ok", "skipped", UNRANKED)]
+
+
+def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:
+    rows = [row for problem in comparison.transfers for row in problem.rows]
+    return [row for row in rows if row.record.status not in ("ok", "skipped")]
+
+
+def render_failures(comparison: Comparison) -> Html | None:
+    """A box for each failed row, and a table of what was skipped; None if there is neither.
+
+    A few boxes are open; more than that are closed, so that they make a list.
+    """
+    rows = _list_failed(comparison)
+    failed = [_render_row(row, len(rows) <= _MOST_OPEN) for row in rows]
+    failed += [_render_transfer(row) for row in _list_failed_transfers(comparison)]
+    skipped = [row for row in comparison.rows if row.status == "skipped"]
+    if not failed and not skipped:
+        return None
+    return tag("div", failed, _render_skips(skipped) if skipped else None)
+
+
+def _render_row(row: Row, is_open: bool) -> Html:
+    record = row.record
+    summary = [
+        tag("span", row.status, class_="status", data_status=row.status),
+        tag("b", name_row(row)),
+        tag("span", record.reason, class_="reason"),
+    ]
+    told = [(name, text) for name, text in explain_in_paragraphs(row) if name not in _IN_SUMMARY]
+    told = [("Likely cause", record.diagnosis), *told] if record.diagnosis else told
+    paragraphs = [[tag("dt", name), tag("dd", text)] for name, text in told]
+    again = [tag("dt", "Again"), tag("dd", tag("code", rerun_command(row.environment, record)))]
+    map_of_c = tag("figure", tag("figcaption", "Where C is wrong"), tag("pre", record.wrong_map))
+    facts = tag("dl", paragraphs, again)
+    body = tag("div", facts, map_of_c if record.wrong_map else None, class_="diagnosis")
+    return tag("details", tag("summary", summary), body, class_="failure card", open=is_open, id=name_box(row))
+
+
+def _render_transfer(row: TransferRow) -> Html:
+    record = row.record
+    status = tag("span", record.status, class_="status", data_status=record.status)
+    name = f"{record.variant}, {record.mode}, at {record.problem}"
+    return tag("p", status, tag("b", name), tag("span", record.reason, class_="reason"), class_="failure card")
+
+
+def _render_skips(skipped: Sequence[Row]) -> Html:
+    counts = Counter((row.record.variant, row.record.reason) for row in skipped)
+    lines = [
+        tag("tr", tag("td", name, class_="left"), tag("td", str(count)), tag("td", reason, class_="left"))
+        for (name, reason), count in counts.items()
+    ]
+    headings = [tag("th", name, scope="col", class_="left") for name in ("kernel", "rows", "why it was skipped")]
+    table = tag("table", tag("thead", tag("tr", headings)), tag("tbody", lines), class_="reasons")
+    summary = tag("summary", f"{count_noun(len(skipped), 'row')} skipped")
+    return tag("details", summary, wrap_table(table), class_="skips")
+
+
+_MOST_SIZES = 2
+"""Kinds that show one size are drawn for this many: the largest ones."""
+
+
+def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
+    """Every chart that the runs have data for; None if there is none."""
+    figures = [tag("figure", Html(render_svg(chart)), class_="card", tabindex=0) for chart in draw_all(comparisons)]
+    return tag("div", _render_theme(), figures, class_="charts") if figures else None
+
+
+def draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
+    """One chart of each kind; one for each size, if a kind shows only one at a time."""
+    return [chart for name in CHARTS for chart in _draw_kind(name, comparisons)]
+
+
+def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> Iterator[Chart]:
+    for choices in _list_choices(name, comparisons):
+        try:
+            yield draw_chart(name, comparisons, **choices)
+        except UsageError:  # the runs hold nothing for this chart
+            continue
+
+
+def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Iterator[Mapping[str, Any]]:
+    if not CHARTS[name].one_problem:
+        yield {}
+        return
+    problems = [problem.problem for comparison in comparisons for problem in comparison.problems]
+    problems += [problem.problem for comparison in comparisons for problem in comparison.transfers]
+    largest = sorted(problems, key=lambda problem: problem.flops, reverse=True)
+    for size in list(dict.fromkeys(problem.size for problem in largest))[:_MOST_SIZES]:
+        yield {"size": size}
+
+
+def _render_theme() -> Html:
+    """The colors of charts, which follow the theme of the page."""
+    colors = {name: f"light-dark({LIGHT[name]}, {DARK[name]})" for name in LIGHT} | {"paper": "var(--surface)"}
+    rules = " ".join(f"--gb-{name}: {color};" for name, color in colors.items())
+    return tag("style", Html(f".charts {{ {rules} }}"))
+
+
+Facts = Iterable[tuple[str, str]]
+
+
+def render_environment(comparison: Comparison) -> Html:
+    """Everything that the header of a results file says, in cards."""
+    environment = comparison.environment
+    lines = [*footer_lines(comparison.run), *detail_lines(comparison.run)] if comparison.rows else []
+    cards = [
+        render_card("Run", _render_facts(_list_run(comparison))),
+        render_card(f"Device: {environment.device}", _render_facts(_list_device(environment))),
+        render_card("Software", _render_facts(environment.software.items())),
+        render_card("Settings", _render_facts(_list_settings(environment.policy))),
+        render_card("How to read the numbers", tag("ul", (tag("li", line) for line in lines))),
+    ]
+    name = tag("h3", f"{environment.sweep}, run {environment.run}")
+    return tag("div", name, _render_command(environment), tag("div", cards, class_="cards"), class_="results")
+
+
+def _render_command(environment: Environment) -> Html:
+    copy = tag("button", "Copy", type="button", class_="copy", hidden=True)
+    return tag("div", tag("code", environment.command), copy, class_="command card")
+
+
+def _render_facts(facts: Facts) -> Html:
+    pairs: list[Content] = [[tag("dt", name), tag("dd", value)] for name, value in facts if value]
+    return tag("dl", pairs)
+
+
+def _list_run(comparison: Comparison) -> Facts:
+    environment = comparison.environment
+    yield "run", environment.run
+    yield "file", comparison.run.path.name
+    yield "started", environment.started
+    yield "sweep", environment.sweep
+    yield "baseline", environment.baseline
+    revision = f", revision {environment.revision}" if environment.revision else ""
+    yield "gemmbench", environment.gemmbench + revision
+    yield "Python", environment.python
+    yield "warning", comparison.run.warning
+
+
+_SECONDS = ("max_time", "window", "sustained")
+_SHARES = ("until",)
+
+
+def _list_settings(policy: Mapping[str, object]) -> Facts:
+    """The policy, with units; what is 0 was not asked for."""
+    for name, value in policy.items():
+        text = str(value)
+        if isinstance(value, bool):
+            text = "on" if value else "off"
+        elif isinstance(value, float) and name in (*_SECONDS, *_SHARES):
+            text = f"+- {100 * value:g} %" if name in _SHARES else f"{value:g} s"
+            text = text if value else ""
+        yield name.replace("_", " "), text
+
+
+def _list_device(environment: Environment) -> Facts:
+    yield "back end", environment.backend
+    yield "UUID", environment.uuid
+    yield "VBIOS", environment.vbios
+    yield "compute capability", f"{environment.sm / 10:.1f}" if environment.sm else ""
+    yield "multiprocessors" if environment.is_gpu else "cores", str(environment.sms or "")
+    yield "last-level cache", _scale(environment.l2, 1 << 20, "MiB")
+    yield "memory", _scale(environment.memory, 1 << 30, "GiB")
+    yield "memory bandwidth", _scale(environment.bandwidth, 1e12, "TB/s")
+    yield "highest clock", _scale(environment.clock_hz, 1e9, "GHz")
+    for precision, per_cycle in environment.flops_per_cycle.items():
+        yield f"peak {precision}", _scale(per_cycle * environment.clock_hz, 1e12, "TFLOPS")
+    yield from _list_conditions(environment)
+    if environment.is_gpu and environment.host:
+        yield "host", f"{environment.host}, {count_noun(environment.cores, 'core')}"
+
+
+def _list_conditions(environment: Environment) -> Facts:
+    known = environment.conditions
+    if known is None:
+        return
+    yield "power limit", _scale(known.power_limit or 0, 1, "W")
+    yield from list_modes(environment).items()
+
+
+def _scale(value: float, unit: float, name: str) -> str:
+    return f"{number(value / unit)} {name}" if value else ""
+
+
+def render_differences(differences: RunDifferences) -> Html:
+    """The rows that both runs have, and what to know about their ratios."""
+    columns = list_columns(differences)
+    groups = [Group(problem.title, str(problem), rows) for problem, rows in differences.by_problem.items()]
+    style: RowStyle[Difference] = RowStyle(lambda each: each.row.status)
+    baseline = differences.run.environment.baseline
+    table = render_groups(columns, len(columns), baseline, groups, style) if groups else None
+    return tag("div", render_notes(difference_footer_lines(differences)), table, class_="results")

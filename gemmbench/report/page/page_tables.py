@@ -1,0 +1,142 @@
+"""Tables of rows that scripts can sort and filter, grouped by problem; plain tables without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from gemmbench.report.columns.all_columns import table_columns
+from gemmbench.report.columns.column import Column, format_headings
+from gemmbench.report.columns.transfer_columns import TABLE as TRANSFER_COLUMNS
+from gemmbench.report.comparison import Comparison, TransferRow
+from gemmbench.report.page.headline import find_fastest, label_problem
+from gemmbench.report.page.html import Html, tag
+from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.table import Table
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Group(Generic[R]):
+    """The rows of one problem; `label` identifies it in a cell."""
+
+    title: str
+    label: str
+    rows: Sequence[R]
+
+
+@dataclass(frozen=True)
+class RowStyle(Generic[R]):
+    """How a row looks: its status, its classes besides, and where its status leads to, if anywhere."""
+
+    status: Callable[[R], str]
+    classes: Callable[[R], str] = lambda row: ""
+    target: Callable[[R], str] = lambda row: ""
+
+
+def name_box(row: Row) -> str:
+    """The id of the box that explains a failed row."""
+    return f"row-{row.environment.run}-{row.number}"
+
+
+def render_kernels(comparison: Comparison) -> Html:
+    """All kernel rows of a run. Columns of details carry the class `detail`."""
+    rows, baseline = comparison.rows, comparison.environment.baseline
+    columns = table_columns(rows, wide=True)
+    main = len(table_columns(rows))
+    fastest = {id(find_fastest(problem, baseline)) for problem in comparison.problems}
+
+    def choose_classes(row: Row) -> str:
+        marks = {"baseline": row.record.variant == baseline, "fastest-row": id(row) in fastest}
+        return " ".join(name for name, holds in marks.items() if holds)
+
+    def find_target(row: Row) -> str:
+        return "" if row.status in ("ok", "skipped", UNRANKED) else f"#{name_box(row)}"
+
+    groups = [Group(problem.title, label_problem(problem), problem.rows) for problem in comparison.problems]
+    style: RowStyle[Row] = RowStyle(lambda row: row.status, choose_classes, find_target)
+    return render_groups(columns, main, baseline, groups, style)
+
+
+def render_transfers(comparison: Comparison) -> Html:
+    """All rows of transfers of a run."""
+    groups = [Group(problem.title, str(problem.problem), problem.rows) for problem in comparison.transfers]
+    style: RowStyle[TransferRow] = RowStyle(lambda row: row.record.status)
+    return render_groups(TRANSFER_COLUMNS, len(TRANSFER_COLUMNS), "", groups, style)
+
+
+def render_groups(
+    columns: Sequence[Column[R]], main: int, baseline: str, groups: Sequence[Group[R]], style: RowStyle[R]
+) -> Html:
+    """A table whose rows are grouped by problem; its columns from number `main` on are details."""
+    headings = format_headings(columns, baseline)
+    kinds = [" ".join(_list_kinds(column, index >= main)) or None for index, column in enumerate(columns)]
+    cells = [tag("th", tag("button", "problem", type="button"), scope="col", class_="left problem")]
+    cells += [
+        tag("th", tag("button", heading, type="button"), scope="col", class_=kind)
+        for heading, kind in zip(headings, kinds, strict=True)
+    ]
+    bodies = (_render_group(columns, kinds, group, style) for group in groups)
+    return wrap_table(tag("table", tag("thead", tag("tr", cells)), bodies, class_="rows"))
+
+
+def _list_kinds(column: Column[R], is_detail: bool) -> Iterable[str]:
+    if column.left or column.fold:
+        yield "left"
+    if column.fold:
+        yield "fold"
+    if column.heading == "status":
+        yield "status"
+    if is_detail:
+        yield "detail"
+
+
+def _render_group(
+    columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], style: RowStyle[R]
+) -> Html:
+    head = tag("tr", tag("th", group.title, scope="rowgroup", colspan=len(columns) + 1), class_="group")
+    return tag("tbody", head, (_render_row(columns, kinds, group, row, style) for row in group.rows))
+
+
+def _render_row(
+    columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], row: R, style: RowStyle[R]
+) -> Html:
+    cells, target = [tag("td", group.label, class_="left problem")], style.target(row)
+    for column, kind in zip(columns, kinds, strict=True):
+        text = column.cell(row)
+        leads = target and column.heading == "status"
+        cells.append(tag("td", tag("a", text, href=target) if leads else text, class_=kind))
+    return tag("tr", cells, class_=style.classes(row) or None, data_status=style.status(row))
+
+
+def render_static(table: Table) -> Html:
+    """A table as it is, such as the published figures of a post."""
+    left = [
+        table.aligns_left(heading) or _is_text(cells[index] for cells in table.cells)
+        for index, heading in enumerate(table.headings)
+    ]
+
+    def line(element: str, texts: Sequence[str], scope: str | None = None) -> Html:
+        pairs = zip(texts, left, strict=True)
+        return tag("tr", (tag(element, text, class_="left" if first else None, scope=scope) for text, first in pairs))
+
+    body = tag("tbody", (line("td", cells) for cells in table.cells))
+    head = tag("thead", line("th", table.headings, "col"))
+    return tag("div", wrap_table(tag("table", head, body)), render_notes(table.notes))
+
+
+def _is_text(cells: Iterable[str]) -> bool:
+    """A cell does not begin with a number."""
+    return any(not cell[:1].isdigit() for cell in cells if cell not in ("", "-"))
+
+
+def render_notes(notes: Sequence[str]) -> Html:
+    """Lines below a table; nothing if there are none."""
+    return tag("ul", (tag("li", note) for note in notes), class_="notes") if notes else Html()
+
+
+def wrap_table(table: Html) -> Html:
+    """A table that scrolls sideways where it does not fit, with the keyboard too."""
+    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table")

@@ -1,0 +1,144 @@
+"""One line of a results file as a row, and what must hold between the values of a row.
+
+`bench.record` declares the type and the range of each value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+
+import msgspec
+from msgspec.structs import fields, force_setattr
+
+from gemmbench.bench.record import MODES, STATUSES, End, Environment, Record, Request, Result, TransferRecord
+from gemmbench.errors import GemmbenchError
+from gemmbench.planning.files import escape_cell
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.report.store.old_schema import is_old, upgrade_row
+from gemmbench.report.store.recorded_run import Line
+
+_TEXTS = tuple(each.name for each in fields(Record) if each.type is str)
+_LISTS = ("rounds", "blocks", "grid", "block", "tile")
+
+
+def share_values(row: Line, known: dict[object, object]) -> None:
+    """Replace texts, rounds and the problem of a record by equal values in `known`, and add new ones to it."""
+    if not isinstance(row, Record):
+        return
+    for name in (*_TEXTS, "problem"):
+        value = getattr(row, name)
+        force_setattr(row, name, known.setdefault(value, value))
+    for name in _LISTS:
+        value = getattr(row, name)
+        force_setattr(row, name, known.setdefault(tuple(value), value))
+
+
+_USUAL_POLICY = asdict(Policy())
+
+
+def check_row(row: Line) -> str:
+    """The first fault of a row, or ""."""
+    if isinstance(row, Environment):
+        return _check_policy(row.policy)
+    if isinstance(row, Request | End):
+        return ""
+    faults = [
+        _check_word("status", row.status, STATUSES),
+        _check_word("precision", row.problem.precision_name, PRECISIONS),
+        _check_rounds(row),
+        _check_parts(row) if isinstance(row, TransferRecord) else _check_tile(row),
+    ]
+    return next(filter(None, faults), "")
+
+
+def _check_policy(policy: Mapping[str, object]) -> str:
+    """Old files record less, and newer ones more."""
+    try:
+        msgspec.convert({**_USUAL_POLICY, **policy}, Policy)
+    except msgspec.ValidationError as fault:
+        return f"policy: {fault}"
+    return ""
+
+
+def _check_word(name: str, word: str, known: Collection[str]) -> str:
+    return "" if word in known else f"unknown {name} {word!r}; known: {', '.join(known)}"
+
+
+def _check_rounds(row: Result) -> str:
+    """Every sample has a round of its own."""
+    if len(row.rounds) != len(row.samples):
+        return f"{len(row.samples)} samples, but {len(row.rounds)} rounds"
+    if row.blocks and len(row.blocks) != len(row.samples):
+        return f"{len(row.samples)} samples, but {len(row.blocks)} blocks"
+    return "" if len(set(row.rounds)) == len(row.rounds) else "two samples of the same round"
+
+
+def _check_tile(row: Record) -> str:
+    return "" if len(row.tile) in (0, 2) else f"a tile of {len(row.tile)} numbers; it needs rows and columns"
+
+
+def _check_parts(row: TransferRecord) -> str:
+    """The parts of a job are timed in every round or not at all."""
+    if fault := _check_word("mode", row.mode, MODES):
+        return fault
+    if row.samples and not (row.panels and row.streams and row.h2d_bytes):
+        return "a job that was timed needs panels, streams and bytes that are not 0"
+    parts: dict[str, Sequence[float]] = {"h2d": row.h2d, "kernel": row.kernel, "d2h": row.d2h}
+    wrong = [
+        f"{len(times)} times of {name}" for name, times in parts.items() if len(times) not in (0, len(row.samples))
+    ]
+    return f"{wrong[0]}, but {len(row.samples)} samples" if wrong else ""
+
+
+_LONGEST_FAULT = 200
+_decoder = msgspec.json.Decoder(Line)
+
+
+class BrokenRow(GemmbenchError):
+    """A line that is no row; the message is the fault on one line, without file and number."""
+
+    def __init__(self, fault: str) -> None:
+        short = fault if len(fault) <= _LONGEST_FAULT else f"{fault[:_LONGEST_FAULT]} ..."
+        super().__init__(escape_cell(short))
+
+
+def decode_line(line: bytes) -> Line:
+    """Decode a row and check it. Raises BrokenRow."""
+    try:
+        row = _decode(line)
+    except UnicodeDecodeError:
+        raise BrokenRow("text that is not UTF-8") from None
+    except RecursionError:
+        raise BrokenRow("values nested too deeply") from None
+    except msgspec.DecodeError as fault:
+        raise BrokenRow(str(fault)) from None
+    if wrong := check_row(row):
+        raise BrokenRow(wrong)
+    return row
+
+
+def _decode(line: bytes) -> Line:
+    try:
+        row: Line = _decoder.decode(line)
+        return row
+    except msgspec.ValidationError:
+        old = msgspec.json.decode(line)
+        if not isinstance(old, dict) or not is_old(old):
+            raise
+    try:
+        upgraded: Line = msgspec.convert(upgrade_row(old), Line)
+        return upgraded
+    except KeyError as fault:
+        raise msgspec.ValidationError(f"missing required field `{fault.args[0]}`") from None
+
+
+def read_schema(line: bytes) -> int | None:
+    """The version of the format that a header states; None if it states none."""
+    try:
+        header = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    schema = header.get("schema") if isinstance(header, dict) else None
+    return schema if isinstance(schema, int) else None

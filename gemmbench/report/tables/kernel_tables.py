@@ -1,0 +1,175 @@
+"""The tables of a run: which rows they show, and the notes below them; kernels, networks and transfers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gemmbench.bench.record import Record
+from gemmbench.report.columns.all_columns import table_columns
+from gemmbench.report.columns.column import make_table
+from gemmbench.report.columns.transfer_columns import TABLE, format_mode
+from gemmbench.report.comparison import Comparison, ProblemRows, TransferProblem, TransferRow
+from gemmbench.report.explanation import explain_unranked
+from gemmbench.report.flags import explain_letters
+from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.table import Report, Table
+from gemmbench.report.tables.footer import detail_lines, footer_lines
+from gemmbench.report.text import count_noun, number
+
+MOST_CONFIGURATIONS = 10
+
+
+def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
+    """One table for each problem; `wide` adds the details of each row."""
+    baseline = comparison.environment.baseline
+    tables = [
+        tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
+        for problem in comparison.problems
+    ]
+    footer, details = footer_lines(comparison.run), detail_lines(comparison.run)
+    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
+
+
+def tabulate_rows(
+    rows: Sequence[Row], baseline: str, title: str = "", notes: Sequence[str] = (), wide: bool = False
+) -> Table:
+    """The table of these rows."""
+    columns, statuses = table_columns(rows, wide), [row.status for row in rows]
+    return make_table(columns, rows, title, baseline=baseline, notes=notes, statuses=statuses, wide=wide)
+
+
+def choose_rows(rows: Sequence[Row]) -> list[Row]:
+    """Rows for a table: all; of a long sweep the fastest and every failure, without skips."""
+    ran = {row.record.variant for row in rows if row.record.status != "skipped"}
+    chosen, counts = [], Counter[str]()
+    for row in rows:
+        if row.record.status == "skipped" and row.record.config and row.record.variant in ran:
+            continue
+        counts[row.record.variant] += 1
+        if counts[row.record.variant] <= MOST_CONFIGURATIONS or row.status not in ("ok", "skipped"):
+            chosen.append(row)
+    return chosen
+
+
+def list_notes(problem: ProblemRows) -> list[str]:
+    """What a table cannot show: reasons, files of revisions, and how many rows it leaves out."""
+    shown = choose_rows(problem.rows)
+    skipped = [row.record for row in problem.rows if row.record.status == "skipped"]
+    notes = [*list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]
+    files = {row.record.variant: row.record.path for row in problem.rows if "@" in row.record.path}
+    notes += [f"{name}: {path}" for name, path in files.items()]
+    if hidden := _count_ran(problem.rows) - _count_ran(shown):
+        notes.append(f"{hidden} slower configurations are in the results file and the exports")
+    return [*notes, *explain_letters(shown)]
+
+
+def list_skips(skipped: Sequence[Record]) -> list[str]:
+    counted = Counter((record.variant, record.reason) for record in skipped)
+    many = {key: f" ({count} configurations)" if count > 1 else "" for key, count in counted.items()}
+    return [f"{name}: skipped: {reason}{times}" for (name, reason), times in many.items()]
+
+
+def _explain_status(row: Row) -> Iterator[str]:
+    record = row.record
+    name = " ".join(filter(None, (record.variant, record.configuration)))
+    if record.status not in ("ok", "skipped"):
+        yield f"{name}: {record.status}: {record.reason}"
+    elif row.too_good:
+        yield f"{name}: faster than this device can be; not ranked"
+    elif row.status == UNRANKED:
+        yield f"{name}: {explain_unranked(record)}"
+    elif record.stopped == "interrupted":
+        yield f"{name}: interrupted after {len(record.samples)} rounds"
+    elif record.no_graph:
+        yield f"{name}: {record.no_graph}"
+
+
+def _count_ran(rows: Sequence[Row]) -> int:
+    return sum(row.record.status != "skipped" for row in rows)
+
+
+def report_transfers(comparison: Comparison, wide: bool = False) -> Report:
+    """One table for each problem; empty if nothing was measured. `wide` hides no column."""
+    tables = [_tabulate_problem(problem, wide) for problem in comparison.transfers]
+    footer, details = transfer_footer_lines(comparison.run), transfer_detail_lines(comparison.run)
+    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
+
+
+def _tabulate_problem(problem: TransferProblem, wide: bool) -> Table:
+    statuses = [row.record.status for row in problem.rows]
+    return make_table(
+        TABLE, problem.rows, problem.title, notes=list_transfer_notes(problem), statuses=statuses, wide=wide
+    )
+
+
+def list_transfer_notes(problem: TransferProblem) -> list[str]:
+    """How near each kernel comes to its bounds, and why a row is not ok."""
+    bounds = [sentence for rows in problem.kernels if (sentence := _describe_pipeline(rows))]
+    failed = dict.fromkeys(
+        f"{row.record.variant}, {format_mode(row)}: {row.record.status}: {row.record.reason}"
+        for row in problem.rows
+        if row.record.status != "ok"
+    )
+    stopped = [row.record for row in problem.rows if row.record.stopped == "interrupted"]
+    cut = [f"{record.variant}, {record.mode}: interrupted after {len(record.samples)} rounds" for record in stopped]
+    return [*bounds, *failed, *cut]
+
+
+def transfer_footer_lines(run: Run) -> list[str]:
+    """What the columns mean."""
+    timed = [record for record in run.transfers if record.samples]
+    engines = max((record.copy_engines for record in timed), default=2)
+    longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
+    lines = [
+        "Total: from before the first copy to after the last; mean over blocks of rounds, +- 95 % interval.",
+        "Speed-up: relative to the pageable row, in the same rounds.",
+        f"Bound: {longest} of the pinned row, as if all ran at the same time.",
+    ]
+    return lines if timed else []
+
+
+def transfer_detail_lines(run: Run) -> list[str]:
+    """How the numbers were measured."""
+    timed = [record for record in run.transfers if record.samples]
+    lines = [
+        "Times are taken by events. Memory is allocated before. GB/s = 1e9 bytes/s.",
+        "The host takes part in pageable copies, which the driver stages: that row contains host time, also before "
+        "its kernel. The other rows are queued completely before they start."
+        if any(record.gated for record in timed)
+        else "Launches were not held behind a gate: every row contains host time.",
+        "Bound with B first: B is copied in first, the first panel before all computing and the last one out after it; "
+        "the kernel takes its time in one launch or in panels, whichever is shorter.",
+    ]
+    return lines if timed else []
+
+
+def _describe_pipeline(rows: Sequence[TransferRow]) -> str:
+    """How near one kernel's pipeline comes to its bounds, or ""."""
+    for row in rows:
+        if row.record.mode == "overlapped" and not math.isnan(row.bound):
+            times = row.total.value, row.bound, row.pipeline_bound
+            total, bound, pipeline_bound = (number(1e3 * seconds) for seconds in times)
+            return (
+                f"{row.record.variant}: the pipeline takes {total} ms. It reaches {number(row.percent_of_bound)} % of "
+                f"the bound, {bound} ms ({_name_longest_part(rows)}), and {number(row.percent_of_pipeline_bound)} % of "
+                f"the bound with B first and {count_noun(row.record.panels, 'panel')}, {pipeline_bound} ms."
+            )
+    return ""
+
+
+def _name_longest_part(rows: Sequence[TransferRow]) -> str:
+    """The part that sets the bound."""
+    pinned = next(row for row in rows if row.record.mode == "pinned")
+    parts = {"kernel": pinned.parts.kernel, "h2d": pinned.parts.h2d, "d2h": pinned.parts.d2h}
+    if pinned.record.copy_engines == 1:
+        parts = {"kernel": pinned.parts.kernel, "h2d and d2h": pinned.parts.h2d + pinned.parts.d2h}
+    return max(parts, key=parts.__getitem__)
+
+
+def report_results(comparison: Comparison, wide: bool = False) -> list[Report]:
+    """The reports of a run; `wide` adds the details of each row."""
+    transfers = [report_transfers(comparison, wide)] if comparison.transfers else []
+    return [report_kernels(comparison, wide), *transfers]
