@@ -19,8 +19,7 @@ import gemmbench
 from gemmbench.planning.files import data_folder
 from gemmbench.report.row import Row
 from gemmbench.report.text import with_interval
-from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
-from gemmbench.session.single_kernel import KernelRequest
+from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
 
 KERNEL = "sgemm_tma"
 SIZE = 4096

@@ -13,8 +13,7 @@ from tables import show_table
 from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
-from gemmbench.session.single_kernel import KernelRequest
+from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
 
 HEAD = (
     "kernel",

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.session.inspection import choose_architecture
+from gemmbench.session.single_kernel import choose_architecture
 from tools import compile_kernels
 from tools.compile_kernels import Task, compile_task, list_tasks
 

@@ -8,7 +8,6 @@ import pytest
 from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
-from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
@@ -17,8 +16,8 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import read_sweep
-from gemmbench.session.inspection import choose_architecture, inspect_kernel
-from gemmbench.session.single_kernel import KernelRequest
+from gemmbench.session.dispatch import PickRow, replace_pick_rows
+from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)

@@ -25,8 +25,13 @@ from gemmbench.errors import BAD_ROW, OK, GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.session.inspection import Architecture, choose_architecture, inspect_kernel, read_hottest_loops
-from gemmbench.session.single_kernel import KernelRequest
+from gemmbench.session.single_kernel import (
+    Architecture,
+    KernelRequest,
+    choose_architecture,
+    inspect_kernel,
+    read_hottest_loops,
+)
 
 LIMITED_SM = 90
 """The compute capability that limits are written for."""

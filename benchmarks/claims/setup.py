@@ -13,7 +13,7 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.sweeps import SweepRequest, plan_request
+from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
 MACHINE = registry.describe_machine(registry.choose_device("cuda"))
 

@@ -16,7 +16,7 @@ from examples.digits.server import open_server
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
-from gemmbench.session.networks import NetworkRequest
+from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 

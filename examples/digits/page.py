@@ -13,7 +13,7 @@ from gemmbench.bench.operands.network_parameters import Digits
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.report.page.html import Content, Html, render_document, render_theme_button, tag
 from gemmbench.report.text import number
-from gemmbench.session.networks import PlannedNetwork
+from gemmbench.session.network_runs import PlannedNetwork
 
 _FOLDER = Path(__file__).parent
 _FILES = (_FOLDER / "digits.css", _FOLDER / "digits.js")

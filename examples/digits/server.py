@@ -23,7 +23,7 @@ from examples.digits.messages import Drawing, Reply, make_reply
 from examples.digits.page import render_page
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows
+from gemmbench.session.network_runs import NetworkRequest, PlannedNetwork, plan_network_rows
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 1 << 20

@@ -32,7 +32,7 @@ from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.reference_runs.check import CheckRequest, CheckResult, run_check
+from gemmbench.session.regression_check import CheckRequest, CheckResult, run_check
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
 from gemmbench.report.verdicts import explain_margin, judge_variants
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.reference_runs.find_run import find_two_runs, refuse_other_device
+from gemmbench.session.saved_runs import find_two_runs, refuse_other_device
 
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 

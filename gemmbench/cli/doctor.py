@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import HealthCheck
-from gemmbench.backends.doctor import examine_machine
 from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import LimitOptions, out_option, style_option
@@ -22,9 +21,8 @@ from gemmbench.report.diagnostics.doctor_report import (
     report_fleet,
     summarize_noise,
 )
-from gemmbench.session.fleet.health import examine_fleet
+from gemmbench.session.doctor_runs import examine_fleet, examine_machine, measure_noise
 from gemmbench.session.machine import find_machine
-from gemmbench.session.noise import measure_noise
 
 
 @dataclass(frozen=True, kw_only=True)

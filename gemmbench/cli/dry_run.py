@@ -14,7 +14,7 @@ from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.table import Report
-from gemmbench.session.networks import PlannedNetwork
+from gemmbench.session.network_runs import PlannedNetwork
 
 
 def print_plans(

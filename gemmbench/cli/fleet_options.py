@@ -10,7 +10,7 @@ from gemmbench.cli.option_fields import DEVICE, option
 from gemmbench.cli.options import DeviceOptions
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import UsageError
-from gemmbench.session.fleet.machines import open_machines
+from gemmbench.session.fleet_machines import open_machines
 
 
 @dataclass(frozen=True, kw_only=True)

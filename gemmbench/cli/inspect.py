@@ -15,14 +15,14 @@ from gemmbench.errors import BAD_ROW, OK, UsageError
 from gemmbench.report.diagnostics import inspection_report
 from gemmbench.report.diagnostics.inspection_report import report_inspections
 from gemmbench.report.export import write_text
-from gemmbench.session.inspection import (
+from gemmbench.session.single_kernel import (
     InspectedKernel,
+    KernelRequest,
     LoopReadings,
     choose_architecture,
     inspect_kernel,
     read_hottest_loops,
 )
-from gemmbench.session.single_kernel import KernelRequest
 
 STDOUT = "-"
 

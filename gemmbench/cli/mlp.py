@@ -27,7 +27,7 @@ from gemmbench.errors import OK
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
-from gemmbench.session.networks import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
+from gemmbench.session.network_runs import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
 
 
 @dataclass(frozen=True, kw_only=True)

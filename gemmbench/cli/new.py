@@ -13,7 +13,7 @@ from gemmbench.cli.option_fields import argument, command, option
 from gemmbench.cli.output import print_line
 from gemmbench.errors import OK, UsageError
 from gemmbench.report.text import count_noun
-from gemmbench.session.scaffold.new_kernel import NewVariant, write_kernel, write_manifest
+from gemmbench.session.new_kernel import NewVariant, write_kernel, write_manifest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.post_tables import report_story
-from gemmbench.session.posts import PostsRequest, plan_posts, repeat_posts
+from gemmbench.session.post_runs import PostsRequest, plan_posts, repeat_posts
 
 
 @dataclass(frozen=True, kw_only=True)

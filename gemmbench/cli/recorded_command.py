@@ -15,7 +15,7 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.session.resuming.find_unfinished import find_unfinished, name_command, split_command
+from gemmbench.session.open_run import find_unfinished, name_command, split_command
 
 _NOT_RECORDED = ("resume", "resume_from")
 

@@ -16,9 +16,8 @@ from gemmbench.cli.output import print_line
 from gemmbench.planning.sweeps.overrides import parse_share
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
-from gemmbench.session.reference_runs.find_run import read_run, refuse_other_device
-from gemmbench.session.reference_runs.saved_runs import check_name, save_run
-from gemmbench.session.results_file import RunResult
+from gemmbench.session.open_run import RunResult
+from gemmbench.session.saved_runs import check_name, read_run, refuse_other_device, save_run
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click

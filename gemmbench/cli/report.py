@@ -16,7 +16,7 @@ from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page
-from gemmbench.session.reference_runs.find_run import read_run
+from gemmbench.session.saved_runs import read_run
 
 
 @dataclass(frozen=True, kw_only=True)

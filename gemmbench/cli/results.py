@@ -15,7 +15,7 @@ from gemmbench.report.comparison import Comparison
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
 from gemmbench.report.verdicts import list_fastest
-from gemmbench.session.results_file import RunResult
+from gemmbench.session.open_run import RunResult
 
 
 def finish_run(

@@ -34,7 +34,7 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
-from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.report.comparison import Comparison, compare_rows
-from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
+from gemmbench.session.saved_runs import find_newest_run, read_run
 
 
 def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:

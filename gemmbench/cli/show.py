@@ -19,9 +19,7 @@ from gemmbench.planning.files import is_folder
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.tables.run_list import report_runs
-from gemmbench.session.reference_runs.find_run import find_newest_run, read_run
-from gemmbench.session.reference_runs.run_list import list_runs
+from gemmbench.session.saved_runs import find_newest_run, list_runs, read_run, report_runs
 
 
 @dataclass(frozen=True, kw_only=True)

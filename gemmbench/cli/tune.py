@@ -37,9 +37,9 @@ from gemmbench.report.tables.search_tables import (
 )
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.tuning.tune import TuneRequest, TuneResult, tune_kernels
-from gemmbench.session.tuning.winners import change_winners, export_winners, read_winners, winners_path
+from gemmbench.session.open_run import RunResult
+from gemmbench.session.tuning_runs import TuneRequest, TuneResult, tune_kernels
+from gemmbench.session.winners import change_winners, export_winners, read_winners, winners_path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,8 @@ from gemmbench.cli.results import choose_exit_code
 from gemmbench.cli.terminal import TERMINAL
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
 from gemmbench.report.diagnostics import verification_report
-from gemmbench.session.sanitizing import SanitizeRequest, sanitize_kernels
-from gemmbench.session.verification import VerifyRequest, verify_kernels
+from gemmbench.session.sanitizer_runs import SanitizeRequest, sanitize_kernels
+from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
 
 
 @dataclass(frozen=True, kw_only=True)

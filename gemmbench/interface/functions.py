@@ -25,12 +25,12 @@ from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet.machines import open_machine
+from gemmbench.session.fleet_machines import open_machine
+from gemmbench.session.open_run import find_unfinished
 from gemmbench.session.reporter import Reporter
-from gemmbench.session.resuming.find_unfinished import find_unfinished
 from gemmbench.session.single_kernel import to_words
-from gemmbench.session.sweeps import SweepRequest, run_sweep
-from gemmbench.session.verification import verify_kernels
+from gemmbench.session.sweep_runs import SweepRequest, run_sweep
+from gemmbench.session.verification_runs import verify_kernels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

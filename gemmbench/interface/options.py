@@ -13,7 +13,7 @@ from gemmbench.errors import nearest
 from gemmbench.interface.arguments import Names, Params, Sizes, format_params, format_sizes, format_until, join_names
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, SweepOverrides, TimeLimits
-from gemmbench.session.verification import VerifyRequest
+from gemmbench.session.verification_runs import VerifyRequest
 
 P = ParamSpec("P")
 R = TypeVar("R")

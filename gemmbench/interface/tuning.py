@@ -21,9 +21,9 @@ from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.search_tables import Winner, report_searches
-from gemmbench.session.fleet.machines import open_machine
+from gemmbench.session.fleet_machines import open_machine
 from gemmbench.session.single_kernel import to_words
-from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
+from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,10 +1,13 @@
-"""A run that is open: a session, and the results file that takes every record as it is made."""
+"""A run that is open: a session, and the results file, new or resumed, that takes every record as it is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,23 +16,140 @@ from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks
-from gemmbench.bench.record import Record, Request, TransferRecord
+from gemmbench.bench.record import SCHEMA, Environment, Record, Request, TransferRecord
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks
-from gemmbench.errors import DeviceError
-from gemmbench.planning.plans.plan import Plan
+from gemmbench.errors import DeviceError, StoreError, UsageError
+from gemmbench.planning.files import RESULTS_SUFFIX
+from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
+from gemmbench.report.differences.run_differences import explain_other_machine
 from gemmbench.report.store.journal import Journal
-from gemmbench.report.store.reading import complete_batches, complete_transfers, keep_latest
+from gemmbench.report.store.reading import (
+    complete_batches,
+    complete_transfers,
+    is_being_written,
+    is_finished,
+    keep_latest,
+    read_environment,
+    read_results,
+)
 from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.text import count_noun
+from gemmbench.session.open_session import Session, open_session
 from gemmbench.session.reporter import Reporter
-from gemmbench.session.results_file import RunResult, choose_results
-from gemmbench.session.session import Session, open_session
+
+
+def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
+    """The newest run of `gemmbench COMMAND` that did not come to its end and that nobody is writing.
+
+    Files that cannot be read are reported and left out. Raises StoreError if there is none.
+    """
+    for path in _list_newest_first(folder, command, reporter):
+        try:
+            if not (is_finished(path) or is_being_written(path)):
+                return read_results(path)
+        except StoreError as fault:
+            reporter.message(f"left out: {fault}")
+    raise StoreError(
+        f"nothing to resume: no unfinished run of gemmbench {command} in {folder}; "
+        "name a file with --resume-from, or start a new run without --resume"
+    )
+
+
+def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterator[Path]:
+    dated: list[tuple[str, float, Path]] = []
+    for path in folder.glob(f"*{RESULTS_SUFFIX}"):
+        try:
+            environment = read_environment(path)
+        except StoreError as fault:
+            reporter.message(f"left out: {fault}")
+            continue
+        if environment.schema == SCHEMA and name_command(environment.command) == command:
+            dated.append((environment.started, path.stat().st_mtime, path))
+    return (path for *_, path in sorted(dated, reverse=True))
+
+
+def name_command(text: str) -> str:
+    """`run` for `gemmbench run naive`; "" if the text is no such command."""
+    words = split_command(text)
+    return words[1] if words[:1] == ["gemmbench"] and len(words) > 1 else ""
+
+
+def split_command(text: str) -> list[str]:
+    """The words of a recorded command; none if its quotes are not balanced."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
+
+_DIGEST_BYTES = 4
+
+
+def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str]:
+    """A short hash of every row that is planned, and of how jobs with transfers are cut."""
+    asked = [f"{chain.problem_or_network!r} {chain.name} {sorted(chain.config.values)}" for chain in chains]
+    asked += [f"transfers in {cut.panels} panels on {cut.streams} streams"] if cut else []
+    return [hashlib.blake2s(text.encode(), digest_size=_DIGEST_BYTES).hexdigest() for text in asked]
+
+
+def explain_difference(there: Run, here: Environment) -> str:
+    """Why the rows of a run must not be mixed with those that are asked for now, or ""."""
+    earlier = there.environment
+    if earlier.schema != here.schema:
+        return f"measured by an older gemmbench (schema {earlier.schema}, this one writes {here.schema})"
+    if difference := explain_other_machine(earlier, here):
+        return f"measured {difference}"
+    for name in ("sweep", "post", "baseline"):
+        before, now = getattr(earlier, name), getattr(here, name)
+        if before != now:
+            return f"another experiment: its {name} is {before or 'none'}, that of this run is {now or 'none'}"
+    for name in earlier.policy | here.policy:  # a run does not record what it left open
+        before, now = (each.policy.get(name, "the default") for each in (earlier, here))
+        if before != now:
+            return f"another experiment: its {name} is {before}, that of this run is {now}"
+    return _explain_missing_rows(there, here)
+
+
+def _explain_missing_rows(there: Run, here: Environment) -> str:
+    """A run may be resumed with more rows than it had, not with fewer."""
+    missing = set(there.planned) - set(here.planned)
+    if not missing:
+        return ""
+    return f"another experiment: this run lacks {len(missing)} of its {count_noun(len(set(there.planned)), 'row')}"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The rows of a run, whether it ended early, and why its file could not be written if that is the reason."""
+
+    run: Run
+    interrupted: bool
+    fault: str = ""
+
+
+def choose_results(environment: Environment, destination: Destination, reporter: Reporter) -> Run:
+    """Choose the results of `environment`, new or resumed.
+
+    Raises StoreError, and UsageError if the earlier rows must not be mixed with new ones.
+    """
+    path = destination.resume
+    if path is None:
+        return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
+    run = read_results(path)
+    if run.finished:
+        raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
+    if run.warning:
+        reporter.message(run.warning)
+    if difference := explain_difference(run, environment):
+        raise UsageError(f"{path}: {difference}; start a new run without --resume")
+    reporter.message(f"resuming {path}, which has {count_noun(len(run.records), 'row')}: {run.command}")
+    return run
 
 
 @dataclass(frozen=True)

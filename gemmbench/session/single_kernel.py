@@ -1,26 +1,40 @@
-"""The plans of one kernel, from its name and parameters: for inspect, profile and doctor."""
+"""One kernel, from its name and parameters: its plans, and what the compiler made of it."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis import ncu
+from gemmbench.analysis.sass_facts import LoopFacts, find_broken_limits
+from gemmbench.analysis.sass_loops import FIRST_SM, find_hottest_loop, parse_kernels
 from gemmbench.analysis.toolkit import find_watcher
 from gemmbench.backends import registry
-from gemmbench.backends.devices import Machine
+from gemmbench.backends.base import Device, InspectingCompiler
+from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.bench.experiments.experiment import launch_once
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, list_configurations
-from gemmbench.planning.plans.expansion import check_memory, make_plans
+from gemmbench.planning.plans.expansion import check_memory, make_plans, plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
+from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import parse_sizes
 from gemmbench.planning.sweeps.overrides import parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import check_seed
-from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.report.diagnostics.inspection_report import (
+    USUAL_CLOCK,
+    USUAL_SMS,
+    HottestLoop,
+    Inspection,
+    PeakRate,
+    inspect_launch,
+)
+from gemmbench.session.fleet_machines import find_refusal
 from gemmbench.session.machine import open_catalog
 
 
@@ -112,3 +126,145 @@ def _make_launch_command(plan: Plan, request: KernelRequest, seed: int | None, m
 def to_words(options: Iterable[tuple[str, object]]) -> tuple[str, ...]:
     """Options as the words of a command line, without those whose value is None."""
     return tuple(word for name, value in options if value is not None for word in (name, str(value)))
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The GPU to compile for, in this machine or not: a name such as 90a, and multiprocessors."""
+
+    name: str
+    sms: int
+
+    @property
+    def sm(self) -> int:
+        """The compute capability: 90 for 90a."""
+        return int(self.name.rstrip("af"))
+
+
+def choose_architecture(written: str | None, sms: int | None) -> Architecture:
+    """Choose what an option names, by default this GPU, without one 90. Raises UsageError."""
+    name = _parse_architecture(written) if written else _find_architecture()
+    sm = int(name.rstrip("af"))
+    return Architecture(name, sms or USUAL_SMS.get(sm, 1))
+
+
+def _parse_architecture(written: str) -> str:
+    """`90a` of 90a, sm_90a or compute_90a."""
+    match = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
+    if match is None:
+        hint = "write a compute capability without the dot, such as 90 or 90a"
+        raise UsageError(f"unknown architecture '{written}' in --arch; {hint}")
+    return match[1]
+
+
+def _find_architecture() -> str:
+    seen = registry.glance_at_inspected_device()
+    return str(seen.sm) if seen and seen.sm else "90"
+
+
+@dataclass(frozen=True)
+class InspectedKernel:
+    """A kernel compiled for an architecture, in every configuration: plans and rows of the table."""
+
+    architecture: Architecture
+    compiler: InspectingCompiler
+    plans: list[Plan]
+    skips: list[Skip]
+    inspections: list[Inspection]
+
+    def only_plan(self) -> Plan:
+        """The one plan whose code is to be written. Raises UsageError if there are several."""
+        if len(self.plans) > 1:
+            count = len(self.plans)
+            raise UsageError(
+                f"--ptx and --sass take one configuration, but there are {count}; choose with --param and --sizes"
+            )
+        return self.plans[0]
+
+
+def inspect_kernel(request: KernelRequest, architecture: Architecture) -> InspectedKernel:
+    """Compile every configuration of a kernel; needs nvcc but no GPU.
+
+    Raises UsageError, DeviceError and BuildError.
+    """
+    compiler = registry.make_inspecting_compiler()
+    expanded = _plan_inspection(request, architecture)
+    plans = [item for item in expanded if isinstance(item, Plan)]
+    skips = [item for item in expanded if isinstance(item, Skip)]
+    launches = [launch for plan in plans for launch in plan.split_launches() or (plan,)]
+    builds = [(launch, compiler.compile(launch).build) for launch in launches]
+    inspections = [inspect_launch(launch, build, architecture.sm, architecture.sms) for launch, build in builds]
+    return InspectedKernel(architecture, compiler, plans, skips, inspections)
+
+
+def _plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+    variant = request.find_variant()
+    if not (variant.is_kernel or variant.is_launcher):
+        raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
+    target = registry.find_inspecting_entry().architecture(architecture.sm, architecture.sms)
+    machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
+    if variant.computes == "mlp":
+        return _plan_network(request, variant, machine)
+    return plan_kernel(request, variant, machine)
+
+
+def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
+    params = parse_params(request.params)
+    check_params([(variant, params)])
+    network, target = read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network, machine.primary.target
+    configs = list_configurations(variant, params)
+    return [plan_network(network, variant, one, target.kind, target, registry.why_refused) for one in configs]
+
+
+@dataclass(frozen=True)
+class LoopReadings:
+    """The hottest loop of every kernel, and the limits of manifests that the loops break."""
+
+    readings: list[HottestLoop]
+    broken_limits: list[str]
+
+
+def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopReadings:
+    """Disassemble every kernel; `clock` is in GHz (None: that of a usual GPU).
+
+    Raises UsageError for an architecture that is too old.
+    """
+    architecture = inspected.architecture
+    if any(plan.variant.is_launcher for plan in inspected.plans):
+        raise UsageError("--sass-mix reads the kernels that gemmbench launches, not those of a launcher; take --sass")
+    if architecture.sm < FIRST_SM:
+        raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
+    peak = _find_peak(architecture, clock)
+    readings: list[HottestLoop] = []
+    broken_limits: list[str] = []
+    for plan in inspected.plans:
+        loops = _read_loops(inspected.compiler, plan, peak)
+        readings += loops
+        faults = find_broken_limits(plan, _choose_main_loop(loops), architecture.sm)
+        broken_limits += [f"{plan.variant.name} {plan.config}: {fault}" for fault in faults]
+    return LoopReadings(readings, broken_limits)
+
+
+def _find_peak(architecture: Architecture, clock: float | None) -> PeakRate | None:
+    """The f32 rate of such a GPU; None for an unknown architecture."""
+    rate = PRECISIONS["f32"].peak.of_device("", architecture.sm)
+    ghz = clock or USUAL_CLOCK.get(architecture.sm)
+    return PeakRate(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
+
+
+def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
+    """The loop with the most arithmetic, on tensor cores if any is."""
+    found = [reading.facts for reading in readings if reading.facts]
+    return max(found, key=lambda facts: (facts.loop.on_tensor_cores, facts.loop.math), default=None)
+
+
+def _read_loops(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None) -> list[HottestLoop]:
+    """The hottest loop of each kernel that a plan launches."""
+    code, names = parse_kernels(compiler.sass(plan)), compiler.compile(plan).build.symbols or plan.symbols
+    loops = [find_hottest_loop(code.get(name, ())) for name in names]
+    several = len(names) > 1
+    labels = [" ".join(filter(None, (str(plan.config), symbol if several else ""))) for symbol in plan.symbols]
+    return [
+        HottestLoop(label or plan.variant.name, LoopFacts(loop) if loop else None, peak)
+        for label, loop in zip(labels, loops, strict=True)
+    ]

@@ -2,9 +2,10 @@
 
 import pytest
 
-from gemmbench.backends import doctor, registry
+from gemmbench.backends import registry
 from gemmbench.backends.cuda.system import probe
 from gemmbench.errors import UsageError
+from gemmbench.session import doctor_runs
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def no_gpu(monkeypatch, tmp_path):
 
 
 def seen(option, folder):
-    return {finding.subject: finding.status for finding in doctor.examine_machine(option, folder)}
+    return {finding.subject: finding.status for finding in doctor_runs.examine_machine(option, folder)}
 
 
 def test_without_a_gpu_auto_warns_and_looks_at_the_cpu(no_gpu, tmp_path):
@@ -33,13 +34,13 @@ def test_the_cpu_alone_needs_nothing_of_a_gpu(no_gpu, tmp_path):
 
 
 def test_the_folders_are_those_that_will_be_written(no_gpu, tmp_path):
-    said = {finding.subject: finding.message for finding in doctor.examine_machine("fake", tmp_path / "out")}
+    said = {finding.subject: finding.message for finding in doctor_runs.examine_machine("fake", tmp_path / "out")}
     assert said == {"cache": str(tmp_path / "cache"), "results": str(tmp_path / "out")}
 
 
 def test_an_unknown_device_is_refused(tmp_path):
     with pytest.raises(UsageError, match="unknown device 'gpu'"):
-        doctor.examine_machine("gpu", tmp_path)
+        doctor_runs.examine_machine("gpu", tmp_path)
 
 
 def test_a_cpu_has_no_peaks_to_measure():

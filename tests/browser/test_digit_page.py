@@ -8,7 +8,7 @@ import pytest
 from examples.digits.server import open_server
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
-from gemmbench.session.networks import NetworkRequest
+from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 ROWS = ["cpu_naive", "wpt", "openblas"]

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.backends import registry
 from gemmbench.backends.cuda.system import probe
-from gemmbench.session import noise
+from gemmbench.session import doctor_runs
 from gemmbench.session.machine import open_catalog
 
 
@@ -14,7 +14,7 @@ from gemmbench.session.machine import open_catalog
 def small(monkeypatch):
     """A CPU that is asked for little."""
     monkeypatch.setattr(registry.find_entry("cpu"), "noise_plans", ((("openblas",), 16), (("naive",), 16)))
-    monkeypatch.setattr(noise, "SECONDS", 60.0)  # 64 rounds of 1 ms end long before, unless the machine is busy
+    monkeypatch.setattr(doctor_runs, "SECONDS", 60.0)  # 64 rounds of 1 ms end long before, unless the machine is busy
     monkeypatch.setattr(probe, "_list_installed", lambda: None)
 
 

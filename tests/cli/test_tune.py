@@ -11,8 +11,8 @@ import pytest
 
 from gemmbench.planning.plans import configurations
 from gemmbench.report.store.journal import Journal
-from gemmbench.session.tuning import tasks
-from gemmbench.session.tuning.dispatch import evaluate_rows
+from gemmbench.session import tuning_runs
+from gemmbench.session.dispatch import evaluate_rows
 
 TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(1, 6)} | {"cublas": 5e-4}
 
@@ -20,7 +20,7 @@ TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(
 @pytest.fixture
 def tune(gemmbench, script, write_kernel, monkeypatch):
     """Tune a kernel with five configurations, of which T=3 is the fastest."""
-    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
     write_kernel("mine.cu", params={"T": [1, 2, 3, 4, 5]}, require=["T < 5"])
@@ -89,7 +89,7 @@ def test_wide_lists_what_went_only_if_something_went(tune):
 
 
 def test_a_result_is_shown_even_if_it_cannot_be_kept(tune, monkeypatch, data_home):
-    monkeypatch.setattr("gemmbench.session.tuning.winners.replace_file", fill_disk)
+    monkeypatch.setattr("gemmbench.session.winners.replace_file", fill_disk)
     said = tune()
     assert said.code == 2 and "mine at 8 nn f32: best T=3" in said.out
     assert f"{data_home / 'tuned.json'}: cannot be written: No space left on device" in said.err
@@ -232,7 +232,7 @@ def test_rows_that_were_edited_during_the_search_are_not_overwritten(dispatch, m
         path.write_text(edited)
         return evaluate_rows(*arguments)
 
-    monkeypatch.setattr("gemmbench.session.tuning.tune.evaluate_rows", edit)
+    monkeypatch.setattr("gemmbench.session.tuning_runs.evaluate_rows", edit)
     said = run("--write-pick")
     assert said.code == 2 and path.read_text() == edited
     assert "best: rows of its pick" in said.out
@@ -242,7 +242,7 @@ def test_rows_that_were_edited_during_the_search_are_not_overwritten(dispatch, m
 def test_a_manifest_that_cannot_be_written_stays_as_it_is(dispatch, monkeypatch):
     run, path = dispatch
     before = path.read_text()
-    monkeypatch.setattr("gemmbench.session.tuning.dispatch.replace_file", fill_disk)
+    monkeypatch.setattr("gemmbench.session.dispatch.replace_file", fill_disk)
     said = run("--write-pick")
     assert said.code == 2 and path.read_text() == before and "large: Q=2" in said.out
     assert "cannot be written: No space left on device; the rows are in the table" in said.err

@@ -12,7 +12,7 @@ from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.session.machine import find_machine
-from gemmbench.session.networks import NetworkRequest, plan_network_rows, read_digit
+from gemmbench.session.network_runs import NetworkRequest, plan_network_rows, read_digit
 from gemmbench.session.reporter import SILENT
 
 

@@ -9,7 +9,7 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.revisions import find_variant_at
-from gemmbench.session.reference_runs.find_run import find_two_runs
+from gemmbench.session.saved_runs import find_two_runs
 
 KERNELS = Path(__file__).parent / "kernels"
 

@@ -32,7 +32,7 @@ from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.machine import find_machine
-from gemmbench.session.networks import NetworkRequest
+from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -7,13 +7,13 @@ import pytest
 import gemmbench
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans import configurations
-from gemmbench.session.tuning import tasks
+from gemmbench.session import tuning_runs
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, tmp_path, few_sets):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 

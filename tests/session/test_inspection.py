@@ -6,8 +6,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.diagnostics.inspection_report import report_inspections
-from gemmbench.session.inspection import choose_architecture, inspect_kernel, read_hottest_loops
-from gemmbench.session.single_kernel import KernelRequest
+from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
 
 FOLDER = Path(__file__).parents[2] / "docs" / "guides" / "my-launchers"
 

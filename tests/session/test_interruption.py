@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from gemmbench.session.interruption import Interruption
+from gemmbench.session.reporter import Interruption
 
 
 def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():

@@ -10,8 +10,8 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.open_run import open_run
-from gemmbench.session.session import Session
-from gemmbench.session.sweeps import SweepRequest, plan_request
+from gemmbench.session.open_session import Session
+from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
 
 def measure(machine, notes, destination, **more):

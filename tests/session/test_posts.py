@@ -4,9 +4,9 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.session import posts
-from gemmbench.session.posts import PostsRequest, choose_posts
-from gemmbench.session.results_file import RunResult
+from gemmbench.session import post_runs
+from gemmbench.session.open_run import RunResult
+from gemmbench.session.post_runs import PostsRequest, choose_posts
 
 OTHERS = [
     "posts/000-cuda-matmul",
@@ -59,9 +59,9 @@ def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, 
         requests.append(request)
         return RunResult(None, interrupted=True)
 
-    monkeypatch.setattr(posts, "run_network", run_network)
+    monkeypatch.setattr(post_runs, "run_network", run_network)
     options = SweepOverrides(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
-    assert len(list(posts.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
+    assert len(list(post_runs.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
     (request,) = requests
     changed = request.overrides
     assert (changed.params, changed.baseline, changed.rounds, changed.seed) == (("TILE=8",), "cublas", 3, 7)
@@ -75,6 +75,6 @@ def test_after_an_interruption_no_other_post_begins(monkeypatch, machine, notes)
         calls.append(request.config)
         return RunResult(None, interrupted=len(calls) == 2)
 
-    monkeypatch.setattr(posts, "run_sweep", run_sweep)
-    assert len(list(posts.repeat_posts(PostsRequest(("000", "004")), machine, notes))) == 2
+    monkeypatch.setattr(post_runs, "run_sweep", run_sweep)
+    assert len(list(post_runs.repeat_posts(PostsRequest(("000", "004")), machine, notes))) == 2
     assert calls == OTHERS[:2]

@@ -10,8 +10,8 @@ from gemmbench.errors import UsageError
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.session.open_run import choose_results
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.results_file import choose_results
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
 
 
 def request(*variants, **changes):

@@ -8,8 +8,8 @@ import pytest
 import gemmbench
 from gemmbench.backends import registry
 from gemmbench.errors import UsageError
-from gemmbench.session.fleet import machines
-from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session import fleet_machines
+from gemmbench.session.fleet_machines import find_refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -37,6 +37,6 @@ def test_python_measures_on_one_kind_of_card(monkeypatch):
     def open_two(*_):
         yield [SimpleNamespace(primary=SimpleNamespace(name=name)) for name in ("H100", "H200")]
 
-    monkeypatch.setattr(machines, "open_machines", open_two)
+    monkeypatch.setattr(fleet_machines, "open_machines", open_two)
     with pytest.raises(UsageError, match="cards of several kinds, H100, H200"):
         gemmbench.verify("naive", device="fake", fleet="local")

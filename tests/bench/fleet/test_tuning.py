@@ -5,9 +5,9 @@ import pytest
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet.machines import open_machines
-from gemmbench.session.tuning import tasks
-from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
+from gemmbench.session import tuning_runs
+from gemmbench.session.fleet_machines import open_machines
+from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 @pytest.fixture
 def tune(messages, monkeypatch, tmp_path):
     """Tune `tiled`, which has three configurations."""
-    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.chdir(tmp_path)
 

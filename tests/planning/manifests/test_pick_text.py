@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import SpecError
-from gemmbench.planning.manifests.pick_text import PickRow, replace_pick_rows
+from gemmbench.session.dispatch import PickRow, replace_pick_rows
 
 TEXT = """/*---
 summary: a test

@@ -6,7 +6,7 @@ import pytest
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.files import saved_path
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.session.reference_runs.find_run import find_newest_run, find_run, find_two_runs, read_run
+from gemmbench.session.saved_runs import find_newest_run, find_run, find_two_runs, read_run
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.machine import find_machine, open_catalog
-from gemmbench.session.reference_runs.repeated_sweep import plan_repeat, read_policy
+from gemmbench.session.regression_check import plan_repeat, read_policy
 from gemmbench.session.reporter import SILENT
 
 

@@ -6,7 +6,7 @@ import pytest
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.files import list_saved, saved_path
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.session.reference_runs.saved_runs import check_name, find_newest_saved, save_run
+from gemmbench.session.saved_runs import check_name, find_newest_saved, save_run
 
 
 @pytest.fixture

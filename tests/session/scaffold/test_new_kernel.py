@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.session.scaffold.new_kernel import write_kernel, write_manifest
+from gemmbench.session.new_kernel import write_kernel, write_manifest
 
 CODE = """
 template <int TILE>

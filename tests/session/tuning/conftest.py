@@ -8,10 +8,10 @@ import yaml
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.recorded_run import Destination
+from gemmbench.session import tuning_runs
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.tuning import tasks
-from gemmbench.session.tuning.tune import TuneRequest, tune_kernels
+from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
 VALUES = tuple(range(1, 13))
 
@@ -24,7 +24,7 @@ def seconds_of(value):
 @pytest.fixture(autouse=True)
 def few_shapes(monkeypatch, few_sets):
     """Finalists are verified on two awkward problems."""
-    monkeypatch.setattr(tasks, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 

@@ -6,9 +6,9 @@ import pytest
 
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.problems import Problem
+from gemmbench.session.dispatch import choose_rows, list_present_choices
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.tuning.dispatch import choose_rows, list_present_choices
 
 PICK = "\n  - {when: M <= 64, variant: slow}\n  - {when: M > 1000, variant: fast}\n  - variant: slow"
 SLOW, FAST = ("slow", (("P", 1),)), ("fast", (("Q", 1),))

@@ -77,7 +77,7 @@ def test_the_first_candidates_compile_while_the_device_is_opened(search, monkeyp
             yield opened
 
     monkeypatch.setattr("gemmbench.bench.build._compile", compile_plan)
-    monkeypatch.setattr("gemmbench.session.tuning.tune.open_results", open_late)
+    monkeypatch.setattr("gemmbench.session.tuning_runs.open_results", open_late)
     assert search(budget=Budget(configurations=3)).winners
     assert begun.count("mine") == 3, "no more than the budget allows"
 

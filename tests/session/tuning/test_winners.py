@@ -12,7 +12,7 @@ from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.problems import Problem
 from gemmbench.report.tables.search_tables import Winner
-from gemmbench.session.tuning.winners import (
+from gemmbench.session.winners import (
     TunedConfigs,
     change_winners,
     export_winners,

@@ -17,8 +17,7 @@ from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.planning.sweeps.overrides import TimeLimits
-from gemmbench.session.interruption import Interruption
-from gemmbench.session.reporter import Reporter
+from gemmbench.session.reporter import Interruption, Reporter
 
 
 @dataclass(frozen=True)

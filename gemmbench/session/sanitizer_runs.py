@@ -19,11 +19,10 @@ from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.sweeps.overrides import parse_params
 from gemmbench.report.diagnostics.verification_report import SanitizerResult
-from gemmbench.session.interruption import Interruption
 from gemmbench.session.machine import find_gpu
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Interruption, Reporter
 from gemmbench.session.single_kernel import to_words
-from gemmbench.session.verification import VerifyRequest, choose_variants, plan_verification
+from gemmbench.session.verification_runs import VerifyRequest, choose_variants, plan_verification
 
 # A batch that fits no tile, and as little timing as possible.
 _NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()

@@ -13,13 +13,11 @@ from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.fleet_machines import find_refusal
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.open_run import open_run
+from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.resuming.same_experiment import hash_plans
-from gemmbench.session.tuning.winners import TunedConfigs, read_winners
+from gemmbench.session.winners import TunedConfigs, read_winners
 
 
 @dataclass(frozen=True)

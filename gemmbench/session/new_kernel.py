@@ -10,7 +10,7 @@ from gemmbench.planning.drafts.draft import Draft, draft_manifest
 from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_text_file
 from gemmbench.planning.manifests.catalog import SUFFIXES, read_variant
 
-_TILED = Path(__file__).parent / "tiled.cu"
+_TILED = Path(__file__).with_name("new_kernel.cu")
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,10 @@ from gemmbench.planning.plans.plan import GRAPH, Chain
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet.machines import find_refusal
+from gemmbench.session.fleet_machines import find_refusal
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.open_run import open_run
+from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.resuming.same_experiment import hash_plans
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.measured_sweep import ChainSweep, measure_groups, measure_sweep
-from gemmbench.errors import UsageError
-from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.bench.record import Environment, Record
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.manifests.catalog import MARK, Catalog
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.plans.expansion import check_memory, make_plans
+from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers
 from gemmbench.report.differences.regression_gate import Check, check_differences, check_pairs, note_unranked
@@ -19,15 +29,138 @@ from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.session.fleet_machines import find_refusal
 from gemmbench.session.machine import list_kernel_folders, open_catalog
-from gemmbench.session.open_run import open_run
-from gemmbench.session.reference_runs.find_run import find_run, refuse_other_device, suggest_saved
-from gemmbench.session.reference_runs.repeated_sweep import NAME, plan_repeat
-from gemmbench.session.reference_runs.revision_pairs import RevisionPairs, plan_pairs
-from gemmbench.session.reference_runs.saved_runs import find_newest_saved
+from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.sweeps import SweepRequest, plan_request
+from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, suggest_saved
+from gemmbench.session.sweep_runs import SweepRequest, plan_request
+
+NAME = "check"
+"""The name of the sweep, which is also in the name of its results file."""
+
+
+def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: Machine) -> PlannedSweep:
+    """Plan the rows of a run that ran again, those of `variants` only if it names any, with the baseline.
+
+    Raises UsageError if the run is one of networks, or has no row of a variant that is named.
+    """
+    if any(record.network for record in run.records):
+        raise UsageError(
+            f"{run.path}: a run of a network, which check cannot repeat; measure it again and use gemmbench compare"
+        )
+    records = _choose_records(run, variants)
+    problems = tuple(dict.fromkeys(record.problem for record in records))
+    check_memory(problems, machine.targets)
+    expanded = [item for record in records for item in _plan_record(record, catalog, machine)]
+    baseline = run.environment.baseline
+    expanded += _plan_baseline(baseline, problems, catalog, machine) if baseline else []
+    sweep = Sweep(NAME, problems, (), baseline, read_policy(run.environment))
+    return PlannedSweep(sweep, list(dict.fromkeys(expanded)))
+
+
+def _choose_records(run: Run, variants: Collection[str]) -> list[Record]:
+    """The rows to measure again; finals are chosen anew."""
+    ran = [record for record in run.records if record.status != "skipped"]
+    known = dict.fromkeys(record.variant for record in ran)
+    for name in variants:
+        if name not in known:
+            raise UsageError(f"{run.path}: no row of '{name}'{nearest(name, known)}; it has {', '.join(known)}")
+    return [record for record in ran if record.phase == "sweep" and (not variants or record.variant in variants)]
+
+
+def _plan_record(record: Record, catalog: Catalog, machine: Machine) -> list[Plan | Skip]:
+    variant = catalog.get(record.variant)
+    config = Config() if variant.picks else _order_config(variant, record)
+    return _plan(record.problem, variant, config, machine)
+
+
+def _order_config(variant: Variant, record: Record) -> Config:
+    """The configuration of a row in the order of the manifest. Raises UsageError if parameters have changed."""
+    names = [name for name, _ in variant.params]
+    if set(names) != set(record.config):
+        recorded, declared = (", ".join(each) or "none" for each in (record.config, names))
+        raise UsageError(
+            f"{record.variant}: the reference run has the parameters {recorded}, the kernel now has {declared}; "
+            "name other variants, or save a new reference run"
+        )
+    return Config(tuple((name, record.config[name]) for name in names))
+
+
+def _plan_baseline(name: str, problems: Sequence[Problem], catalog: Catalog, machine: Machine) -> list[Plan | Skip]:
+    variant = catalog.get(name)
+    config = list_configurations(variant, {})[0]
+    return [item for problem in problems for item in _plan(problem, variant, config, machine)]
+
+
+def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) -> list[Plan | Skip]:
+    chosen = [(variant, [config])]
+    return make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+
+
+def read_policy(environment: Environment) -> Policy:
+    """The policy of a run, without steady loads; what an old file does not record has its usual value."""
+    known = {each.name for each in fields(Policy)}
+    recorded: dict[str, Any] = {name: value for name, value in environment.policy.items() if name in known}
+    return Policy(**recorded | {"sustained": 0.0})
+
+
+@dataclass(frozen=True)
+class RevisionPairs:
+    """Groups of chains to measure together: the revision's kernel, today's, and the baseline if it can run.
+
+    `new` names what the revision does not have.
+    """
+
+    groups: list[list[Chain]]
+    new: list[str]
+
+
+def plan_pairs(
+    planned: PlannedSweep, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine
+) -> RevisionPairs:
+    """Pair every planned kernel with its past. Raises UsageError if no kernel is planned, and SpecError."""
+    plans = [plan for plan in planned.plans if not catalog.get(plan.variant.name).is_library]
+    if not plans:
+        raise UsageError("check against a revision takes kernels, but nothing else can run here; name VARIANTs")
+    baselines = {plan.problem: plan for plan in planned.plans if plan.variant.name == planned.sweep.baseline}
+    groups: list[list[Chain]] = []
+    new: list[str] = []
+    for plan in plans:
+        past = _plan_past(plan, revision, kernels, catalog, machine)
+        if isinstance(past, str):
+            new.append(f"{plan.variant.name} {plan.config} at {plan.problem}: {past}")
+        else:
+            groups.append(list(_make_group(past, plan, baselines.get(plan.problem))))
+    return RevisionPairs(groups, new)
+
+
+def _make_group(past: Plan, plan: Plan, baseline: Plan | None) -> Iterator[Chain]:
+    yield make_chain(past)
+    yield make_chain(plan)
+    if baseline is not None and baseline is not plan:
+        yield make_chain(baseline)
+
+
+def _plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine) -> Plan | str:
+    """The plan of the kernel as it was, or why there is none."""
+    name = plan.variant.name
+    if name not in kernels.names:
+        return f"{revision} has no such kernel"
+    past = catalog.get(f"{revision}{MARK}{name}")
+    config = _find_config(plan, catalog.get(name), past)
+    if config is None:
+        return f"{revision} has other parameters"
+    primary, targets = machine.choice.primary, machine.targets
+    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, find_refusal(machine))
+    return item if isinstance(item, Plan) else f"{revision} cannot run here: {item.reason}"
+
+
+def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
+    """The same parameters; the default of the past for today's default."""
+    if past.picks or dict(plan.config.values) == variant.default():
+        return Config(() if past.picks else tuple(past.default().items()))
+    return plan.config if past.default().keys() == variant.default().keys() else None
 
 
 @dataclass(frozen=True)

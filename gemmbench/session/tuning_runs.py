@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 
 from gemmbench.backends.base import Device
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.build import CompilerPool
+from gemmbench.bench.build import CompilerPool, open_pool
+from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, DispatchTable, SearchOutcome
-from gemmbench.bench.tuning.screening import CandidateBatches, CheckedCode, Standing
+from gemmbench.bench.tuning.screening import CandidateBatches, CheckedCode, Screening, Standing, count_ahead
 from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
 from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import DeviceError, GemmbenchError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.search_space import Budget, make_strategy
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Chain, Plan, make_chain
+from gemmbench.planning.plans.skip_reasons import explain_unfit_device
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.search_space import Budget, Strategy, make_strategy
+from gemmbench.planning.sizes import Shape
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
@@ -31,14 +40,8 @@ from gemmbench.planning.sweeps.sweep import read_tuning
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.tables.search_tables import Winner
-from gemmbench.session.fleet.machines import find_refusal
-from gemmbench.session.machine import open_catalog
-from gemmbench.session.open_run import OpenRun, measure_sweep_peaks, open_results
-from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.session import open_session
-from gemmbench.session.tuning.compiling import compile_first, open_compilers
-from gemmbench.session.tuning.dispatch import (
+from gemmbench.report.text import number
+from gemmbench.session.dispatch import (
     choose_rows,
     evaluate_rows,
     find_dispatching,
@@ -48,16 +51,136 @@ from gemmbench.session.tuning.dispatch import (
     refuse_unwritable,
     write_rows,
 )
-from gemmbench.session.tuning.progress import SearchProgress, leave_out_batches
-from gemmbench.session.tuning.tasks import plan_tasks
-from gemmbench.session.tuning.winners import (
-    KeptWinners,
-    TunedConfigs,
-    identify_code,
-    keep_winners,
-    make_winner,
-    read_winners,
-)
+from gemmbench.session.fleet_machines import find_refusal
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.open_run import OpenRun, RunResult, measure_sweep_peaks, open_results
+from gemmbench.session.open_session import Session, open_session
+from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.winners import KeptWinners, TunedConfigs, identify_code, keep_winners, make_winner, read_winners
+
+_WORKER_CORES = 1
+"""Cores that compilers leave to the worker, whose device must not wait."""
+_HELD_BACK = 2
+"""One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
+
+
+def open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
+    """A pool with a thread for each core that is not left to the worker; some are held back."""
+    threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
+    return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
+
+
+def compile_first(task: TuningTask, strategy: Strategy, most: int, pool: CompilerPool) -> None:
+    """Begin with the baseline and what a new `strategy` asks for, at most `most` candidates.
+
+    This needs no device, so it runs while that is opened. The search asks for the same code later.
+    """
+    asked = filter(None, (strategy.ask() for _ in range(min(count_ahead(strategy), most))))
+    candidates = [task.chains[make_key(configuration)] for configuration in asked]
+    baseline = task.baseline.steps if task.baseline else ()
+    for step in (*baseline, *(step for chain in candidates for step in task.list_first_steps(chain))):
+        pool.submit(step)
+
+
+@dataclass
+class SearchProgress:
+    """Reports how far a search is, the best so far and the time left."""
+
+    progress: Progress
+    task: TuningTask
+    most: int
+    _started: float = field(default_factory=time.monotonic)
+    _seen: int = 0
+    _before: int | None = None
+    _times: list[tuple[float, str]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Report the beginning."""
+        self.progress(f"{SWEEP}{self.task}", 0, self.most)
+
+    def report(self, screening: Screening) -> None:
+        """Report the best candidate so far. The first time, what was tried is that of the run that is resumed."""
+        for record in screening.records[self._seen :]:
+            if self.task.owns(record) and record.status == "ok" and record.samples:
+                self._times.append((stats.time_interval(record.by_round).value, str(record.configuration)))
+        self._seen = len(screening.records)
+        self._times = [min(self._times)] if self._times else []
+        words = "".join(f": best {name}, {number(1e3 * seconds, 3)} ms" for seconds, name in self._times)
+        self._before = screening.tried if self._before is None else self._before
+        tried, spent = screening.tried, time.monotonic() - self._started
+        fresh = tried - self._before
+        left = spent * (self.most - tried) / fresh if fresh and tried < self.most else None
+        self.progress(f"{SWEEP}{self.task}{words}", tried, self.most, *(() if left is None else (left,)))
+
+
+def leave_out_batches(progress: Progress) -> Progress:
+    """Progress without the batches of the runner; a search reports how far it is itself."""
+
+    def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
+        if not what.startswith(SWEEP):
+            progress(what, done, of)
+
+    return report
+
+
+_FIRST_SHAPE: Shape = (31, 61, 97)
+"""Primes, and M != N != K: no tile fits. Every candidate is verified here, if it can run here, before it is timed."""
+
+
+def plan_tasks(
+    planned: PlannedSweep, names: Sequence[str], machine: Machine, all_needed: bool = True
+) -> list[TuningTask]:
+    """A search for every problem and every name.
+
+    Raises UsageError and DeviceError if one has no candidate; unless all are needed, if none of a problem has one.
+    """
+    by_problem: dict[Problem, list[Chain]] = {}
+    for chain in planned.chains:
+        by_problem.setdefault(chain.problem, []).append(chain)
+    plan_checks = lru_cache(None)(partial(_plan_checks, machine))
+    tasks = []
+    for problem, chains in by_problem.items():
+        baseline = next((chain for chain in chains if chain.name == planned.sweep.baseline and not chain.reason), None)
+        for name in names:
+            mine = [chain for chain in chains if chain.name == name]
+            able = tuple(chain for chain in mine if not chain.reason)
+            if not able and (all_needed or not any(_is_searched(chain, names) for chain in chains)):
+                raise _explain_empty_space(name, problem, mine, machine)
+            if not able:
+                continue
+            tasks.append(TuningTask(name, problem, able, baseline, plan_checks, len(mine) - len(able)))
+    return tasks
+
+
+def _is_searched(chain: Chain, names: Sequence[str]) -> bool:
+    return chain.name in names and not chain.reason
+
+
+def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], machine: Machine) -> Exception:
+    reason = chains[0].reason if chains else "it has none"
+    text = f"{name} at {problem}: no configuration can run here: {reason}"
+    if chains and _is_unfit(chains[0], machine):
+        return DeviceError(text)
+    others = f", and {len(chains) - 1} more" if len(chains) > 1 else ""
+    return UsageError(f"{text}{others}; choose other values with --param, or another problem")
+
+
+def _is_unfit(chain: Chain, machine: Machine) -> bool:
+    """The device cannot run the variant, whatever the problem and the configuration."""
+    target = machine.targets.get(chain.device)
+    return bool(explain_unfit_device(chain.variant, target) or find_refusal(machine)(chain.variant, chain.device))
+
+
+def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
+    """The configuration of a chain at the awkward problems where it can run, that for all candidates first."""
+    shapes = (_FIRST_SHAPE, *(shape for shape in configurations.SHAPES if shape != _FIRST_SHAPE))
+    shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
+    asked = chain.problem
+    problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
+    chosen = [(chain.variant, [chain.config])]
+    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))
+
 
 HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""

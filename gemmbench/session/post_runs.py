@@ -13,10 +13,10 @@ from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts
 from gemmbench.report.store.reading import read_environment
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.networks import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
+from gemmbench.session.network_runs import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
+from gemmbench.session.open_run import RunResult
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.results_file import RunResult
-from gemmbench.session.sweeps import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,255 @@
+"""Results files by what a user calls them: a path, a name given with `--save`, or an id; and the runs of a folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gemmbench.bench.record import Environment
+from gemmbench.errors import StoreError, UsageError, nearest
+from gemmbench.planning.files import RESULTS_SUFFIX, exists, is_file, is_folder, list_saved, saved_path
+from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
+from gemmbench.report.columns.column import Column, make_table
+from gemmbench.report.export import write_text
+from gemmbench.report.store.reading import read_environment, read_results
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.table import Report
+from gemmbench.session.open_run import name_command
+from gemmbench.session.reporter import Reporter
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_name(name: str) -> str:
+    """Return a name for a run. Raises UsageError for one that could not be a file's."""
+    if not _NAME.fullmatch(name) or name.endswith(RESULTS_SUFFIX):
+        raise UsageError(
+            f"'{name}' cannot name a saved run; use up to 64 letters, digits, dots, dashes and underscores, "
+            "such as main or v1.2"
+        )
+    return name
+
+
+def save_run(run: Run, folder: Path, name: str) -> str:
+    """Store a run under a name and return what was done; a run of this name is replaced.
+
+    The results file of the replaced run stays where it was. Raises UsageError and StoreError.
+    """
+    path = saved_path(folder, check_name(name))
+    replaced = _describe_saved(path)
+    write_text(path, run.path.read_text(encoding="utf-8"))
+    return f"saved as {name}: {path}{replaced}"
+
+
+def _describe_saved(path: Path) -> str:
+    if not exists(path):
+        return ""
+    try:
+        return f", which replaces the run of {read_environment(path).started}"
+    except StoreError:
+        return ", which replaces a file that could not be read"
+
+
+def find_newest_saved(folder: Path) -> Path:
+    """The saved run that was measured last. Raises UsageError if there is none, StoreError for a broken file."""
+    saved = list_saved(folder)
+    if not saved:
+        raise UsageError(
+            f"nothing to check against: no saved run in {folder}; store one with gemmbench run --save main, or name "
+            "a results file or a git revision with --against"
+        )
+    return max(saved, key=_by_age)
+
+
+def _by_age(path: Path) -> tuple[str, float]:
+    return read_environment(path).started, path.stat().st_mtime
+
+
+def find_run(text: str, folder: Path) -> Path | None:
+    """The results file that `text` names; None if it names none.
+
+    A path comes first, then the name of a saved run of the results folder, then the end of a file's
+    name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
+    """
+    path = Path(text)
+    if is_file(path) or text.endswith(RESULTS_SUFFIX):
+        return path
+    if "/" in text:
+        return None
+    saved = saved_path(folder, text)
+    return saved if is_file(saved) else _find_by_id(text, folder)
+
+
+def _find_by_id(text: str, folder: Path) -> Path | None:
+    """The only file of the folder whose name ends in `text`, or else whose run does."""
+    if not text.isalnum() or not is_folder(folder):
+        return None
+    named = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}"))
+    found = named or [path for path in folder.glob(f"*{RESULTS_SUFFIX}") if _read_id(path) == text]
+    return found[0] if len(found) == 1 else None
+
+
+def _read_id(path: Path) -> str:
+    """The end of the name that a run got; its file may have another name since."""
+    try:
+        return read_environment(path).run.rpartition("-")[2]
+    except StoreError:
+        return ""
+
+
+def read_run(text: str, folder: Path) -> Run:
+    """Read the results file that `text` names. Raises UsageError for an unknown name, StoreError."""
+    path = find_run(text, folder)
+    if path is None:
+        raise UsageError(f"no results file and no saved run '{text}'{suggest_saved(text, folder)}")
+    return read_results(path)
+
+
+def suggest_saved(text: str, folder: Path) -> str:
+    """Which saved runs there are, for a message about an unknown one."""
+    names = [path.stem for path in list_saved(folder)]
+    hint = f"saved runs in {folder}: {', '.join(names)}" if names else f"{folder} has no saved runs; use run --save"
+    return f"{nearest(text, names)}; {hint}"
+
+
+def find_newest_run(folder: Path, command: str = "") -> Path:
+    """The results file of a folder that was begun last, by a command such as `tune` if one is named.
+
+    Raises StoreError if there is none.
+    """
+    dated: list[tuple[str, float, Path]] = []
+    for path in folder.glob(f"*{RESULTS_SUFFIX}"):
+        try:
+            environment = read_environment(path)
+            if not command or name_command(environment.command) == command:
+                dated.append((environment.started, path.stat().st_mtime, path))
+        except StoreError:
+            continue
+    if not dated:
+        which, writes = f" of gemmbench {command}" if command else "", f"gemmbench {command or 'run'} writes them"
+        raise StoreError(f"no results files{which} in {folder}; {writes}, or name a file or a folder")
+    return max(dated)[2]
+
+
+def refuse_other_device(reference: Environment, device: str, force: bool) -> None:
+    """Raise UsageError if a run is on another device than the reference run, unless it is forced."""
+    if reference.device != device and not force:
+        raise UsageError(
+            f"the reference run {reference.run} was measured on {reference.device}, this one on {device}: "
+            "a difference would be that of the devices; use --force to compare anyway"
+        )
+
+
+def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple[Path, Path] | None:
+    """The two results files that the arguments of compare name; None if they name variants.
+
+    The name of a variant always means the variant. Raises UsageError for a mixture.
+    """
+    runs = {name: path for name in names if not _is_variant(name, catalog) and (path := find_run(name, folder))}
+    if not runs:
+        return None
+    variants = [name for name in names if name not in runs]
+    if variants:
+        raise UsageError(
+            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes variants, or two saved runs"
+        )
+    if len(names) != 2:
+        raise UsageError("compare takes two saved runs at a time: gemmbench compare before.jsonl after.jsonl")
+    return runs[names[0]], runs[names[1]]
+
+
+def _is_variant(name: str, catalog: Catalog) -> bool:
+    return name in catalog.names or MARK in name or is_path(name)
+
+
+_LONGEST_COMMAND = 80
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run of a folder, and the names it was saved under."""
+
+    run: Run
+    names: tuple[str, ...] = ()
+
+    def with_name(self, name: str) -> ListedRun:
+        """The same with another name, if it is one."""
+        return replace(self, names=(*self.names, name)) if name else self
+
+    @property
+    def id(self) -> str:
+        """The end of the run's name, which `gemmbench show` takes."""
+        return self.run.environment.run.rpartition("-")[2]
+
+    @property
+    def when(self) -> str:
+        """Its start in UTC, to the minute."""
+        return self.run.environment.started[:16].replace("T", " ")
+
+    @property
+    def command(self) -> str:
+        """What was typed, without the program's name."""
+        return self.run.environment.command.removeprefix("gemmbench ")
+
+    @property
+    def statuses(self) -> list[str]:
+        """Those of the rows that ran."""
+        records = [*self.run.full_records, *self.run.transfers]
+        return [record.status for record in records if record.status != "skipped"]
+
+    @property
+    def failed(self) -> int:
+        """Rows that ran and are not right."""
+        return sum(status != "ok" for status in self.statuses)
+
+
+def _shorten(command: str) -> str:
+    return textwrap.shorten(command, _LONGEST_COMMAND, placeholder=" ...")
+
+
+COLUMNS: tuple[Column[ListedRun], ...] = (
+    Column(heading="id", cell=lambda each: each.id, left=True),
+    Column(heading="started (UTC)", cell=lambda each: each.when, left=True),
+    Column(heading="command", cell=lambda each: _shorten(each.command), fold=True),
+    Column(heading="device", cell=lambda each: each.run.environment.device, fold=True),
+    Column(heading="rows", cell=lambda each: str(len(each.statuses))),
+    Column(heading="failed", cell=lambda each: str(each.failed or "-")),
+    Column(heading="saved as", cell=lambda each: ", ".join(each.names) or "-", left=True),
+)
+
+
+def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
+    """The table of a folder's runs, and how to see one of them."""
+    statuses = ["failed" if run.failed else "ok" for run in runs]
+    notes = [f"Show one: gemmbench show {shlex.quote(folder)}/{runs[0].run.path.name}"] if runs else []
+    return Report([make_table(COLUMNS, runs, folder, notes=notes, statuses=statuses)])
+
+
+def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
+    """The results files of a folder and its saved runs, newest first; reports files that cannot be read.
+
+    Raises StoreError if there are none.
+    """
+    names = {path: path.stem for path in list_saved(folder)}
+    paths = [*sorted(folder.glob(f"*{RESULTS_SUFFIX}")), *names]
+    listed: dict[str, ListedRun] = {}
+    for path in paths:
+        run = _read_run(path, reporter)
+        if run is not None:
+            known = listed.get(run.environment.run, ListedRun(run))
+            listed[run.environment.run] = known.with_name(names.get(path, ""))
+    if not listed:
+        raise StoreError(f"no results files in {folder}; gemmbench run writes them")
+    return sorted(listed.values(), key=lambda each: each.run.environment.started, reverse=True)
+
+
+def _read_run(path: Path, reporter: Reporter) -> Run | None:
+    try:
+        return read_results(path)
+    except StoreError as fault:
+        reporter.message(f"left out: {fault}")
+        return None
