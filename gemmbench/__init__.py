@@ -28,16 +28,14 @@ from gemmbench.version import __version__
 if TYPE_CHECKING:
     from gemmbench.bench.record import Environment, Record, TransferRecord
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
-    from gemmbench.interface.functions import compare, load, run, verify
-    from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
-    from gemmbench.interface.tuning import TuneResults, tune
+    from gemmbench.interface.functions import TuneResults, compare, load, run, tune, verify
+    from gemmbench.interface.run_results import CompareResults, RunResults, VerifyResults
     from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
 
 _MODULES = {
-    "gemmbench.interface.functions": ("compare", "load", "run", "verify"),
-    "gemmbench.interface.results": ("CompareResults", "RunResults", "VerifyResults"),
-    "gemmbench.interface.tuning": ("TuneResults", "tune"),
+    "gemmbench.interface.functions": ("TuneResults", "compare", "load", "run", "tune", "verify"),
+    "gemmbench.interface.run_results": ("CompareResults", "RunResults", "VerifyResults"),
     "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
     "gemmbench.report.comparison": ("Comparison",),
     "gemmbench.report.verdicts": ("Verdict",),

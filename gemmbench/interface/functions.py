@@ -1,19 +1,24 @@
-"""The functions of the Python interface: run, compare, verify, load."""
+"""The functions of the Python interface: run, compare, verify, load, tune."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemmbench.bench.timing.stats import MARGIN
+from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.errors import UsageError
-from gemmbench.interface.arguments import Name, Names, list_names, parse_margin
-from gemmbench.interface.options import (
+from gemmbench.interface.keywords import (
+    Name,
+    Names,
     SweepOptions,
     VerifyOptions,
+    list_names,
+    parse_margin,
     shell_command,
     sweep_overrides,
     takes,
@@ -22,14 +27,19 @@ from gemmbench.interface.options import (
     verify_request,
 )
 from gemmbench.interface.progress import NotebookReporter
-from gemmbench.interface.results import CompareResults, RunResults, VerifyResults
+from gemmbench.interface.run_results import CompareResults, RunResults, VerifyResults
+from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
+from gemmbench.report.table import format_reports
+from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.search_tables import Winner, report_searches
 from gemmbench.session.fleet_machines import open_machine
 from gemmbench.session.open_run import find_unfinished
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweep_runs import SweepRequest, run_sweep
+from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 from gemmbench.session.verification_runs import verify_kernels
 
 if TYPE_CHECKING:
@@ -221,3 +231,89 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
         if result.fault:
             reporter.message(result.fault)
     return RunResults(result.run, result.interrupted, result.run.path if setup.out else None)
+
+
+@dataclass(frozen=True, repr=False)
+class TuneResults(RunResults):
+    """The rows of the finals, what each search found, and the winners that were kept."""
+
+    outcomes: Sequence[SearchOutcome] = ()
+    winners: Sequence[Winner] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every search has a winner."""
+        return bool(self.outcomes) and all(outcome.winner for outcome in self.outcomes)
+
+    @property
+    def best(self) -> dict[tuple[str, str], dict[str, int]]:
+        """The best configuration by variant and problem, such as ("tiled", "64 nn f32")."""
+        return {(each.variant, str(each.problem)): dict(each.config) for each in self.winners}
+
+    def table(self, style: str = "simple", wide: bool = False) -> str:
+        """The tables as text, in any format of tabulate. `wide` also says why configurations went."""
+        reports = report_results(self.comparison, wide) if self.records else []
+        return format_reports([*reports, report_searches(self.outcomes, wide)], style)
+
+
+@takes(SweepOptions)
+def tune(
+    variants: Names,
+    *,
+    strategy: str | None = None,
+    budget: str | int | None = None,
+    goal: str = "time",
+    earlier: str | Path | None = None,
+    config: str | Path = "quick",
+    device: str = "auto",
+    fleet: str | None = None,
+    kernels: str | Path | None = None,
+    out: str | Path | None = "results",
+    resume: bool | str | Path = False,
+    progress: bool | None = None,
+    **options: Unpack[SweepOptions],
+) -> TuneResults:
+    """Search for the fastest configuration of each variant at each problem, as `gemmbench tune` does, and keep it.
+
+    Args:
+        variants: names of kernels and libraries, or paths of files.
+        strategy: "exhaustive", "random" or "model"; None is "exhaustive", or "random" with a budget.
+        budget: a time for all searches, such as "5m", or a number of configurations for each search.
+        goal: what the finals minimize: "time", "sustained" or "energy".
+        earlier: a results file whose fastest configurations are tried first.
+        config, device, fleet, kernels, out, resume, progress: as in `run`.
+
+    The errors are those of `run`. Without `params`, all values are searched.
+
+    >>> import gemmbench
+    >>> found = gemmbench.tune("tiled", sizes=64, device="fake", out=None)
+    >>> found.best
+    {('tiled', '64 nn f32'): {'TILE': 16}}
+    """
+    if options.get("with_transfers"):
+        raise UsageError("tune takes no with_transfers: measure the winner with run(tuned=True, with_transfers=True)")
+    names, reporter = list_names(variants), NotebookReporter(progress)
+    given = {"strategy": strategy, "goal": goal, "budget": budget, "earlier": earlier, "config": config}
+    given |= {"device": device, "fleet": fleet, "kernels": kernels or None}
+    limit = parse_budget(None if budget is None else str(budget))
+    words = to_words((f"--{name}", value) for name, value in given.items())
+    with ExitStack() as stack:
+        folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        resumed = find_resumed("tune", resume, folder, reporter)
+        request = TuneRequest(
+            sweep_overrides(names, options),
+            str(config),
+            str(kernels) if kernels else None,
+            time_limits(options),
+            Destination(folder, resumed, shell_command("tune", names, words, options)),
+            choose_strategy(strategy, limit),
+            limit,
+            goal,
+            Path(earlier) if earlier else None,
+        )
+        machine = stack.enter_context(open_machine(device, fleet, reporter))
+        found = tune_kernels(request, machine, reporter)
+    run = found.run
+    for fault in filter(None, (run.fault, found.fault)):
+        reporter.message(str(fault))
+    return TuneResults(run.run, run.interrupted, run.run.path if out else None, found.outcomes, found.winners)

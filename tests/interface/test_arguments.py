@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.interface.arguments import format_params, format_sizes, join_names, list_names
-from gemmbench.interface.options import SweepOptions, shell_command, sweep_overrides, time_limits, transfer_cut
+from gemmbench.interface.keywords import (
+    SweepOptions,
+    format_params,
+    format_sizes,
+    join_names,
+    list_names,
+    shell_command,
+    sweep_overrides,
+    time_limits,
+    transfer_cut,
+)
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 

@@ -15,7 +15,7 @@ from rich.console import Console
 import gemmbench
 from gemmbench.cli import main
 from gemmbench.interface import progress
-from gemmbench.interface.options import SweepOptions
+from gemmbench.interface.keywords import SweepOptions
 from gemmbench.interface.progress import NotebookReporter
 
 MODULES = ["gemmbench", "gemmbench.interface.functions"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.interface.results import RunResults
+from gemmbench.interface.run_results import RunResults
 from gemmbench.report.store.recorded_run import Run
 
 
