@@ -7,9 +7,16 @@ import sys
 import click
 
 from gemmbench.backends.host import shorten_blas_spinning
-from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
-from gemmbench.cli.streams import discard_output, escape_unencodable, is_unwritable_output, open_closed_streams
-from gemmbench.cli.termination import Terminated, raise_on_sigterm
+from gemmbench.cli.lazy_group import (
+    CommandEntry,
+    LazyGroup,
+    Terminated,
+    discard_output,
+    escape_unencodable,
+    is_unwritable_output,
+    open_closed_streams,
+    raise_on_sigterm,
+)
 from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.planning.files import escape_controls
 from gemmbench.version import __version__

@@ -10,22 +10,20 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import RunName, VariantName
-from gemmbench.cli.fleet_options import FleetOptions
-from gemmbench.cli.github import append_job_summary, wants_annotations
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import (
     LimitOptions,
     MeasureOptions,
     ProblemOptions,
+    RunName,
+    VariantName,
     config_option,
     out_option,
     style_option,
 )
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.reference_options import fail_on_option, force_option, margin_option
-from gemmbench.cli.results import refuse_incomplete_file, save_csv
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports, wants_annotations
+from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
+from gemmbench.cli.run_outputs import refuse_incomplete_file, save_csv
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.differences import regression_gate

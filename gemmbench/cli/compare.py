@@ -6,13 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import argument, command
-from gemmbench.cli.options import OutputOptions, config_option
+from gemmbench.cli.options import OutputOptions, VariantName, config_option
 from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.reference_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
+from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
+from gemmbench.cli.run_outputs import complete_options
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows

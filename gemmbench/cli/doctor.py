@@ -8,11 +8,10 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import HealthCheck
-from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import command, option
 from gemmbench.cli.options import LimitOptions, out_option, style_option
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.run_options import FleetOptions
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
 from gemmbench.report.diagnostics.doctor_report import (
     judge_noise,

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
-from gemmbench.cli.options import ShapeOptions, kernels_option, style_option
+from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, OK, UsageError
 from gemmbench.report.diagnostics import inspection_report

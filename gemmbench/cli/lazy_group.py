@@ -1,18 +1,78 @@
-"""A click group that imports a command only when it is called, so that --help is fast."""
+"""A click group that imports a command only when it is called, and ends with closed streams and files on SIGTERM."""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
 
-from gemmbench.cli.streams import discard_output
 from gemmbench.errors import OK
 from gemmbench.planning.files import printable
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def open_closed_streams() -> None:
+    """Open /dev/null in place of every closed stream, so that no results file becomes stdout."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
+
+
+def escape_unencodable() -> None:
+    r"""Write `\xfc` for a letter that the encoding of stdout lacks, as stderr does: a locale may know ASCII only."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def is_unwritable_output(fault: OSError) -> bool:
+    """The fault is that of a stream, such as /dev/full; faults of files name the file."""
+    return fault.errno in _UNWRITABLE and fault.filename is None
+
+
+def discard_output() -> None:
+    """Send what is still to be written to stdout to /dev/null."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Terminated(BaseException):
+    """SIGTERM has come. Like KeyboardInterrupt it is no Exception: nothing may take it for an error of a row."""
+
+
+@contextmanager
+def raise_on_sigterm() -> Iterator[None]:
+    """Raise Terminated on SIGTERM inside the block; a second SIGTERM ends the process at once.
+
+    Does nothing where the signal is ignored, and in threads other than the main one.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _raise_terminated(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise Terminated
 
 
 @dataclass(frozen=True)

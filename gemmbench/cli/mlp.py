@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.dry_run import print_plans
-from gemmbench.cli.fleet_options import FleetOptions
-from gemmbench.cli.numbers import INTEGER
-from gemmbench.cli.option_fields import PROBLEM, argument, command, option
+from gemmbench.cli.option_fields import INTEGER, PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     JournalOptions,
     LimitOptions,
     MeasureOptions,
     OutputOptions,
+    VariantName,
     config_option,
     dry_run_option,
     params_option,
 )
-from gemmbench.cli.output import print_line
-from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.results import finish_run
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, print_line
+from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import OK
 from gemmbench.planning.network_sweeps import NetworkOverrides
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.diagnostics.digit_picture import describe_guess, draw_digit
 from gemmbench.session.network_runs import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
+
+_INK = " .:-=+*#%@"
+_BAR = 40
+
+
+def draw_digit(image: np.ndarray) -> list[str]:
+    """Draw an image with values 0 to 16 as lines of text; every pixel is two characters wide."""
+    shades = np.clip(np.rint(image / 16 * (len(_INK) - 1)).astype(int), 0, len(_INK) - 1)
+    return ["".join(_INK[shade] * 2 for shade in row).rstrip() for row in shades]
+
+
+def describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[str]:
+    """A bar for every digit, then the guess of the row `name`."""
+    lines = [f"{digit}  {value:7.2%}  {'#' * round(float(value) * _BAR)}" for digit, value in enumerate(probabilities)]
+    guess = int(np.argmax(probabilities))
+    result = "right" if guess == label else f"wrong, it is {label}"
+    return [*(line.rstrip() for line in lines), f"{name} reads {guess}: {result}"]
 
 
 @dataclass(frozen=True, kw_only=True)

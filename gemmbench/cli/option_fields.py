@@ -1,16 +1,4 @@
-"""Options as fields of frozen dataclasses: declared once, read by click, passed on with types.
-
-@dataclass(frozen=True)
-class ListOptions:
-    device: DeviceOptions                  a group of options that several commands share
-    as_json: bool = option("--json", is_flag=True, help="Write JSON.", heading=OUTPUT)
-
-@command(ListOptions, "list")
-def list_variants(options: ListOptions) -> int: ...
-
---help shows options under headings. cloup and rich-click can do that too, but they take options
-from decorators of their own, and import every command to list them.
-"""
+"""Options as fields of frozen dataclasses: declared once, read by click, passed on with types."""
 
 from __future__ import annotations
 
@@ -20,6 +8,28 @@ from dataclasses import field, fields, is_dataclass
 from typing import Any, TypeVar, get_type_hints
 
 import click
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.sizes import check_digits
+
+
+class _Number(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
+    """A number that click reads, with few enough digits."""
+
+    def __init__(self, kind: click.ParamType):  # type: ignore[type-arg]  # as above
+        self.kind, self.name = kind, kind.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Fails with the count of its digits if it has too many."""
+        try:
+            check_digits("invalid value", value if isinstance(value, str) else "")
+        except UsageError as fault:
+            self.fail(str(fault).removeprefix("invalid value: "), param, ctx)
+        return self.kind.convert(value, param, ctx)
+
+
+INTEGER, NUMBER = _Number(click.INT), _Number(click.FLOAT)
+
 
 T = TypeVar("T")
 Values = dict[str, Any]

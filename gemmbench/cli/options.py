@@ -1,18 +1,23 @@
-"""Groups of options that several commands share; each option is also a variable GEMMBENCH_..."""
+"""Groups of options that several commands share, and the names that a shell completes.
+
+Each option is also a variable GEMMBENCH_...
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from gemmbench.cli.completed_names import ConfigName, VariantName
-from gemmbench.cli.numbers import INTEGER, NUMBER
 from gemmbench.cli.option_fields import (
     DEVICE,
+    INTEGER,
     MEASURING,
+    NUMBER,
     OUTPUT,
     PROBLEM,
     RESULTS,
@@ -20,10 +25,65 @@ from gemmbench.cli.option_fields import (
     TRANSFERS,
     option,
 )
+from gemmbench.planning.files import list_saved
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
+from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report.store.recorded_run import Destination
+from gemmbench.session.machine import open_catalog
+
+_RESULTS = "results"
+_POSTS = "posts/"
+"""The folder of their configs."""
+
+
+def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
+    """The name of a variant, or the path of its file."""
+
+    name = "variant"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Variants of the kernel files, those of --kernels included, and libraries; files where no name fits."""
+        known = open_catalog(ctx.params.get("kernels")).names
+        return _complete(known, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a config, or the path of a file."""
+
+    name = "config"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Configs by name; files where no name fits."""
+        return _complete(list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a saved run, or the path of a results file."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Saved runs by name; files where no name fits."""
+        saved = list_saved(Path(ctx.params.get("out") or _RESULTS))
+        return _complete((path.stem for path in saved), incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The name of a post, or the beginning of one."""
+
+    name = "post"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The posts."""
+        posts = (name.removeprefix(_POSTS) for name in list_configs() if name.startswith(_POSTS))
+        return _complete(posts, incomplete)
+
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 FORMATS = (

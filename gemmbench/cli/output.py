@@ -1,16 +1,62 @@
-"""The one way to print tables on stdout, at the width of the screen."""
+"""What a command shows: tables on stdout; messages, bars and heartbeats on stderr; summaries in GitHub Actions."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
+from gemmbench.bench.experiments.context import Progress
+from gemmbench.errors import StoreError
 from gemmbench.planning.files import escape_controls
 from gemmbench.report.table import PLAIN, Report, format_reports
+from gemmbench.report.text import format_duration
+from gemmbench.session.reporter import Reporter, SessionProgress
+
+PERIOD = 10.0
+"""Seconds between two lines."""
+
+
+@contextmanager
+def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
+    """Write what is being done from time to time, until the block ends."""
+    progress, ended = SessionProgress(), threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(PERIOD):
+            write(f"{format_duration(progress.elapsed)}: {progress}{progress.describe_left()}")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield progress.report
+    finally:
+        ended.set()
+        thread.join()
+
+
+def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> None:
+    """Append reports and a last line to the file that GITHUB_STEP_SUMMARY names, if it is set. Raises StoreError."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    try:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{format_reports(reports, 'github')}\n" + (f"**{closing_line}**\n\n" if closing_line else ""))
+    except OSError as fault:
+        raise StoreError(f"GITHUB_STEP_SUMMARY: cannot write {path}: {fault.strerror}") from None
+
+
+def wants_annotations() -> bool:
+    """Whether the command runs in a job of GitHub Actions."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
 
 RICH = "rich"
 
@@ -39,3 +85,29 @@ def screen_width() -> int | None:
     """Columns of the terminal or of the variable COLUMNS; None without either."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
     return shutil.get_terminal_size().columns if known else None
+
+
+class Terminal(Reporter):
+    """Writes messages to stderr; draws two bars there if it is a terminal, and a line every 10 s if not."""
+
+    def message(self, text: str) -> None:
+        """Write one line."""
+        print_line(text, to_stderr=True)
+
+    @contextmanager
+    def progress_bar(self) -> Iterator[Progress]:
+        """Show how far the sweep and its current step are."""
+        if not sys.stderr.isatty():
+            with print_heartbeat(self.message) as progress:
+                yield progress
+            return
+        # Imported here because rich takes longer to import than most commands take to answer.
+        from rich.console import Console
+
+        from gemmbench.interface.progress import draw_bars
+
+        with draw_bars(Console(stderr=True)) as progress:
+            yield progress
+
+
+TERMINAL = Terminal()

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.completed_names import RunName, VariantName
 from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
-from gemmbench.cli.options import out_option
-from gemmbench.cli.saved_results import read_comparisons
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.options import RunName, VariantName, out_option
+from gemmbench.cli.output import TERMINAL
+from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 

@@ -10,22 +10,25 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import PostName
-from gemmbench.cli.dry_run import print_plans_of_posts
-from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import RESULTS, argument, command, option
 from gemmbench.cli.options import (
     JournalOptions,
     LimitOptions,
     MeasureOptions,
+    PostName,
     ProblemOptions,
     dry_run_option,
     style_option,
 )
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.results import choose_exit_code, refuse_incomplete_file, save_csv
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_outputs import (
+    choose_exit_code,
+    complete_options,
+    print_plans_of_posts,
+    refuse_incomplete_file,
+    save_csv,
+)
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import known_posts

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.cli.completed_names import VariantName
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
-from gemmbench.cli.options import DeviceOptions, ShapeOptions, seed_option, style_option
+from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.report.diagnostics.profile_report import report_counters

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
-from gemmbench.cli.options import out_option
-from gemmbench.cli.saved_results import read_comparisons
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.options import RunName, out_option
+from gemmbench.cli.output import TERMINAL
+from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text

@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.dry_run import print_plans
-from gemmbench.cli.fleet_options import FleetOptions
-from gemmbench.cli.github import append_job_summary
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
     JournalOptions,
@@ -18,14 +14,13 @@ from gemmbench.cli.options import (
     OutputOptions,
     ProblemOptions,
     TransferOptions,
+    VariantName,
     config_option,
     dry_run_option,
 )
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.reference_options import ReferenceOptions
-from gemmbench.cli.results import finish_run
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
+from gemmbench.cli.run_options import FleetOptions, ReferenceOptions
+from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import INTERRUPTED
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.completed_names import RunName
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
-from gemmbench.cli.options import OutputOptions, out_option
-from gemmbench.cli.output import print_line, print_reports, screen_width
-from gemmbench.cli.results import print_results, write_exports
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.options import OutputOptions, RunName, out_option
+from gemmbench.cli.output import TERMINAL, print_line, print_reports, screen_width
+from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
 from gemmbench.report.comparison import compare_rows

@@ -9,8 +9,6 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option
 from gemmbench.cli.options import (
     JournalOptions,
@@ -18,12 +16,12 @@ from gemmbench.cli.options import (
     MeasureOptions,
     OutputOptions,
     ProblemOptions,
+    VariantName,
     config_option,
 )
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.recorded_command import complete_options
-from gemmbench.cli.results import finish_run, refuse_incomplete_file
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.overrides import SweepOverrides

@@ -7,19 +7,11 @@ from dataclasses import dataclass
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.completed_names import VariantName
-from gemmbench.cli.fleet_options import FleetOptions
 from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option
-from gemmbench.cli.options import (
-    LimitOptions,
-    ShapeOptions,
-    pdl_option,
-    seed_option,
-    style_option,
-)
-from gemmbench.cli.output import print_line, print_reports
-from gemmbench.cli.results import choose_exit_code
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli.options import LimitOptions, ShapeOptions, VariantName, pdl_option, seed_option, style_option
+from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_outputs import choose_exit_code
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizer_runs import SanitizeRequest, sanitize_kernels

@@ -16,7 +16,7 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.backends.fake.backend import FakeCompiler, FakeExecutable
 from gemmbench.backends.fake.script import Script
-from gemmbench.cli import heartbeat, main
+from gemmbench.cli import main, output
 from gemmbench.planning.plans.plan import Target
 
 
@@ -33,7 +33,7 @@ class Outcome:
 def gemmbench(tmp_path, monkeypatch, capsys, data_home):
     """Run a command as the shell would, in an empty folder; a traceback fails the test."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(heartbeat, "PERIOD", 1e6)  # a busy machine must not change what is printed
+    monkeypatch.setattr(output, "PERIOD", 1e6)  # a busy machine must not change what is printed
     for name in [name for name in os.environ if name.startswith("GEMMBENCH_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GEMMBENCH_DATA_DIR", str(data_home))

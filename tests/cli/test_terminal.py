@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from gemmbench.bench.experiments.context import SWEEP
-from gemmbench.cli import heartbeat
-from gemmbench.cli.terminal import TERMINAL
+from gemmbench.cli import output
+from gemmbench.cli.output import TERMINAL
 
 
 class Terminal(io.StringIO):
@@ -21,13 +21,13 @@ def test_off_a_terminal_a_quick_command_prints_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with TERMINAL.progress_bar() as progress:
         progress(SWEEP + "1024 nn f32", 1, 4)
-    assert sys.stderr.getvalue() == "" and heartbeat.PERIOD == 10
+    assert sys.stderr.getvalue() == "" and output.PERIOD == 10
 
 
 @pytest.fixture
 def beats(monkeypatch):
     """Lines of a heartbeat, and a way to wait for the next one."""
-    monkeypatch.setattr(heartbeat, "PERIOD", 0.001)
+    monkeypatch.setattr(output, "PERIOD", 0.001)
     lines, written = [], threading.Semaphore(0)
 
     def write(line):
@@ -41,7 +41,7 @@ def beats(monkeypatch):
         written.acquire()  # the first may have been made before the last report
         return re.sub(r"^\d+ s: ", "", lines[-1])
 
-    with heartbeat.print_heartbeat(write) as progress:
+    with output.print_heartbeat(write) as progress:
         yield progress, wait
 
 

@@ -1,23 +1,49 @@
-"""Options that keep a run and compare with one: --save, --against, --force, --margin and --fail-on."""
+"""Options of commands that measure: on one device or many, and which run to keep or to compare with."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import MARGIN
-from gemmbench.cli.completed_names import RunName
-from gemmbench.cli.option_fields import REFERENCE, option
-from gemmbench.cli.output import print_line
+from gemmbench.cli.option_fields import DEVICE, REFERENCE, option
+from gemmbench.cli.options import DeviceOptions, RunName
+from gemmbench.cli.output import TERMINAL, print_line
+from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import parse_share
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
+from gemmbench.session.fleet_machines import open_machines
 from gemmbench.session.open_run import RunResult
 from gemmbench.session.saved_runs import check_name, read_run, refuse_other_device, save_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetOptions(DeviceOptions):
+    """Where the kernels run, on one device or on many."""
+
+    fleet: str | None = option(
+        "--fleet",
+        metavar="FLEET",
+        heading=DEVICE,
+        help="Use many devices: local (all cards here; local:N for N workers), or a Dask scheduler, tcp://HOST:8786.",
+    )
+
+    def list_machines(self) -> Iterator[Machine]:
+        """The machine to measure on; with --fleet, one for each kind of card. Raises UsageError and DeviceError."""
+        with open_machines(self.device, self.fleet, TERMINAL) as machines:
+            yield from machines
+
+    def refuse_fleet(self, option: str) -> None:
+        """Raise UsageError for an option that uses one device."""
+        if self.fleet is not None:
+            raise UsageError(f"{option} uses one device; leave out --fleet")
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click

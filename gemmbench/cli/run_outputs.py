@@ -1,0 +1,227 @@
+"""What a run leaves behind: tables, exports, an exit code and the command it records; its plans with --dry-run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from gemmbench.backends import registry
+from gemmbench.backends.devices import Machine
+from gemmbench.bench.estimate import Estimate, estimate_run
+from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.cli.option_fields import Values
+from gemmbench.cli.options import OutputOptions
+from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
+from gemmbench.planning.files import RESULTS_SUFFIX
+from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.report import export
+from gemmbench.report.comparison import Comparison, compare_rows
+from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
+from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.table import Report
+from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.post_tables import find_post, report_post
+from gemmbench.report.verdicts import list_fastest
+from gemmbench.session.network_runs import PlannedNetwork
+from gemmbench.session.open_run import RunResult, find_unfinished, name_command, split_command
+from gemmbench.session.saved_runs import find_newest_run, read_run
+
+
+def finish_run(
+    result: RunResult, comparison: Comparison, options: OutputOptions, sustained: bool, closing: bool = True
+) -> int:
+    """Print the tables, write the exports, return the exit code.
+
+    With `closing`, the tables end in who is fastest, unless the run was interrupted. Raises
+    StoreError, after the tables are printed.
+    """
+    run = result.run
+    try:
+        print_results(comparison, options.style, options.wide, closing and not result.interrupted)
+    finally:
+        names = [] if result.fault else save_csv(comparison)
+    if run.records:
+        print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
+    if sustained and not any(record.sustained for record in run.records):
+        why = "it needs a GPU, and launches of at most 0.1 s"
+        print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)
+    write_exports(comparison, options)
+    refuse_incomplete_file(result)
+    return choose_exit_code([*run.full_records, *run.transfers], result.interrupted)
+
+
+def refuse_incomplete_file(result: RunResult) -> None:
+    """Raise StoreError if rows that were shown are not in the results file."""
+    if result.fault:
+        hint = ", and --resume continues it once that is solved" if result.run.planned else ""
+        raise StoreError(f"{result.fault}; the run ended{hint}")
+
+
+def save_csv(comparison: Comparison) -> list[str]:
+    """Write the CSV files next to the results file; returns their names. Raises StoreError."""
+    path = comparison.run.path.with_suffix(".csv")
+    if comparison.rows:
+        export.write_csv(path, comparison)
+    transfers = export.write_transfers_csv(path, comparison)
+    return [*([path.name] if comparison.rows else []), *([transfers.name] if transfers else [])]
+
+
+def write_exports(comparison: Comparison, options: OutputOptions) -> None:
+    """Write the exports that the options name. Raises StoreError."""
+    if options.export_csv:
+        export.write_csv(Path(options.export_csv), comparison)
+        export.write_transfers_csv(Path(options.export_csv), comparison)
+    if options.export_json:
+        export.write_json(Path(options.export_json), comparison)
+    if options.export_markdown:
+        export.write_markdown(Path(options.export_markdown), comparison, options.wide)
+
+
+def print_results(comparison: Comparison, style: str | None, wide: bool = False, closing: bool = True) -> None:
+    """Print the tables of a run, or those of the post that it repeats."""
+    post = find_post(comparison.environment)
+    reports = report_post(post, comparison) if post else report_results(comparison, wide)
+    lines = list_fastest(comparison) if closing else []
+    print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
+
+
+def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
+    """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
+    if interrupted:
+        return INTERRUPTED
+    ran = [record for record in records if record.status != "skipped"]
+    if not ran:
+        print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
+        return NO_DEVICE
+    return OK if all(record.status == "ok" for record in ran) else BAD_ROW
+
+
+def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:
+    """The runs that `files` name, or the newest of the folder, with their warnings on stderr.
+
+    Only runs of `command`, such as `tune`, count as the newest; "" is any.
+
+    Raises UsageError and StoreError.
+    """
+    runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder, command))]]
+    for run in runs:
+        if run.warning:
+            TERMINAL.message(run.warning)
+    return [compare_rows(run) for run in runs]
+
+
+def print_plans(
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, style: str | None, cut: PanelCut | None = None
+) -> int:
+    """Print plans, skips and an estimate; opens no device."""
+    report, _ = _report_plans(planned, machine, cut)
+    print_reports([report], style)
+    return OK
+
+
+def print_plans_of_posts(
+    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]], machine: Machine, style: str | None
+) -> int:
+    """Print the plans of every post with its name, and an estimate of them all; opens no device."""
+    total = Estimate(0.0, 0.0, 0)
+    for name, planned in posts:
+        report, estimate = _report_plans(planned, machine)
+        table = report.tables[0]
+        titled = replace(table, title=f"{name}: {table.title}".removesuffix(": "))
+        print_reports([replace(report, tables=[titled])], style)
+        print_line()
+        total += estimate
+    print_line(f"All posts: about {describe_estimate(total, machine.primary.name)}.")
+    return OK
+
+
+def _report_plans(
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, cut: PanelCut | None = None
+) -> tuple[Report, Estimate]:
+    sweep, name = planned.sweep, machine.primary.name
+    compilers = registry.make_compilers(machine, machine.devices)
+    chains = planned.rows if isinstance(planned, PlannedNetwork) else planned.make_chains()
+    rows = PlannedRows()
+    estimate = estimate_run(rows.count(chains), machine, sweep.policy, sweep.baseline, compilers, cut)
+    if isinstance(planned, PlannedNetwork):
+        network = planned.sweep.network
+        return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
+    return report_plans(rows, estimate, name), estimate
+
+
+_NOT_RECORDED = ("resume", "resume_from")
+
+
+def complete_options(context: click.Context, values: Values) -> Values:
+    """Add the command that the file records; with --resume, take what is not given from the recorded one.
+
+    Raises UsageError and StoreError.
+    """
+    run = _find_run(context, values)
+    if run is not None:
+        usual = ParameterSource.DEFAULT
+        given = {name: value for name, value in values.items() if context.get_parameter_source(name) != usual}
+        values = {**_parse_recorded(context, run), **given, "resume_from": str(run.path)}
+    words = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
+    return values | {"recorded_command": shlex.join(words)}
+
+
+def _find_run(context: click.Context, values: Values) -> Run | None:
+    """The run to resume: the one that is named, or the newest unfinished one of this command."""
+    if file := values["resume_from"]:
+        return read_results(Path(file))
+    if not values["resume"]:
+        return None
+    words = [word for value in values.values() if isinstance(value, tuple) for word in value]
+    if files := [word for word in words if word.endswith(RESULTS_SUFFIX)]:
+        raise UsageError(f"--resume takes no file; use --resume-from {files[0]}")
+    return find_unfinished(Path(values["out"]), str(context.info_name), TERMINAL)
+
+
+def _parse_recorded(context: click.Context, run: Run) -> Values:
+    """The values of the command that a run records. Raises UsageError."""
+    name = name_command(run.command)
+    if name != context.info_name:
+        raise UsageError(f"{run.path}: {_explain_other_command(context, name, run.path)}")
+    try:
+        return context.command.make_context(name, split_command(run.command)[2:], parent=context.parent).params
+    except click.ClickException as fault:
+        raise UsageError(f"{run.path}: its command cannot be repeated: {fault.format_message()}") from None
+
+
+def _explain_other_command(context: click.Context, name: str, path: Path) -> str:
+    group = context.parent.command if context.parent else None
+    command = group.get_command(context, name) if isinstance(group, click.Group) else None
+    if command and any(parameter.name == "resume_from" for parameter in command.params):
+        return f"measured by gemmbench {name}; use gemmbench {name} --resume-from {path}"
+    measured = f"measured by gemmbench {name}" if name else "its command is unknown"
+    return f"{measured}, so it cannot be resumed; start a new run without --resume-from"
+
+
+def _list_words(command: click.Command, values: Values) -> list[str]:
+    """The arguments and options of a command that have these values, without those that are usual."""
+    words: list[str] = []
+    for parameter in command.params:
+        value = values.get(str(parameter.name))
+        if parameter.name not in _NOT_RECORDED and value not in (None, (), parameter.default):
+            words += _write(parameter, value)
+    return words
+
+
+def _write(parameter: click.Parameter, value: Any) -> list[str]:
+    """An argument, or an option with its value; one that may be repeated, once for each value."""
+    if isinstance(value, bool):
+        return (parameter.opts if value else parameter.secondary_opts)[-1:]
+    values = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
+    if isinstance(parameter, click.Argument):
+        return values
+    return [word for each in values for word in (parameter.opts[-1], each)]
