@@ -1,5 +1,6 @@
 """The generated parts of README.md and the manual: what writes them, and what they refuse."""
 
+import re
 import shutil
 
 import msgspec
@@ -172,3 +173,156 @@ def test_a_script_becomes_text_and_code(page):
 def test_every_option_has_its_variable(page):
     text = KINDS["variables"](page)
     assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text
+
+
+WORDS = "one/*-quick.jsonl", "two/*-quick.jsonl"
+RESULTS = sorted((ROOT / "results" / "nvidia-h200").glob("*-quick.jsonl"))[-1]
+
+
+@pytest.fixture
+def write_card(tmp_path, monkeypatch):
+    """Write results of the H200 as those of another device, which is `speed` times as fast."""
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+
+    def write(folder, speed=1.0, **changed):
+        head, *records = map(msgspec.json.decode, RESULTS.read_bytes().splitlines())
+        for record in records:
+            if record.get("samples"):
+                record["samples"] = [seconds / speed for seconds in record["samples"]]
+        path = tmp_path / folder / "2026-01-01-quick.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"\n".join(map(msgspec.json.encode, [head | changed, *records])) + b"\n")
+
+    return write
+
+
+def compare_cards(*words):
+    """The cells of each line of the table, by heading, and the lines below it."""
+    lines = KINDS["cards"](Page(ROOT / "docs" / "page.md", KINDS), *WORDS, *words).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]], [each for each in lines if each[:1] == "-"]
+
+
+def test_each_kernel_has_its_fastest_row_on_both_cards(write_card):
+    write_card("one", device="Slow GPU")
+    write_card("two", speed=1.25, device="Fast GPU")
+    rows, notes = compare_cards()
+    assert {row["speed of Fast GPU / Slow GPU"] for row in rows} == {"1.25"}
+    assert {"naive", "tiled", "cublas"} <= {row["kernel"] for row in rows}
+    assert len({(row["problem"], row["kernel"]) for row in rows}) == len(rows)
+    for row in rows:
+        slow, fast = (float(row[f"{name} GPU GFLOP/s"]) for name in ("Slow", "Fast"))
+        assert fast / slow == pytest.approx(1.25, rel=0.02)
+        assert row["Slow GPU % of cublas"] == row["Fast GPU % of cublas"] != "-"
+    assert [note[:12] for note in notes].count("- Time: mean") == 1
+    assert [note.split(" (")[0] for note in notes[-2:]] == ["- Device: Slow GPU", "- Device: Fast GPU"]
+
+
+def test_kernels_can_be_chosen(write_card):
+    write_card("one", device="Slow GPU")
+    write_card("two", device="Fast GPU")
+    assert {row["kernel"] for row in compare_cards("only=tiled,cublas", "squares")[0]} == {"tiled", "cublas"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({}, "both files are of the NVIDIA H200"),
+        ({"device": "Fast GPU", "sweep": "sgemm"}, "of two sweeps, quick and sgemm"),
+    ],
+)
+def test_files_that_cannot_be_compared_are_refused(write_card, changed, fault):
+    write_card("one")
+    write_card("two", **changed)
+    with pytest.raises(StoreError, match=fault):
+        compare_cards()
+
+
+def test_cards_without_a_common_row_are_refused(write_card):
+    write_card("one")
+    write_card("two", device="Fast GPU")
+    with pytest.raises(StoreError, match="no ranked row in common"):
+        compare_cards("only=unknown")
+
+
+SIZES = "results/nvidia-h200/*-sgemm_h200.jsonl"
+
+
+def write_contest(*words):
+    return KINDS["contest"](Page(ROOT / "docs" / "page.md", KINDS), *words)
+
+
+@pytest.fixture
+def contest():
+    """The summary, and the lines of the table by heading."""
+    first, second, _, head, _, *lines = write_contest("sgemm", SIZES).splitlines()
+    headings, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in (head, *lines))
+    return f"{first} {second}", [dict(zip(headings, row, strict=True)) for row in rows]
+
+
+def test_problems_are_sorted_the_worst_first(contest):
+    _, rows = contest
+    shares = [float(row["% of it"]) for row in rows]
+    assert len(shares) > 10 and shares == sorted(shares)
+
+
+def test_the_best_other_kernel_is_named_and_never_the_kernel_itself(contest):
+    _, rows = contest
+    assert {row["best other"] for row in rows} <= {"cublas", "cublaslt"}
+
+
+def test_only_a_slower_row_has_a_reason(contest):
+    _, rows = contest
+    for row in rows:
+        assert bool(row["what holds it back"]) == (float(row["% of it"]) < 100)
+
+
+def test_the_summary_counts_what_the_table_shows(contest):
+    summary, rows = contest
+    shares = [float(row["% of it"]) for row in rows]
+    below = [sum(share < limit for share in shares) for limit in (100, 95)]
+    assert summary.startswith(f"{len(rows)} problems, ") and f"100 %: {below[0]}; below 95 %: {below[1]}." in summary
+    (mean,) = re.findall(r"mean ([0-9.]+) %", summary)
+    assert min(shares) < float(mean) < max(shares)
+
+
+def test_problems_of_several_files_are_one_table(contest):
+    twice = write_contest("sgemm", SIZES, SIZES).splitlines()
+    assert twice[0].startswith(f"{2 * len(contest[1])} problems")
+
+
+def test_only_what_picks_a_kernel_is_left(contest):
+    picked = [row for row in contest[1] if row["kernel"] == "sgemm_splitk"]
+    lines = write_contest("sgemm", SIZES, "picked=sgemm_splitk").splitlines()
+    assert lines[0].startswith(f"{len(picked)} problem") and 0 < len(picked) < len(contest[1])
+    with pytest.raises(StoreError, match="no problem with sgemm by sgemm_outer and another"):
+        write_contest("sgemm", SIZES, "picked=sgemm_outer")
+
+
+def test_a_kernel_that_did_not_run_is_refused():
+    with pytest.raises(StoreError, match="no problem with wmma and another"):
+        write_contest("wmma", SIZES)
+
+
+PEERS = "results/nvidia-h200/*-peers.jsonl"
+
+
+def read_overview(precision):
+    """The cells of each line, by heading."""
+    lines = KINDS["overview"](Page(ROOT / "docs" / "page.md", KINDS), PEERS, precision).splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
+
+
+def test_each_kernel_has_its_fastest_row_at_each_size():
+    found = read_overview("bf16")
+    assert {"cublas", "cutlass_sm90", "triton_matmul"} <= set(found) and "sgemm" not in found
+    assert set(found["cublas"].values()) == {"100"}
+    for cells in found.values():
+        assert list(cells) == ["1024", "2048", "4096", "8192"]
+        assert all(20 < float(cell.split()[0]) < 150 for cell in cells.values())
+
+
+def test_a_precision_that_the_sweep_lacks_is_refused():
+    with pytest.raises(StoreError, match="no ranked row in f64"):
+        read_overview("f64")

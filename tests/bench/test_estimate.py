@@ -1,13 +1,25 @@
-"""How long a run takes, by its plans: on paper, with a host and a device in round numbers."""
+"""How long a run takes, and whether its rows fit on a device, by plans on paper and round numbers."""
 
 from dataclasses import replace
 
 import pytest
 
 from gemmbench.backends import registry
+from gemmbench.backends.cuda.library_variants import CUBLAS
+from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.bench import estimate as module
-from gemmbench.bench.estimate import HostSpeed, estimate_batch, estimate_run, estimate_sweep, probe_host
-from gemmbench.planning.plans.plan import make_chain
+from gemmbench.bench.estimate import (
+    HostSpeed,
+    count_fixed_bytes,
+    estimate_batch,
+    estimate_run,
+    estimate_sweep,
+    fit_together,
+    probe_host,
+)
+from gemmbench.bench.selection import split_chains
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Config, Plan, make_chain
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -108,3 +120,47 @@ def test_the_probe_finds_a_host_that_computes():
     found = probe_host()
     assert found.product > 1e7 and found.copy > 1e7
     assert found.cores >= 1 and 0 < found.share <= 1
+
+
+MIB = 1 << 20
+KERNEL = Variant("kernel", "", 1, "kernel", ("fake",), ("f32",), ("nn",))
+
+
+def chain_with_workspace(workspace, number=0, variant=KERNEL):
+    config = Config((("T", number),))
+    return make_chain(Plan(Problem(64, 64, 64), variant, config, "fake", "", None, workspace=workspace))
+
+
+@pytest.fixture
+def devices():
+    """A GPU with 0.8 GiB for a batch."""
+    return {"fake": describe_fake()}
+
+
+def test_every_kernel_has_its_own_workspace_and_a_library_one_for_all_its_rows():
+    rows = [
+        chain_with_workspace(100 * MIB),
+        chain_with_workspace(100 * MIB, 1),
+        *(chain_with_workspace(32 * MIB, number, CUBLAS) for number in range(3)),
+    ]
+    assert 232 * MIB < count_fixed_bytes(rows) < 233 * MIB
+    assert count_fixed_bytes([chain_with_workspace(0)]) == 0
+
+
+def test_rows_whose_workspaces_do_not_fit_together_are_in_different_batches(devices):
+    rows = [chain_with_workspace(300 * MIB, number) for number in range(5)]
+    assert fit_together(devices, rows[:2]) and not fit_together(devices, rows[:3])
+    groups = split_chains(rows, "", lambda group: fit_together(devices, group))
+    assert [len(group) for group in groups] == [2, 2, 1]
+
+
+def test_a_row_that_does_not_fit_alone_is_alone(devices):
+    rows = [chain_with_workspace(0), chain_with_workspace(2000 * MIB, 1), chain_with_workspace(0, 2)]
+    groups = split_chains(rows, "", lambda group: fit_together(devices, group))
+    assert [[each.steps[0].workspace for each in group] for group in groups] == [[0], [2000 * MIB], [0]]
+
+
+def test_the_batches_of_a_cpu_do_not_depend_on_what_is_free(devices):
+    device = devices["fake"]
+    host = replace(device, target=replace(device.target, is_gpu=False))
+    assert fit_together({"fake": host}, [chain_with_workspace(2000 * MIB)])

@@ -1,6 +1,7 @@
-"""`gemmbench show`: the tables again, from saved results."""
+"""`gemmbench show`: the tables again, from saved results, and one row in words."""
 
 import json
+import shlex
 
 import pytest
 import tabulate
@@ -89,3 +90,102 @@ def test_a_reader_that_goes_away_is_no_fault(results):
     done = subprocess.run(["bash", "-c", call], cwd=root, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["M = 16, N = 16, K = 16, nn, f32", "0"]
     assert done.stderr == ""
+
+
+TIMES = {"tiled": 2e-3, "cublas": 1e-3}
+SAYS = {"power": 300, "temperature": 41, "slowed": ["power cap"], "others": 2, "watts": 120}
+ASKED = "--sizes 16,24x16x8 --rounds 4 --cache hot --param TILE=8 --alpha 0.5 --beta 0.25 --layout tn --seed 3".split()
+
+
+@pytest.fixture
+def explained(gemmbench, script, saved):
+    """A run of two sizes, watched."""
+    said = gemmbench("run", "tiled", "--device", script(times=TIMES, watch=SAYS), "--sustained", "1", *ASKED)
+    assert said.code == 0
+    return saved()[0]
+
+
+def rows(path):
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return [line for line in lines if line["row"] == "record"]
+
+
+def test_the_command_of_a_row_measures_the_same_row_again(gemmbench, explained, saved):
+    said = gemmbench("show", explained, "--explain", "tiled@24x16x8")
+    assert said.code == 0
+    again = shlex.split(said.out.splitlines()[-1].removeprefix("Again:"))
+    assert again[:2] == ["gemmbench", "run"]
+    assert gemmbench(*again[1:], "--out", "again").code == 0
+    (first,) = [
+        row
+        for row in rows(explained)
+        if row["variant"] == "tiled" and row["problem"]["N"] == 16 and row["problem"]["M"] == 24
+    ]
+    (second,) = [row for row in rows(saved("again")[0]) if row["variant"] == "tiled"]
+    passing = ("batch", "telemetry", "sustained", "compile_seconds")
+    assert {name: value for name, value in first.items() if name not in passing} == {
+        name: value for name, value in second.items() if name not in passing
+    }
+
+
+def test_a_row_is_explained_by_number_too(gemmbench, explained):
+    said = gemmbench("show", explained, "--explain", "2")
+    assert said.code == 0 and said.out.startswith("Row:      2: cublas at 16 tn f32 alpha=0.5 beta=0.25")
+    assert "Flag O:   others: NVML counted 2." in said.out.splitlines()
+    assert "Load: 1.000 ms per launch" in " ".join(said.out.split())
+    assert "0.1200 J per launch" in " ".join(said.out.split())
+
+
+def test_an_explanation_fits_the_screen(gemmbench, explained, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    *lines, again = gemmbench("show", explained, "--explain", "tiled@24x16x8").out.splitlines()
+    assert 70 < max(map(len, lines)) <= 80
+    assert again.startswith("Again:")
+
+
+def test_a_row_that_is_not_there_is_a_usage_error(gemmbench, explained):
+    said = gemmbench("show", explained, "--explain", "naive")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == f"gemmbench: --explain: no row of 'naive'; {explained.name} has tiled, cublas\n"
+
+
+def test_wide_tables_can_be_asked_for_when_running_and_when_showing(gemmbench, explained, script):
+    plain, wide = gemmbench("show", explained).out, gemmbench("show", explained, "--wide").out
+    assert "GFLOPS/W" not in plain and "GFLOPS/W" in wide
+    assert all(line.split()[0] in wide for line in plain.splitlines() if line)
+    said = gemmbench("run", "tiled", "--device", script(times=TIMES), "--wide", "--out", "there", *ASKED)
+    assert said.code == 0 and "FLOP/B" in said.out and "GFLOPS/W" not in said.out
+
+
+def test_a_wide_table_can_be_exported(gemmbench, explained, tmp_path):
+    gemmbench("show", explained, "--wide", "--export-markdown", "x.md")
+    assert "GFLOPS/W" in (tmp_path / "x.md").read_text()
+
+
+@pytest.mark.parametrize("seconds", ["0.5", "61", "nan"])
+def test_a_steady_load_takes_a_sensible_number_of_seconds(refused, seconds):
+    said = refused("run", "naive", "--device", "fake", "--sustained", seconds)
+    assert said == f"sustained: {seconds} s; give seconds of steady load for each row, 1 to 60 (0: none)"
+
+
+def test_a_steady_load_that_no_row_has_is_told(gemmbench, script):
+    said = gemmbench("run", "tiled", "--device", script(times={"tiled": 0.1}), "--sustained", "1", *ASKED)
+    assert said.code == 0
+    why = "it needs a GPU, and launches of at most 0.1 s"
+    assert said.err.endswith(f"--sustained: no row has a steady load; {why}\n")
+
+
+def test_a_word_after_sustained_is_not_taken_for_seconds(gemmbench):
+    said = gemmbench("run", "--sustained", "tiled", "--device", "fake")
+    assert said.code == 2 and "write --sustained=4, or --sustained as the last word" in said.err
+
+
+def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kernel, saved):
+    write_kernel("mine.cu", folder="my kernels")
+    said = gemmbench("run", "mine", "--device", "fake", "--kernels", "my kernels", "--sizes", "16", "--rounds", "2")
+    assert said.code == 0
+    journal, _ = saved()
+    assert "--kernels 'my kernels'" in json.loads(journal.read_text().splitlines()[0])["command"]
+    again = shlex.split(gemmbench("show", journal, "--explain", "mine").out.splitlines()[-1].removeprefix("Again:"))
+    assert again[again.index("--kernels") + 1] == "my kernels"
+    assert gemmbench(*again[1:], "--out", "again").code == 0

@@ -1,4 +1,6 @@
-"""gemmbench.run, compare, verify and load, on the fake device."""
+"""gemmbench.run, compare, tune, verify and load, on the fake device, and the notebook of the documentation."""
+
+from __future__ import annotations
 
 import doctest
 import importlib
@@ -7,6 +9,7 @@ import logging
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,9 +17,14 @@ from rich.console import Console
 
 import gemmbench
 from gemmbench.cli import main
+from gemmbench.errors import UsageError
 from gemmbench.interface import progress
 from gemmbench.interface.keywords import SweepOptions
 from gemmbench.interface.progress import NotebookReporter
+from gemmbench.interface.run_results import RunResults
+from gemmbench.planning.plans import configurations
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.session import tuning_runs
 
 MODULES = ["gemmbench", "gemmbench.interface.functions"]
 
@@ -239,3 +247,55 @@ def test_a_script_without_a_main_guard_runs_once(script, folder):
     found = subprocess.run([sys.executable, "plain.py"], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert found.stdout == "once\n['ok', 'failed', 'ok']\n"
+
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "python_interface.py"
+
+
+def test_the_notebook_runs_on_the_cpu(tmp_path):
+    found = subprocess.run([sys.executable, NOTEBOOK], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert found.returncode == 0, found.stderr
+    assert "% of openblas" in found.stdout and "inconclusive - " in found.stdout
+    assert "did you mean 'tiled'" in found.stdout
+    assert not (tmp_path / "results").exists()
+
+
+def test_every_cell_has_a_heading_or_code():
+    cells = NOTEBOOK.read_text().split("# %%")[1:]
+    assert len(cells) > 15 and all(cell.partition("\n")[2].strip() for cell in cells)
+
+
+@pytest.mark.parametrize(("phase", "ok"), [("ranking", True), ("sweep", False)])
+def test_a_short_load_that_fails_does_not_make_a_run_bad(environment, make_record, phase, ok):
+    failed = make_record("cublaslt", status="out of memory", phase=phase)
+    results = RunResults(Run(environment, [failed, make_record("cublaslt", [1e-3] * 2)]))
+    assert (results.ok, len(results.records)) == (ok, 1 if ok else 2)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch, tmp_path, few_sets):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
+
+
+def test_it_returns_the_winner_and_keeps_it():
+    found = gemmbench.tune("tiled", sizes=16, params={"TILE": [8, 16]}, device="fake", out=None, rounds=10)
+    assert found.ok and found.path is None
+    assert found.best[("tiled", "16 nn f32")]["TILE"] in (8, 16)
+    assert "tiled at 16 nn f32: best TILE=" in found.table()
+    again = gemmbench.run("tiled", sizes=16, device="fake", out=None, rounds=4, tuned=True)
+    assert again.records[0].config == found.best[("tiled", "16 nn f32")]
+
+
+def test_the_results_file_records_the_command():
+    found = gemmbench.tune("tiled", sizes=16, device="fake", rounds=4, budget=2, strategy="random", seed=1)
+    words = found.environment.command.split()
+    assert words[:3] == ["gemmbench", "tune", "tiled"] and "--budget" in words and "--strategy" in words
+
+
+@pytest.mark.parametrize("options", [{"with_transfers": True}, {"budget": 1}, {"goal": "speed"}, {"strategy": "grid"}])
+def test_a_bad_argument_is_refused(options):
+    with pytest.raises(UsageError):
+        gemmbench.tune("tiled", sizes=16, device="fake", out=None, **options)

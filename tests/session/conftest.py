@@ -5,9 +5,15 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+import yaml
 
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.report.store.recorded_run import Destination
+from gemmbench.session import tuning_runs
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
 
 class Notes(Reporter):
@@ -36,3 +42,37 @@ def machine(tmp_path, monkeypatch):
     """The fake device; the test's folder is the current one."""
     monkeypatch.chdir(tmp_path)
     return find_machine("fake", SILENT)
+
+
+VALUES = tuple(range(1, 13))
+
+
+def seconds_of(value):
+    """7 is the best, 5 % faster than its neighbours."""
+    return 1e-3 * (1 + 0.05 * abs(value - 7))
+
+
+@pytest.fixture
+def few_shapes(monkeypatch, few_sets):
+    """Finalists are verified on two awkward problems."""
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
+
+
+@pytest.fixture
+def search(tmp_path, monkeypatch, write_kernel):
+    """Tune; returns the result."""
+    monkeypatch.chdir(tmp_path)
+    write_kernel("mine.cu", params={"T": list(VALUES)}, require=["T != 12"])
+
+    def run(reporter=SILENT, times=None, faults=None, sustained=None, resume=None, overrides=None, **options):
+        known = {f"mine T={value}": seconds_of(value) for value in VALUES} | {"cublas": 5e-4}
+        script = {"times": known | (times or {}), "faults": faults or {}, "sustained": sustained or {}}
+        (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
+        chosen = {"variants": ("mine",), "sizes": "8", "cache": "hot", "rounds": 10} | (overrides or {})
+        destination = Destination(tmp_path / "results", resume, "gemmbench tune mine")
+        request = TuneRequest(SweepOverrides(**chosen), kernels="kernels", destination=destination, **options)
+        return tune_kernels(request, find_machine(f"fake:{tmp_path / 'script.yaml'}", SILENT), reporter)
+
+    return run

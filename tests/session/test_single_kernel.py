@@ -1,10 +1,21 @@
-"""The plans of one kernel, for every command that takes one."""
+"""The plans of one kernel, for every command that takes one, and `inspect` on a launcher."""
+
+from pathlib import Path
 
 import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel, plan_one_launch, to_words
+from gemmbench.report.diagnostics.inspection_report import report_inspections
+from gemmbench.session.single_kernel import (
+    KernelRequest,
+    choose_architecture,
+    inspect_kernel,
+    plan_kernel,
+    plan_one_launch,
+    read_hottest_loops,
+    to_words,
+)
 
 
 def plan(request, machine):
@@ -46,3 +57,31 @@ def test_one_launch_is_one_plan(machine):
 
 def test_what_has_no_value_is_no_word():
     assert to_words([("--seed", None), ("--sizes", 8), ("--param", "X=1")]) == ("--sizes", "8", "--param", "X=1")
+
+
+FOLDER = Path(__file__).parents[2] / "docs" / "guides" / "my-launchers"
+
+
+@pytest.fixture
+def inspected(warm_compiler):
+    return inspect_kernel(KernelRequest("launched", kernels=str(FOLDER)), choose_architecture("90", None))
+
+
+def test_a_launcher_has_the_facts_of_its_kernel_and_no_grid(inspected):
+    (table,) = report_inspections(inspected.inspections, "sm_90").tables
+    (row,) = (dict(zip(table.headings, cells, strict=True)) for cells in table.cells)
+    assert (row["kernel"], row["configuration"], row["spilled bytes"]) == ("run", "THREADS=256", "0")
+    assert int(row["registers"]) > 10
+    assert {row[name] for name in ("threads", "occupancy", "blocks", "waves")} == {"-"}
+
+
+def test_its_text_has_what_calls_it_and_its_kernel(inspected, warm_compiler):
+    plan = inspected.only_plan()
+    text = warm_compiler.text(plan)
+    assert "gemmbench_run" in text and "#define THREADS 256" in text
+    assert warm_compiler.ptx(plan).count(".entry") == 1
+
+
+def test_its_hottest_loop_is_not_read(inspected):
+    with pytest.raises(UsageError, match="not those of a launcher; take --sass"):
+        read_hottest_loops(inspected, None)

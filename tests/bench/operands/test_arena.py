@@ -1,13 +1,14 @@
-"""Operands: what A, B and C hold, and the guard zones between them."""
+"""Operand sets: what A, B and C hold, the guard zones between them, and where they lie."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
-from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.arena import SLACK, Arena, SetPlacement
 from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.scratch import find_room
@@ -204,3 +205,27 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem)
     assert all((built.read(index) == built.factors[index] * data.C).all() for index in range(2))
     built.write(inputs, 1)
     assert (built.find_breach(0), built.find_breach(1), built.find_changed_input(inputs)) == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("count", "alignment", "page"),
+    [(2, 512, 2 << 20), (8, 512, 2 << 20), (9, 512, 4 << 10), (1000, 512, 4 << 10), (9, 64 << 10, 64 << 10)],
+)
+def test_sets_begin_at_the_same_place_of_a_page(count, alignment, page):
+    placement = SetPlacement(count, 5 * page + 512, alignment)
+    bases = placement.find_bases(1536)
+    assert len(bases) == count and {base % page for base in bases} == {1536 % page}
+    assert all(after - before == 6 * page for before, after in pairwise(bases))
+
+
+def test_the_last_set_fits_with_the_largest_shift():
+    placement = SetPlacement(3, 5000 * 512, 512)
+    assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total
+
+
+@pytest.mark.parametrize(("alignment", "least"), [(512, 200), (64 << 10, 30)])
+def test_shifts_are_aligned_and_within_the_slack(alignment, least):
+    rng, placement = np.random.default_rng(0), SetPlacement(3, 5000 * 512, alignment)
+    shifts = [placement.draw_shift(rng) for _ in range(300)]
+    assert all(shift % alignment == 0 and 0 <= shift <= SLACK for shift in shifts)
+    assert len(set(shifts)) > least

@@ -1,0 +1,266 @@
+"""How cuBLAS is set up and called, which version is loaded, and which math is chosen, on played bindings."""
+
+import ctypes
+import itertools
+import subprocess
+import sys
+from enum import IntEnum
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gemmbench.backends.cuda.cublas import Cublas, MathChoice, list_loaded_versions
+from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attributes
+from gemmbench.backends.cuda.library_variants import (
+    CUBLAS,
+    CUBLAS_DEFAULT,
+    CUBLAS_PEDANTIC,
+    CUBLASLT,
+    DEFAULT,
+    PEDANTIC,
+    WORKSPACE,
+    Types,
+    to_column_major,
+)
+from gemmbench.backends.cuda.window import Calls
+from gemmbench.planning.plans.plan import Config, Plan
+from gemmbench.planning.problems import Problem
+
+SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
+STREAM = SimpleNamespace(handle=7)
+COMPUTE_32F, COMPUTE_PEDANTIC = 68, 69  # cublasComputeType_t
+EITHER = MathChoice(lambda calls: lambda: 1.0)
+
+
+class ComputeType(IntEnum):
+    COMPUTE_32F, COMPUTE_32F_PEDANTIC = COMPUTE_32F, COMPUTE_PEDANTIC
+
+
+class Recorder(ModuleType):
+    """Bindings whose functions write down their name and arguments."""
+
+    def __init__(self, name, asked):
+        super().__init__(name)
+        self.asked, self.ComputeType = asked, ComputeType
+        self.cuBLASError = self.cuBLASLtError = ArithmeticError
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *arguments: self.asked.append((name, *arguments)) or 1
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What cuBLAS was asked; allocations lie one GiB apart."""
+    asked, allocated = [], []
+    driver = ModuleType("pycuda.driver")
+    driver.init = lambda: None
+
+    def mem_alloc(nbytes):
+        allocated.append(nbytes)
+        return len(allocated) << 30
+
+    driver.mem_alloc = mem_alloc
+    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
+    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", Recorder("cublas", asked))
+    return asked
+
+
+def make_plan(variant=CUBLAS, precision="f32", workspace=WORKSPACE):
+    problem = Problem(8, 8, 8, precision_name=precision)
+    return Plan(problem, variant, Config((("ALGO", 0),)), "cuda", "90", None, workspace=workspace)
+
+
+def compute_types(calls, asked):
+    """The compute types of one launch on every set."""
+    del asked[:]
+    for queue in calls.queue:
+        queue()
+    return [call[-2] for call in asked if call[0] == "gemm_ex"]
+
+
+def test_sums_in_f16_and_bf16_are_not_rounded_before_they_are_added(asked):
+    Cublas(STREAM, 90, EITHER)
+    assert ("set_math_mode", 1, 16) in asked  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
+
+
+def test_each_variant_has_its_math(asked):
+    library = Cublas(STREAM, 90, EITHER)
+    for variant, compute in ((CUBLAS_DEFAULT, COMPUTE_32F), (CUBLAS_PEDANTIC, COMPUTE_PEDANTIC)):
+        calls = library.calls(make_plan(variant), SETS)
+        assert compute_types(calls, asked) == [compute, compute] and calls.choice == ""
+
+
+@pytest.mark.parametrize(("faster", "compute"), [(DEFAULT, COMPUTE_32F), (PEDANTIC, COMPUTE_PEDANTIC)])
+def test_cublas_uses_the_faster_math_and_names_it(asked, faster, compute):
+    def make_timer(calls):
+        (used, _) = compute_types(calls, asked)
+        return lambda: 1.0 if used == compute else 2.0
+
+    calls = Cublas(STREAM, 90, MathChoice(make_timer)).calls(make_plan(), SETS)
+    assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
+
+
+def test_3xtf32_is_compared_with_the_math_of_f32(asked):
+    calls = Cublas(STREAM, 90, EITHER).calls(make_plan(precision="3xtf32"), SETS)
+    assert calls.choice == DEFAULT and compute_types(calls, asked) == [COMPUTE_32F, COMPUTE_32F]
+
+
+def test_other_precisions_have_no_choice(asked):
+    assert Cublas(STREAM, 90, EITHER).calls(make_plan(precision="f16"), SETS).choice == ""
+
+
+def test_other_streams_measure_nothing_and_use_what_the_first_has_chosen(asked):
+    def make_timer(calls):
+        (used, _) = compute_types(calls, asked)
+        return lambda: 1.0 if used == COMPUTE_PEDANTIC else 2.0
+
+    choice = MathChoice(make_timer)
+    first, other = Cublas(STREAM, 90, choice), Cublas(STREAM, 90, choice, measures=False)
+    assert compute_types(other.calls(make_plan(), SETS), asked) == [COMPUTE_32F, COMPUTE_32F]
+    first.calls(make_plan(), SETS)
+    calls = other.calls(make_plan(), SETS)
+    assert calls.choice == PEDANTIC and compute_types(calls, asked) == [COMPUTE_PEDANTIC, COMPUTE_PEDANTIC]
+
+
+def test_the_workspace_is_as_large_as_that_of_the_largest_kernel(asked):
+    library = Cublas(STREAM, 90, EITHER)
+    library.calls(make_plan(), SETS)
+    assert [call for call in asked if call[0] == "set_workspace"] == [("set_workspace", 1, 1 << 30, WORKSPACE)]
+    library.calls(make_plan(workspace=WORKSPACE + 512), SETS)
+    assert asked[-1] == ("set_workspace", 1, 2 << 30, WORKSPACE + 512)
+
+
+@pytest.mark.parametrize(("precision", "mask"), [("f32", None), ("f16", 2), ("bf16", 2)])
+def test_algorithms_that_add_in_f16_or_bf16_are_not_asked_for(asked, monkeypatch, precision, mask):
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublasLt", Recorder("cublasLt", asked))
+    library, limits = CublasLt(STREAM, 90), {}
+
+    def choose(plan, types, given, biases):
+        limits.update(given)
+        raise KeyError
+
+    monkeypatch.setattr(library, "_choose", choose)
+    with pytest.raises(KeyError):
+        library.calls(make_plan(CUBLASLT, precision, WORKSPACE + 512), SETS)
+    assert limits["MAX_WORKSPACE_BYTES"] == WORKSPACE + 512 and limits["MIN_ALIGNMENT_D_BYTES"] == 256
+    assert limits.get("REDUCTION_SCHEME_MASK") == mask  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+
+
+class Attributes:
+    """Bindings of descriptors: every attribute has 64 bits, and those that are set are kept."""
+
+    class MatmulDescAttribute(IntEnum):
+        TRANSA, TRANSB, EPILOGUE, A_SCALE_POINTER, B_SCALE_POINTER, FAST_ACCUM = range(6)
+
+    def __init__(self):
+        self.held = {}
+
+    def __getattr__(self, name):
+        return lambda *_: 1
+
+    def get_matmul_desc_attribute_dtype(self, which):
+        return np.int64
+
+    def matmul_desc_set_attribute(self, target, which, address, nbytes):
+        self.held[which.name] = ctypes.c_int64.from_address(address).value
+
+
+@pytest.mark.parametrize(("precision", "fast"), [("e4m3", 0), ("e4m3_fast", 1), ("e5m2", 0), ("e5m2_fast", 1)])
+def test_fp8_has_both_operands_along_k_and_their_scales(precision, fast):
+    problem, api = Problem(32, 48, 64, "nt", precision), Attributes()
+    attributes = {"EPILOGUE": 1, **list_fp8_attributes(problem.precision, 512)}
+    _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation()
+    transposed = {"TRANSA": 1, "TRANSB": 0}  # column-major, B first
+    assert api.held == transposed | attributes and attributes["FAST_ACCUM"] == fast
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a library of this name that has a version; returns its line of /proc/self/maps."""
+
+    def loaded(folder, file, version):
+        path = tmp_path / folder / file
+        path.parent.mkdir(exist_ok=True)
+        numbers = ", ".join(version.split("."))
+        function = f"{file.partition('.')[0].removeprefix('lib')}GetProperty"
+        code = f"static int parts[] = {{{numbers}}};"
+        code += f"int {function}(int part, int* out) {{ *out = parts[part]; return 0; }}"
+        subprocess.run(["gcc", "-shared", "-xc", "-", "-o", path], input=code, text=True, check=True)
+        ctypes.CDLL(str(path))
+        return f"7f00-7f01 r-xp 00000000 08:01 1   {path}\n"
+
+    return loaded
+
+
+def test_the_libraries_say_their_versions(load, tmp_path):
+    maps = tmp_path / "maps"
+    maps.write_text(load("ours", "libcublas.so.13", "13.1.0") * 3 + load("ours", "libcublasLt.so.13", "13.1.1"))
+    assert list_loaded_versions(maps) == {"cublas": "13.1.0", "cublaslt": "13.1.1"}
+
+
+def test_a_second_library_of_a_package_is_named_too(load, tmp_path):
+    maps = tmp_path / "maps"
+    maps.write_text(load("one", "libcublas.so.13", "13.1.0") + load("two", "libcublas.so.12", "12.9.1"))
+    assert list_loaded_versions(maps) == {"cublas": "13.1.0, 12.9.1"}
+
+
+def test_without_cublas_there_is_no_version(tmp_path):
+    (tmp_path / "maps").write_text("7f00-7f01 r-xp 00000000 08:01 1   /usr/lib/libm.so.6\n")
+    assert list_loaded_versions(tmp_path / "maps") == list_loaded_versions(tmp_path / "none") == {}
+
+
+CANDIDATES = {math: Calls((), math) for math in (DEFAULT, PEDANTIC)}
+
+
+@pytest.fixture
+def make():
+    """A choice by seconds per launch, and the launches in order."""
+
+    def make(**seconds):
+        launched = []
+
+        def make_timer(calls):
+            times = itertools.cycle(seconds[calls.launch.split()[0]])
+
+            def time():
+                launched.append(calls.launch)
+                return next(times)
+
+            return time
+
+        return MathChoice(make_timer), launched
+
+    return make
+
+
+@pytest.mark.parametrize(("default", "pedantic", "chosen"), [(1e-3, 2e-3, DEFAULT), (2e-3, 1e-3, PEDANTIC)])
+def test_the_faster_math_is_chosen(make, default, pedantic, chosen):
+    choice, _ = make(default=[default], pedantic=[pedantic])
+    assert choice.choose(Problem(8, 8, 8), CANDIDATES) == chosen
+
+
+def test_one_slow_launch_and_the_first_of_all_decide_nothing(make):
+    choice, _ = make(default=[0.1, *[1e-3] * 7, 1e-2, *[1e-3] * 7], pedantic=[1.1e-3])
+    assert choice.choose(Problem(8, 8, 8), CANDIDATES) == DEFAULT
+
+
+def test_a_shape_is_measured_once_whatever_its_scalars(make):
+    choice, launched = make(default=[1e-3], pedantic=[2e-3])
+    choice.choose(Problem(8, 8, 8), CANDIDATES)
+    count = len(launched)
+    assert choice.choose(Problem(8, 8, 8, alpha=2.0, beta=3.0), CANDIDATES) == DEFAULT and len(launched) == count
+    choice.choose(Problem(8, 8, 8, "nt"), CANDIDATES)
+    assert len(launched) == 2 * count
+
+
+def test_rounds_are_mirrored_and_slow_launches_are_few(make):
+    choice, launched = make(default=[1e-3], pedantic=[2e-3])
+    choice.choose(Problem(8, 8, 8), CANDIDATES)
+    assert launched[:4] == [DEFAULT, PEDANTIC, PEDANTIC, DEFAULT]
+    choice, launched = make(default=[1.0], pedantic=[2.0])
+    choice.choose(Problem(8, 8, 8), CANDIDATES)
+    assert len(launched) == 6

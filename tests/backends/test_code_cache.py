@@ -1,0 +1,375 @@
+"""Compiled code, kept by content in a folder of this user, and deleted only where no running process uses it."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from gemmbench.backends import code_cache
+from gemmbench.backends.base import Build
+from gemmbench.backends.code_cache import (
+    CacheUse,
+    Deleted,
+    cache_folder,
+    clear,
+    content_key,
+    fetch_or_build,
+    holds,
+    list_artifacts,
+    make_cache_folder,
+    prune,
+    refuse_unsafe,
+)
+from gemmbench.errors import BuildError, DeviceError
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+FACTS = Build(registers=40, shared=1024, spills=8)
+
+
+@pytest.fixture
+def compiler():
+    """Writes `code`, and counts how often it was called."""
+    calls = []
+
+    def build(path):
+        calls.append(path)
+        path.write_bytes(b"code")
+        return FACTS
+
+    return build, calls
+
+
+def names(cache):
+    """What is in the cache besides the folder that this process holds."""
+    own = ("gemmbench.lock", "gemmbench-run-")
+    return sorted(path.name for path in cache.iterdir() if not path.name.startswith(own))
+
+
+def test_a_key_hangs_on_every_part_and_on_their_borders():
+    keys = [content_key(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"])]
+    assert len(set(keys)) == 5
+    assert content_key(["ab", "c"]) == keys[0] and keys[0].isalnum()
+
+
+def test_the_second_time_nothing_is_compiled(cache, compiler):
+    build, calls = compiler
+    first, second = fetch_or_build("key", ".cubin", build), fetch_or_build("key", ".cubin", build)
+    assert len(calls) == 1
+    assert first.key == second.key == "key" and first.path == second.path == str(cache / "key.cubin")
+    assert (first.build.cached, second.build.cached) == (False, True)
+    assert first.build.seconds > 0 == second.build.seconds
+    assert (second.build.registers, second.build.shared, second.build.spills) == (40, 1024, 8)
+    assert Path(first.path).read_bytes() == b"code"
+
+
+def test_another_key_is_other_code(cache, compiler):
+    build, calls = compiler
+    fetch_or_build("one", ".cubin", build)
+    fetch_or_build("two", ".cubin", build)
+    assert len(calls) == 2
+
+
+def test_a_failed_build_leaves_nothing_and_is_tried_again(cache, compiler):
+    def failing(path):
+        path.write_bytes(b"half")
+        raise BuildError("no")
+
+    with pytest.raises(BuildError):
+        fetch_or_build("key", ".cubin", failing)
+    assert names(cache) == []
+    build, calls = compiler
+    assert fetch_or_build("key", ".cubin", build).build.cached is False
+    assert len(calls) == 1
+
+
+def test_code_without_its_facts_is_compiled_again(cache, compiler):
+    build, calls = compiler
+    fetch_or_build("key", ".cubin", build)
+    (cache / "key.json").unlink()
+    assert fetch_or_build("key", ".cubin", build).build.registers == 40
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("facts", ["", "{", '{"registers": 4, "of a later version": 1}', '{"registers": 4}', "[]"])
+def test_facts_that_cannot_be_read_are_made_again(cache, compiler, facts):
+    build, _ = compiler
+    fetch_or_build("key", ".cubin", build)
+    (cache / "key.json").write_text(facts)
+    assert fetch_or_build("key", ".cubin", build).build.registers == 40
+
+
+def test_only_the_code_and_its_facts_stay_behind(cache, compiler):
+    fetch_or_build("key", ".so", compiler[0])
+    assert names(cache) == ["key.json", "key.so"]
+
+
+def test_builds_of_one_key_at_once_all_end_with_the_whole_code(cache):
+    together = threading.Barrier(4)
+    found = []
+
+    def build(path):
+        together.wait(10)
+        path.write_bytes(b"code" * 1000)
+        return FACTS
+
+    threads = [threading.Thread(target=lambda: found.append(fetch_or_build("key", ".so", build))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {artifact.path for artifact in found} == {str(cache / "key.so")} and len(found) == 4
+    assert (cache / "key.so").read_bytes() == b"code" * 1000
+    assert names(cache) == ["key.json", "key.so"]
+
+
+def flip(path, at):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def swap(one, other):
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def put(path, make):
+    path.unlink()
+    make(path)
+
+
+def change_facts(path, **facts):
+    stored = json.loads(path.read_text())
+    stored["build"].update(facts)
+    path.write_text(json.dumps(stored))
+
+
+DAMAGE = {
+    "truncated": lambda code, facts: os.truncate(code, 100),
+    "empty": lambda code, facts: os.truncate(code, 0),
+    "garbage": lambda code, facts: code.write_bytes(b"garbage" * 100),
+    "a flipped bit": lambda code, facts: flip(code, 250),
+    "the last bit flipped": lambda code, facts: flip(code, -1),
+    "longer": lambda code, facts: code.write_bytes(code.read_bytes() + b"\0"),
+    "chmod -x": lambda code, facts: code.chmod(0o644),
+    "missing": lambda code, facts: code.unlink(),
+    "a directory": lambda code, facts: put(code, lambda path: (path / "in" / "it").mkdir(parents=True)),
+    "a FIFO": lambda code, facts: put(code, os.mkfifo),
+    "a dangling link": lambda code, facts: put(code, lambda path: path.symlink_to("nowhere")),
+    "a link to other code": lambda code, facts: put(code, lambda path: path.symlink_to(code.with_name("other.kernel"))),
+    "swapped with other code": lambda code, facts: swap(code, code.with_name("other.kernel")),
+    "swapped with other code and facts": lambda code, facts: (
+        swap(code, code.with_name("other.kernel")),
+        swap(facts, facts.with_name("other.json")),
+    ),
+    "changed facts": lambda code, facts: change_facts(facts, shared=0),
+    "facts of another type": lambda code, facts: change_facts(facts, shared="no"),
+    "truncated facts": lambda code, facts: os.truncate(facts, 20),
+    "facts that are a directory": lambda code, facts: put(facts, Path.mkdir),
+    "facts without a checksum": lambda code, facts: facts.write_text(json.dumps(asdict(FACTS))),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_artifact_is_noticed_and_built_again(cache, damage):
+    contents = {"key": bytes(range(256)) * 2, "other": bytes(512)}
+
+    def fetch(key):
+        def build(path):
+            path.write_bytes(contents[key])
+            path.chmod(0o755)
+            return FACTS
+
+        return fetch_or_build(key, ".kernel", build)
+
+    for key in contents:
+        fetch(key)
+    assert holds("key", ".kernel") and fetch("key").build.cached
+    damage(cache / "key.kernel", cache / "key.json")
+    assert not holds("key", ".kernel")
+    healed = fetch("key")
+    assert not healed.build.cached and healed.build.shared == 1024
+    assert Path(healed.path).read_bytes() == contents["key"] and os.access(healed.path, os.X_OK)
+    assert fetch("key").build.cached
+    assert fetch("other") and (cache / "other.kernel").read_bytes() == contents["other"]
+
+
+def test_a_folder_that_others_can_write_to_is_refused_before_anything_of_it_is_used(cache, compiler):
+    build, calls = compiler
+    fetch_or_build("key", ".cubin", build)
+    cache.chmod(0o777)
+    for use in (lambda: fetch_or_build("key", ".cubin", build), lambda: holds("key", ".cubin")):
+        with pytest.raises(DeviceError, match="is writable by everyone"):
+            use()
+    assert len(calls) == 1
+
+
+def test_a_use_is_noted_in_the_time_of_the_facts(cache, compiler):
+    fetch_or_build("key", ".cubin", compiler[0])
+    os.utime(cache / "key.json", (1e9, 1e9))
+    fetch_or_build("key", ".cubin", compiler[0])
+    assert (cache / "key.json").stat().st_mtime > 1.7e9
+
+
+def test_the_folder_can_be_chosen(cache, monkeypatch):
+    assert cache_folder() == cache
+    monkeypatch.delenv("GEMMBENCH_CACHE_DIR")
+    assert cache_folder().name == "gemmbench"
+
+
+def test_a_new_folder_is_private(cache):
+    assert stat.S_IMODE(make_cache_folder().stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(("mode", "who"), [(0o777, "everyone"), (0o1777, "everyone"), (0o775, "its group")])
+def test_a_folder_that_others_can_write_to_is_refused_with_the_next_step(cache, mode, who):
+    make_cache_folder().chmod(mode)
+    words = f"the cache {cache} is writable by {who}, who could put any code into it; chmod go-w {cache}, or name"
+    with pytest.raises(DeviceError, match=words):
+        make_cache_folder()
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o750, 0o555])
+def test_a_folder_that_others_can_only_read_is_fine(cache, mode):
+    make_cache_folder().chmod(mode)
+    assert make_cache_folder() == cache
+
+
+def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
+    make_cache_folder()
+    monkeypatch.setattr(code_cache.os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(DeviceError, match="belongs to another user, who could have put any code into it; name another"):
+        refuse_unsafe(cache)
+
+
+def test_a_file_in_its_place_is_an_error_in_words(cache):
+    cache.write_text("")
+    with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: File exists; name another folder"):
+        make_cache_folder()
+
+
+def test_a_missing_folder_is_safe(cache):
+    refuse_unsafe(cache)
+
+
+LONG_AGO = 1e9
+
+
+def fill(cache, *names, nbytes=1000, used=LONG_AGO):
+    """Artifacts of 1000 bytes, each used a second after the one before."""
+    make_cache_folder()
+    for number, name in enumerate(names):
+        for suffix, size in ((".kernel", nbytes - 100), (".json", 100)):
+            path = cache / f"{key(name)}{suffix}"
+            path.write_bytes(bytes(size))
+            os.utime(path, (used + number, used + number))
+
+
+def key(name):
+    return name.encode().hex().rjust(32, "0")
+
+
+def kept(cache):
+    return [bytes.fromhex(artifact.files[0].stem.lstrip("0")).decode() for artifact in list_artifacts(cache)]
+
+
+@pytest.mark.parametrize(("limit", "left"), [(10_000, "abcd"), (4000, "abcd"), (3999, "bcd"), (2000, "cd"), (0, "")])
+def test_what_was_used_least_recently_goes_first_until_the_limit_holds(cache, limit, left):
+    fill(cache, *"abcd")
+    assert "".join(kept(cache)) == "abcd"
+    deleted = prune(cache, limit)
+    assert "".join(kept(cache)) == left
+    assert (deleted.artifacts, deleted.nbytes, deleted.in_use) == (4 - len(left), 1000 * (4 - len(left)), 0)
+
+
+def test_a_use_is_what_counts_and_not_when_it_was_built(cache):
+    fill(cache, *"abc")
+    os.utime(cache / f"{key('a')}.json")
+    prune(cache, 1000)
+    assert kept(cache) == ["a"]
+
+
+def test_what_a_running_process_used_stays_whatever_the_limit(cache):
+    fill(cache, "old")
+    use = CacheUse(cache)
+    fill(cache, "new", used=time.time() + 1)
+    assert prune(cache, 0) == Deleted(1, 1000, 1)
+    assert kept(cache) == ["new"]
+    assert clear(cache).in_use == 1
+    use.end()
+    assert clear(cache) == Deleted(1, 1000, 0)
+    assert kept(cache) == []
+
+
+def test_other_files_in_the_folder_are_left_alone(cache):
+    fill(cache, "a")
+    (cache / "thesis.json").write_text("{}")
+    (cache / f"{key('a')}.txt").write_text("")
+    (cache / "tmp12345678").mkdir()
+    (cache / "tmp12345678" / "thesis.tex").write_text("")
+    clear(cache)
+    names = {path.name for path in cache.iterdir()}
+    assert names == {"thesis.json", f"{key('a')}.txt", "tmp12345678", "gemmbench.lock"}
+
+
+def test_folders_of_killed_runs_are_removed_and_those_of_running_ones_stay(cache):
+    make_cache_folder()
+    program = """
+        import sys, time
+        from pathlib import Path
+        from gemmbench.backends.base import Build
+        from gemmbench.backends.code_cache import fetch_or_build
+        def build(path):
+            path.write_bytes(b"half")
+            print(path, flush=True)
+            time.sleep(100)
+        fetch_or_build("0" * 32, ".kernel", build)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    killed, alive = (subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2))
+    drafts = [Path(process.stdout.readline().strip()) for process in (killed, alive)]
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert all(draft.exists() for draft in drafts)
+    prune(cache)
+    assert [draft.exists() for draft in drafts] == [False, True]
+    alive.kill()
+    alive.communicate()
+    prune(cache)
+    assert [path.name for path in cache.iterdir()] == ["gemmbench.lock"]
+
+
+def test_a_process_prunes_when_it_ends_and_leaves_no_folder(cache):
+    fill(cache, "old", "older")
+    program = """
+        from gemmbench.backends.base import Build
+        from gemmbench.backends import code_cache
+        code_cache.prune.__defaults__ = (1500,)
+        def build(path):
+            path.write_bytes(bytes(700))
+            return Build()
+        code_cache.fetch_or_build("f" * 32, ".kernel", build)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+    names = {path.name for path in cache.iterdir()}
+    assert names == {"gemmbench.lock", "f" * 32 + ".kernel", "f" * 32 + ".json"}
+
+
+def test_a_cache_that_is_missing_is_empty(cache):
+    assert list_artifacts(cache) == []

@@ -1,0 +1,122 @@
+"""Problems: the numbers that follow from them, panels that are the whole together, grids made when asked for."""
+
+import numpy as np
+import pytest
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.precisions import PRECISIONS, find_precision
+from gemmbench.planning.problems import LAYOUTS, Panel, Problem, ProblemGrid, cut_into_panels
+
+
+@pytest.mark.parametrize(
+    ("M", "panels", "heights"),
+    [
+        (1024, 8, [128] * 8),
+        (1000, 8, [128] * 7 + [104]),
+        (8192, 3, [2752, 2752, 2688]),
+        (256, 8, [64] * 4),
+        (160, 8, [64, 64, 32]),
+        (65, 1, [65]),
+        (1, 8, [1]),
+    ],
+)
+def test_panels_are_equal_but_the_last_and_a_multiple_of_64_rows(M, panels, heights):
+    found = cut_into_panels(Problem(M, 16, 16), panels)
+    assert [panel.rows for panel in found] == heights
+    assert [panel.first for panel in found] == [sum(heights[:number]) for number in range(len(heights))]
+
+
+def test_a_panel_is_a_problem_of_the_same_kind_with_fewer_rows():
+    whole = Problem(160, 24, 16, "tn", "tf32", 2.0, 0.5)
+    assert Panel(64, 32).make_problem(whole) == Problem(32, 24, 16, "tn", "tf32", 2.0, 0.5)
+
+
+def test_flops_are_two_m_n_k():
+    assert Problem(3, 5, 7).flops == 210
+
+
+@pytest.mark.parametrize(
+    ("layout", "a", "b"),
+    [("nn", (3, 7), (7, 5)), ("nt", (3, 7), (5, 7)), ("tn", (7, 3), (7, 5)), ("tt", (7, 3), (5, 7))],
+)
+def test_the_stored_shapes_follow_the_layout(layout, a, b):
+    problem = Problem(3, 5, 7, layout=layout)
+    assert (problem.shape("A"), problem.shape("B"), problem.shape("C")) == (a, b, (3, 5))
+
+
+def test_every_layout_has_its_shapes():
+    assert LAYOUTS == ("nn", "nt", "tn", "tt")
+
+
+def test_bytes_count_c_twice_only_if_beta_reads_it():
+    assert Problem(3, 5, 7).bytes == 4 * (21 + 35 + 15)
+    assert Problem(3, 5, 7, beta=0.5).bytes == 4 * (21 + 35 + 15 + 15)
+
+
+def test_the_size_is_short_for_a_cube():
+    assert Problem(64, 64, 64).size == "64"
+    assert Problem(64, 32, 64).size == "64x32x64"
+
+
+def test_a_problem_prints_scalars_only_where_they_matter():
+    assert str(Problem(64, 64, 64)) == "64 nn f32"
+    assert str(Problem(1, 2, 3, "tn", "tf32", 1.5, -0.5)) == "1x2x3 tn tf32 alpha=1.5 beta=-0.5"
+
+
+def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
+    one, eight = Problem(3, 5, 7, beta=0.5), Problem(3, 5, 7, beta=0.5, batch_count=8)
+    assert (eight.flops, eight.bytes) == (8 * one.flops, 8 * one.bytes)
+    assert eight.shape("A") == one.shape("A")
+    assert one.key == (3, 5, 7, "nn", "f32", 1.0, 0.5)
+    assert eight.key == (*one.key, 8)
+    assert repr(one) == ("Problem(M=3, N=5, K=7, layout='nn', precision_name='f32', alpha=1.0, beta=0.5)")
+    assert repr(eight) == repr(one)[:-1] + ", batch_count=8)"
+    assert str(eight) == "8 of 3x5x7 nn f32 alpha=1 beta=0.5"
+
+
+def test_precisions_hold_the_numbers_of_their_formats():
+    f32, tf32 = PRECISIONS["f32"], PRECISIONS["tf32"]
+    assert (f32.factor_bits, f32.accumulator.unit(64), f32.result_unit) == (24, 2**-24, 2**-24)
+    assert tf32.factor_bits == 11
+    assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
+    assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == {
+        "f32": 4,
+        "tf32": 4,
+        "3xtf32": 4,
+        "f64": 8,
+        "f16": 2,
+        "f16_f16": 2,
+        "bf16": 2,
+        "f16_f32": 2,
+        "bf16_f32": 2,
+        "e4m3": 1,
+        "e4m3_fast": 1,
+        "e5m2": 1,
+        "e5m2_fast": 1,
+    }
+
+
+@pytest.mark.parametrize("name", PRECISIONS)
+def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
+    kind = PRECISIONS[name].c.numpy_type()
+    one = np.ones(1, kind)
+    unit = PRECISIONS[name].result_unit
+    assert kind.itemsize == PRECISIONS[name].c.nbytes(1)
+    assert (one + np.array([4 * unit], kind) > one)[0] and (one + np.array([unit / 4], kind) == one)[0]
+
+
+def test_an_unknown_precision_offers_the_nearest():
+    with pytest.raises(UsageError) as fault:
+        find_precision("f23")
+    assert str(fault.value).startswith("unknown precision 'f23' (did you mean '")
+    assert str(fault.value).endswith("; known: " + ", ".join(PRECISIONS))
+
+
+def test_a_grid_has_every_combination_with_shapes_changing_fastest():
+    grid = ProblemGrid(("f32", "f64"), ("nn", "tn"), ((1, 2, 3), (4, 4, 4)), 2.0, 1.0)
+    assert list(grid) == [grid[index] for index in range(8)] and len(grid) == 8
+    assert grid[:2] == (Problem(1, 2, 3, "nn", "f32", 2.0, 1.0), Problem(4, 4, 4, "nn", "f32", 2.0, 1.0))
+    assert grid[-1] == Problem(4, 4, 4, "tn", "f64", 2.0, 1.0)
+    with pytest.raises(IndexError):
+        grid[8]
+    assert list(ProblemGrid(("f32",), ("nn",), ())) == []

@@ -1,0 +1,151 @@
+"""Sizes as they are written, and counts and numbers that are too large, refused before anything is made."""
+
+import pytest
+
+from gemmbench.errors import SpecError, UsageError
+from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.plans.configurations import Configurations, list_configurations
+from gemmbench.planning.sizes import (
+    LARGEST,
+    check_digits,
+    check_plans,
+    count_digits,
+    count_sizes,
+    format_count,
+    parse_sizes,
+)
+from gemmbench.planning.yaml_document import parse_document
+
+FORMS = "write 1024, 1024x768x512 or 512:4096:512"
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("1024", [(1024, 1024, 1024)]),
+        (1024, [(1024, 1024, 1024)]),
+        ("1024x768x512", [(1024, 768, 512)]),
+        ("512:2048:512", [(512,) * 3, (1024,) * 3, (1536,) * 3, (2048,) * 3]),
+        ("512:1100:512", [(512,) * 3, (1024,) * 3]),
+        ("7:7:1", [(7, 7, 7)]),
+        ("64, 1x2x3 ,5:6:1", [(64, 64, 64), (1, 2, 3), (5, 5, 5), (6, 6, 6)]),
+        (str(LARGEST), [(LARGEST,) * 3]),
+    ],
+)
+def test_every_form_is_read_as_m_n_k(text, shapes):
+    assert parse_sizes(text) == shapes
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "1,,2", "12,", "1.5", "1e3", "big", "1x2", "1x2x3x4", "1x2x", "1X2X3", "1:2", "1:2:3:4", "0x10"]
+)
+def test_what_is_no_size_is_named_with_the_three_forms(text):
+    item = next(part.strip() for part in text.split(",") if not part.strip().isdigit())
+    with pytest.raises(UsageError) as fault:
+        parse_sizes(text)
+    assert str(fault.value) == f"'{item}' is not a size; {FORMS}"
+
+
+@pytest.mark.parametrize(
+    ("text", "item", "value"),
+    [("0", "0", 0), ("-5", "-5", -5), ("8,4x0x4", "4x0x4", 0), ("1:9:0", "1:9:0", 0), ("1:9:-1", "1:9:-1", -1)],
+)
+def test_a_size_or_step_below_one_is_refused(text, item, value):
+    with pytest.raises(UsageError) as fault:
+        parse_sizes(text)
+    message = f"size '{item}': {value} is not positive; a matrix needs at least one row and column"
+    assert str(fault.value) == message
+
+
+def test_a_size_above_an_int_is_refused():
+    with pytest.raises(UsageError, match="2147483648 is too large; the largest size is 2147483647, which fits"):
+        parse_sizes("1x2147483648x1")
+
+
+def test_a_range_that_starts_above_its_end_is_refused():
+    with pytest.raises(UsageError) as fault:
+        parse_sizes("9:8:1")
+    assert str(fault.value) == f"size '9:8:1': the start is above the end; {FORMS}"
+
+
+def test_a_number_of_thousands_of_digits_is_refused_like_any_other():
+    with pytest.raises(UsageError, match="too many; the largest size is 2147483647"):
+        parse_sizes("9" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("number", "digits"),
+    [("0", 0), ("-12_3", 3), ("000123", 3), ("1.5e-300", 2), ("0.0001", 1), ("9" * 5000, 5000), (10**17, 18), (-5, 1)],
+)
+def test_digits_are_counted(number, digits):
+    assert count_digits(number) == digits
+
+
+def test_the_digits_of_very_long_integers_are_counted_without_writing_them():
+    assert abs(count_digits(10**5000) - 5001) <= 2
+
+
+def test_eighteen_digits_are_allowed_and_nineteen_are_not():
+    check_digits("x", "9" * 18)
+    with pytest.raises(UsageError, match=r"^x: a number of 19 digits is too long; it may have at most 18$"):
+        check_digits("x", "9" * 19)
+
+
+def test_a_million_plans_are_allowed_and_one_more_is_not():
+    check_plans(1_000_000)
+    with pytest.raises(UsageError, match=r"^1,000,001 plans are too many, at most 1,000,000; choose fewer sizes"):
+        check_plans(1_000_001)
+
+
+def test_a_count_of_hundreds_of_digits_is_written_as_a_power():
+    assert [format_count(64_000_000), format_count(3**2000)] == ["64,000,000", "over 10^954"]
+
+
+def test_too_many_configurations_of_a_manifest_are_refused_at_their_line(write_kernel):
+    values = ", ".join(map(str, range(20)))
+    params = {f"P{number}": f"[{values}]" for number in range(6)}
+    message = r"mine\.cu:\d+: params: 64,000,000 configurations are too many, at most 1,000,000"
+    with pytest.raises(SpecError, match=message):
+        read_variant(write_kernel("mine.cu", params=params))
+    del params["P5"], params["P4"]
+    assert len(list_configurations(read_variant(write_kernel("mine.cu", params=params)), {ALL: ()})) == 160_000
+
+
+def test_too_many_values_of_the_command_line_are_refused(make_variant):
+    variant = make_variant(params=(("A", (1,)), ("B", (1,))))
+    with pytest.raises(UsageError, match=r"^naive: 1,002,000 configurations are too many, at most 1,000,000"):
+        list_configurations(variant, {"A": tuple(range(1000)), "B": tuple(range(1002))})
+
+
+def test_configurations_are_made_when_asked_for():
+    huge = Configurations({name: range(10) for name in "ABCDEFGHIJKLMNOP"})
+    assert str(huge[0]) == " ".join(f"{name}=0" for name in "ABCDEFGHIJKLMNOP")
+    assert str(huge[-1]).endswith("O=9 P=9") and str(huge[12]).endswith("O=1 P=2")
+    few = Configurations({"A": (3, 4), "B": (5, 6, 7)})
+    assert list(few) == [few[index] for index in range(6)] == few[:] and few[-2:] == list(few)[-2:]
+    with pytest.raises(IndexError):
+        few[6]
+    assert list(Configurations({})) == [Configurations({})[0]]
+
+
+def test_sizes_are_counted_before_they_are_listed():
+    assert count_sizes("1:10000:1,8,1x2x3") == 10_002
+    with pytest.raises(UsageError, match="1,010,000 plans are too many"):
+        parse_sizes(",".join(["1:10000:1"] * 101))
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["9" * 5000, "0x" + "f" * 5000, "-" + "1" * 19, "0b" + "1" * 64, "1." + "3" * 5000, "1" + "0" * 400 + ".0"],
+)
+def test_a_long_number_in_yaml_is_refused_at_its_line(number):
+    message = r"x\.yaml:2: number: a number of [\d,]+ digits is too long; it may have at most 18"
+    with pytest.raises(SpecError, match=message):
+        parse_document(f"a: 1\nb: [{number}]", "x.yaml")
+
+
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan", "1.0e+400"])
+def test_a_number_that_is_not_finite_is_refused(number):
+    with pytest.raises(SpecError, match="is not a valid number; write a finite one"):
+        parse_document(f"a: {number}", "x.yaml")

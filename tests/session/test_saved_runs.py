@@ -1,0 +1,134 @@
+"""Results files by path, saved name or id, and runs stored under a name."""
+
+import msgspec
+import pytest
+
+from gemmbench.errors import StoreError, UsageError
+from gemmbench.planning.files import list_saved, saved_path
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.report.store.recorded_run import Run
+from gemmbench.session.saved_runs import (
+    check_name,
+    find_newest_run,
+    find_newest_saved,
+    find_run,
+    find_two_runs,
+    read_run,
+    save_run,
+)
+
+
+@pytest.fixture
+def write_run(tmp_path, environment):
+    """Write a results file that has only a header."""
+
+    def write(path, **changed):
+        path = tmp_path / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(msgspec.json.encode(msgspec.structs.replace(environment, **changed)) + b"\n")
+        return path
+
+    return write
+
+
+def test_a_path_comes_before_a_name(tmp_path, write_run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved, file = write_run("results/saved/main.jsonl"), write_run("main")
+    results = tmp_path / "results"
+    assert find_run("main", results).resolve() == file
+    file.unlink()
+    assert find_run("main", results) == saved == saved_path(results, "main")
+    assert find_run("none", results) is None and find_run("../main", results) is None
+
+
+def test_an_id_names_one_file_only(tmp_path, write_run):
+    first = write_run("2026-quick-12ab.jsonl", run="2026-quick-12ab")
+    renamed = write_run("mine.jsonl", run="2026-quick-77cd")
+    assert find_run("12ab", tmp_path) == first and find_run("77cd", tmp_path) == renamed
+    write_run("2026-sgemm-12ab.jsonl")
+    assert find_run("12ab", tmp_path) is None
+    (tmp_path / "broken.jsonl").write_text("{")
+    assert find_run("77cd", tmp_path) == renamed and find_run("*", tmp_path) is None
+
+
+def test_no_run_has_an_id_in_a_folder_that_cannot_exist(tmp_path):
+    assert find_run("12ab", tmp_path / ("x" * 300)) is None
+
+
+def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
+    with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
+        read_run("x", tmp_path)
+    write_run("saved/main.jsonl")
+    with pytest.raises(UsageError, match=r"'mein' \(did you mean 'main'\?\); saved runs in .*: main"):
+        read_run("mein", tmp_path)
+
+
+def test_the_newest_run_is_the_one_that_began_last(tmp_path, write_run):
+    with pytest.raises(StoreError, match="no results files in"):
+        find_newest_run(tmp_path)
+    newest = write_run("a.jsonl", started="2026-02-01T00:00:00+00:00")
+    write_run("b.jsonl", started="2026-01-01T00:00:00+00:00")
+    (tmp_path / "c.jsonl").write_text("{}")
+    assert find_newest_run(tmp_path) == newest
+
+
+def test_compare_takes_two_runs_or_variants(tmp_path, write_run, write_kernel):
+    write_kernel("tiled.cu")
+    catalog = Catalog([tmp_path / "kernels"])
+    one, two, saved = write_run("one.jsonl"), write_run("two.jsonl"), write_run("saved/tiled.jsonl")
+    assert find_two_runs([str(one), str(two)], tmp_path, catalog) == (one, two)
+    assert find_two_runs(["tiled", "HEAD:tiled"], tmp_path, catalog) is None and saved.exists()
+    with pytest.raises(UsageError, match=r"one\.jsonl is a saved run and tiled is not"):
+        find_two_runs(["tiled", str(one)], tmp_path, catalog)
+    with pytest.raises(UsageError, match="compare takes two saved runs at a time"):
+        find_two_runs([str(one), str(two), str(one)], tmp_path, catalog)
+
+
+@pytest.fixture
+def make_run(tmp_path, environment):
+    def make(name="run", **changed):
+        header = msgspec.structs.replace(environment, **changed)
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(msgspec.json.encode(header) + b"\n")
+        return Run(header, path=path)
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["main", "v1.2", "a", "H200_before-change", "x" * 64])
+def test_a_good_name(name):
+    assert check_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "-x", "main\n", "x.jsonl", "é"])
+def test_a_bad_name(name):
+    with pytest.raises(UsageError, match="cannot name a saved run"):
+        check_name(name)
+
+
+def test_a_run_is_copied_and_replaces_one_of_its_name(tmp_path, make_run):
+    run = make_run()
+    assert save_run(run, tmp_path, "main") == f"saved as main: {saved_path(tmp_path, 'main')}"
+    assert saved_path(tmp_path, "main").read_bytes() == run.path.read_bytes()
+    again = save_run(make_run("other"), tmp_path, "main")
+    assert again.endswith("which replaces the run of 2026-01-01T12:00:00+00:00")
+    saved_path(tmp_path, "main").write_text("nonsense")
+    assert save_run(run, tmp_path, "main").endswith("which replaces a file that could not be read")
+    assert [path.name for path in list_saved(tmp_path)] == ["main.jsonl"]
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, make_run):
+    (tmp_path / "saved").write_text("a file")
+    with pytest.raises(StoreError, match="cannot write"):
+        save_run(make_run(), tmp_path, "main")
+
+
+def test_the_newest_saved_run_was_measured_last(tmp_path, make_run):
+    save_run(make_run("new", started="2026-02-01T00:00:00+00:00"), tmp_path, "first")
+    save_run(make_run("old", started="2026-01-01T00:00:00+00:00"), tmp_path, "second")
+    assert find_newest_saved(tmp_path).stem == "first"
+
+
+def test_without_a_saved_run_the_message_names_the_option(tmp_path):
+    with pytest.raises(UsageError, match=r"no saved run in .*gemmbench run --save main"):
+        find_newest_saved(tmp_path)
