@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +58,8 @@ def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
     """Check that files can be made in a folder, which need not exist yet."""
     existing = next(each for each in (folder, *folder.absolute().parents) if exists(each))
     try:
+        import tempfile  # slow, and only doctor asks
+
         with tempfile.TemporaryFile(dir=existing):
             return passed_check(subject, str(folder))
     except OSError as fault:

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -93,7 +92,7 @@ class _Inliner:
         yield from [f"#ifndef {guard}", f"#define {guard}"] if guard else []
         yield f"#line 1 {quote_path(path)}"
         for number, line in enumerate(_ONCE.sub("", text).split("\n"), 1):
-            header = find_local_header(line, file.parent, self.folders)
+            header = find_local_header(line, file.parent, self.folders) if "include" in line else None
             if header is None:
                 yield self.count(line)
             elif (real := follow_links(header)) not in self.open:  # the guard of an open one makes it empty
@@ -168,6 +167,8 @@ def list_package_folders(variant: Variant) -> list[Path]:
 
 def find_package_version(name: str) -> str:
     """The version of a package with headers or of a Python package; "" if there is no wheel of it."""
+    from importlib import metadata  # slow, and not needed to list the variants
+
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(_PACKAGES[name].distribution if name in _PACKAGES else name)
     return ""

@@ -9,7 +9,6 @@ import numpy as np
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import INTEGER, PROBLEM, argument, command, option
 from gemmbench.cli.options import (
-    JournalOptions,
     LimitOptions,
     MeasureOptions,
     OutputOptions,
@@ -19,7 +18,7 @@ from gemmbench.cli.options import (
     params_option,
 )
 from gemmbench.cli.output import TERMINAL, print_line
-from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import OK
 from gemmbench.planning.network_sweeps import NetworkOverrides

@@ -29,8 +29,6 @@ from gemmbench.planning.files import list_saved
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
-from gemmbench.planning.sweeps.sweep import list_configs
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import open_catalog
 
 _RESULTS = "results"
@@ -40,6 +38,12 @@ _POSTS = "posts/"
 
 def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
+
+
+def _list_configs() -> list[str]:
+    from gemmbench.planning.sweeps.sweep import list_configs  # only a shell that completes a name needs it
+
+    return list_configs()
 
 
 class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
@@ -60,7 +64,7 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Configs by name; files where no name fits."""
-        return _complete(list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
+        return _complete(_list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -81,7 +85,7 @@ class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The posts."""
-        posts = (name.removeprefix(_POSTS) for name in list_configs() if name.startswith(_POSTS))
+        posts = (name.removeprefix(_POSTS) for name in _list_configs() if name.startswith(_POSTS))
         return _complete(posts, incomplete)
 
 
@@ -330,33 +334,6 @@ class TransferOptions:
     def cut(self) -> PanelCut | None:
         """How to cut jobs; None without --with-transfers."""
         return PanelCut(self.panels, self.streams) if self.with_transfers else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class JournalOptions:
-    """Where rows are written."""
-
-    out: str = out_option()
-    resume: bool = option(
-        "--resume",
-        is_flag=True,
-        heading=RESULTS,
-        help="Continue the newest unfinished run: repeat its command, with the options given now.",
-    )
-    resume_from: str | None = option(
-        "--resume-from",
-        type=click.Path(),
-        metavar="FILE",
-        heading=RESULTS,
-        help="Continue the unfinished run in FILE.",
-    )
-    recorded_command: str = ""
-
-    @property
-    def destination(self) -> Destination:
-        """The folder or file, and the command that the file records."""
-        resume = Path(self.resume_from) if self.resume_from else None
-        return Destination(Path(self.out), resume, self.recorded_command)
 
 
 @dataclass(frozen=True, kw_only=True)

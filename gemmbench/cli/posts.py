@@ -11,17 +11,9 @@ import click
 
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import RESULTS, argument, command, option
-from gemmbench.cli.options import (
-    JournalOptions,
-    LimitOptions,
-    MeasureOptions,
-    PostName,
-    ProblemOptions,
-    dry_run_option,
-    style_option,
-)
+from gemmbench.cli.options import LimitOptions, MeasureOptions, PostName, ProblemOptions, dry_run_option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
-from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import (
     choose_exit_code,
     complete_options,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
-    JournalOptions,
     LimitOptions,
     MeasureOptions,
     OutputOptions,
@@ -19,7 +18,7 @@ from gemmbench.cli.options import (
     dry_run_option,
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
-from gemmbench.cli.run_options import FleetOptions, ReferenceOptions
+from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import INTERRUPTED
 from gemmbench.planning.sweeps.overrides import SweepOverrides

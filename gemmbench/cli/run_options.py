@@ -1,4 +1,4 @@
-"""Options of commands that measure: on one device or many, and which run to keep or to compare with."""
+"""Options of commands that measure: on one device or many, where rows go, which run to keep or compare with."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import click
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import MARGIN
-from gemmbench.cli.option_fields import DEVICE, REFERENCE, option
-from gemmbench.cli.options import DeviceOptions, RunName
+from gemmbench.cli.option_fields import DEVICE, REFERENCE, RESULTS, option
+from gemmbench.cli.options import DeviceOptions, RunName, out_option
 from gemmbench.cli.output import TERMINAL, print_line
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import parse_share
-from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.fleet_machines import open_machines
 from gemmbench.session.open_run import RunResult
@@ -44,6 +44,33 @@ class FleetOptions(DeviceOptions):
         """Raise UsageError for an option that uses one device."""
         if self.fleet is not None:
             raise UsageError(f"{option} uses one device; leave out --fleet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalOptions:
+    """Where rows are written."""
+
+    out: str = out_option()
+    resume: bool = option(
+        "--resume",
+        is_flag=True,
+        heading=RESULTS,
+        help="Continue the newest unfinished run: repeat its command, with the options given now.",
+    )
+    resume_from: str | None = option(
+        "--resume-from",
+        type=click.Path(),
+        metavar="FILE",
+        heading=RESULTS,
+        help="Continue the unfinished run in FILE.",
+    )
+    recorded_command: str = ""
+
+    @property
+    def destination(self) -> Destination:
+        """The folder or file, and the command that the file records."""
+        resume = Path(self.resume_from) if self.resume_from else None
+        return Destination(Path(self.out), resume, self.recorded_command)
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click

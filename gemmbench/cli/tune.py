@@ -11,7 +11,6 @@ import click
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option
 from gemmbench.cli.options import (
-    JournalOptions,
     LimitOptions,
     MeasureOptions,
     OutputOptions,
@@ -20,7 +19,7 @@ from gemmbench.cli.options import (
     config_option,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
-from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget

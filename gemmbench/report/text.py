@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import TYPE_CHECKING
 
-from gemmbench.bench.timing.stats import Interval
+if TYPE_CHECKING:
+    from gemmbench.bench.timing.stats import Interval
 
 _KIB = 1024
 _DIGITS, _DIGITS_ALONE, _LEAST, _MOST, _FINEST = 4, 3, 2, 5, 8

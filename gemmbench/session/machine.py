@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.manifests.revisions import find_variant_at
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.session.reporter import Reporter
 
 
@@ -37,4 +36,10 @@ def open_catalog(kernels: str | None) -> Catalog:
     It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
     """
     folders = list_kernel_folders(kernels)
-    return Catalog(folders, registry.list_library_variants(), partial(find_variant_at, folders=folders))
+
+    def read_revision(name: str) -> Variant:
+        from gemmbench.planning.manifests.revisions import find_variant_at  # few commands name one
+
+        return find_variant_at(name, folders)
+
+    return Catalog(folders, registry.list_library_variants(), read_revision)

@@ -167,14 +167,16 @@ def parse(
     Raises ExpressionError for what is not arithmetic, comparison or a known function.
     """
     text, lets = str(text).strip(), lets or {}
-    names, tree = _parse_text(text, None if known is None else (*known, *lets))
+    names, tree = _parse_text(text)
+    if known is not None:
+        _check_names(text, names, (*known, *lets))
     needed = [needs for name in names for needs in (lets[name].names if name in lets else (name,))]
     read = tuple((name, lets[name]) for name in names if name in lets)
     return Expression(text, tuple(dict.fromkeys(needed)), line, read, tree)
 
 
 @lru_cache(maxsize=1024)
-def _parse_text(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ...], ast.expr]:
+def _parse_text(text: str) -> tuple[tuple[str, ...], ast.expr]:
     """Return the names that an expression reads, and its tree; many manifests share expressions."""
     if len(text) > _LONGEST:
         raise ExpressionError(f"the expression has {len(text)} characters; at most {_LONGEST} are allowed")
@@ -185,13 +187,21 @@ def _parse_text(text: str, known: tuple[str, ...] | None) -> tuple[tuple[str, ..
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ExpressionError(f"'{text}' is not an expression") from None
     names: dict[str, None] = {}
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
-        _check_node(node, text, id(node) in called, known, names)
+    called: set[int] = set()
+    for node in ast.walk(tree):  # a call comes before the name that it calls
+        if isinstance(node, ast.Call):
+            called.add(id(node.func))
+        _check_node(node, text, id(node) in called, names)
     return tuple(names), tree.body
 
 
-def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] | None, names: dict[str, None]) -> None:
+def _check_names(text: str, names: Collection[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ExpressionError(f"'{text}': unknown name '{name}'{nearest(name, known)}; known: {', '.join(known)}")
+
+
+def _check_node(node: ast.AST, text: str, called: bool, names: dict[str, None]) -> None:
     if not isinstance(node, _NODES):
         what = type(node).__name__
         raise ExpressionError(f"'{text}': {what} is not allowed; use + - * / // %, comparisons, and, or, not, if")
@@ -205,7 +215,4 @@ def _check_node(node: ast.AST, text: str, called: bool, known: Collection[str] |
         if called and node.id not in FUNCTIONS:
             raise ExpressionError(f"'{text}': unknown function '{node.id}'; known: {', '.join(FUNCTIONS)}")
         if not called:
-            if known is not None and node.id not in known:
-                hint = nearest(node.id, known)
-                raise ExpressionError(f"'{text}': unknown name '{node.id}'{hint}; known: {', '.join(known)}")
             names[node.id] = None
