@@ -1,47 +1,51 @@
 /*---
-summary: one thread per element of C, a warp runs down a column
-order: 10
+summary: one thread per element of C in blocks of 16 x 16, the naive kernel of the posts
+order: 20
 symbol: gemm
 precisions: [f32, f64, f16, f16_f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
 layouts: [nn, nt, tn, tt]
 params:
-  BX: [16, 32, 8]               # threads along M
-  BY: [16, 8, 32]               # threads along N
+  BX: [16, 32, 8, 64]           # threads along N
+  BY: [16, 8, 4]                # threads along M
 require:
   - BX * BY <= 1024
 tile: [1, 1]  # each element of C reads its row of A and its column of B
 grid:
-  - cdiv(M, BX)
-  - cdiv(N, BY)
+  - cdiv(N, BX)
+  - cdiv(M, BY)
 block:
   - BX
   - BY
-source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
+source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// The first kernel one might write: thread (x, y) computes C[x][y] as a dot product of K elements
-// from global memory. Neighbouring threads differ in the row. In the naive kernels of the posts and
-// of most tutorials they differ in the column, which is several times faster: that kernel is
-// naive_2d, in cuda/posts.
+// The first kernel that most people write: each thread computes one element of C, a dot product of
+// K elements from global memory. Neighbouring threads differ in the column (naive_rows: in the row).
+// Three posts begin with it: "Matrix Multiplication in CUDA", "How can CUDA optimize matrix
+// multiplication with its transpose?" (layout nt) and "CUDA 007 - GEMM".
 //
-// Bound by memory transactions: in layout nn, each load of A and each store of C touches one
-// 32-byte sector for every row that the warp covers.
+//              B  K x N                      in layout nt, B is stored N x K:
+//              |x|x+1| ... |x+15|
+//        A     +-+---+-----+----+             x    --> | k ->          |
+//        y --> |.  .   16 columns           x+1  --> | k ->          |   the threads of a row read
+//        y+1 ->|.  .   16 columns             ...      | k ->          |   addresses K apart
+//              +----------------+
 //
-//            B  K x N                    a warp covers BX consecutive rows
-//            | y |
-//      A     +---+---------+
-//      x --> |   . C[x][y] |            x = blockIdx.x * BX + threadIdx.x   (row)
-//      x+1 ->|   .         |            y = blockIdx.y * BY + threadIdx.y   (column)
-//      x+2 ->|   .         |
-//            +-------------+
+// Bound by the load units: two loads for each multiply-add, 2 M N K elements in all, mostly served
+// by L1 and L2. In layout nn the loads of a warp are two elements of A (each a broadcast) and 16
+// neighbours of B. In layout nt its 16 elements of B lie in 16 rows: 16 sectors of 32 bytes for 64
+// bytes.
+//
+// Bugs in the posts' versions, fixed here: the third reads C even when beta is 0, so a NaN in C
+// stays, and the index row * K overflows an int from 46341 x 46341 on.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays.
+    // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays: in layout nn A[row * K + k] and B[k * N + column].
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
 
-    const int row = blockIdx.x * BX + threadIdx.x;
-    const int column = blockIdx.y * BY + threadIdx.y;
+    const int row = blockIdx.y * BY + threadIdx.y;
+    const int column = blockIdx.x * BX + threadIdx.x;
     if (row >= M || column >= N) return;
 
     TACC sum = 0;

@@ -17,7 +17,7 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
 ---*/
 
-// Against coalesced: the block copies one tile of A and one of B to shared memory, so each element
+// Against naive: the block copies one tile of A and one of B to shared memory, so each element
 // is read from global memory once per tile instead of once per thread: TILE times less traffic.
 //
 // Bound by shared memory: as written still two loads per multiply-add, now from shared memory. nvcc

@@ -20,7 +20,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 KERNELS = (
     "naive",
-    "coalesced",
+    "naive_rows",
     "tiled",
     "sgemm_1d",
     "blocktile_2d",

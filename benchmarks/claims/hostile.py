@@ -9,7 +9,7 @@ import yaml
 from claims import Claim, format_table, run_sweep
 
 HOSTILE = Path(__file__).parents[2] / "tests" / "hostile"
-HEALTHY = ("naive", "coalesced", "tiled", "blocktile_2d", "cublas")
+HEALTHY = ("naive_rows", "naive", "tiled", "blocktile_2d", "cublas")
 SCALARS = ("--alpha", "1.5", "--beta", "-0.5")
 LIMITS = ("--launch-limit", "5", "--compile-limit", "15", "--max-time", "0.2")
 

@@ -20,7 +20,7 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
-NAMES = ("coalesced", "tiled", "blocktile_2d", "sgemm_1d", "cublas")
+NAMES = ("naive", "tiled", "blocktile_2d", "sgemm_1d", "cublas")
 SIZES = "512,1024,1536,2048,4096"
 Cache = Literal["cold", "hot"]
 CACHES: tuple[Cache, ...] = ("cold", "hot")

@@ -19,7 +19,7 @@ source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#sha
 ---*/
 
 // From "How can CUDA optimize matrix multiplication with its transpose?": its second kernel
-// (UNROLL=0) and its third (UNROLL=1). Against naive_2d in layout nt: each element of A and B comes
+// (UNROLL=0) and its third (UNROLL=1). Against naive in layout nt: each element of A and B comes
 // from global memory once per tile, TILE times less often (32 times, as the post advises: a
 // multiple of the warp). B is stored N x K, and a thread loads the element that it would use
 // itself, so neighbouring threads read different rows of B.

@@ -14,7 +14,7 @@ block:
 source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
 ---*/
 
-// From "Complementary material for the Frugal AI PSL week": its naive kernel. Against coalesced:
+// From "Complementary material for the Frugal AI PSL week": its naive kernel. Against naive:
 // the threads are numbered along C as it lies in memory, in one dimension. And the post transposes
 // A in advance, so that both operands are contiguous along K, which is what helps a CPU.
 //

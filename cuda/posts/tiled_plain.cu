@@ -17,7 +17,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // The second kernel of "Matrix Multiplication in CUDA" and of "CUDA 007 - GEMM" (there version 1),
-// with their loops and no pragma. Against naive_2d: a block copies a tile of A and one of B to
+// with their loops and no pragma. Against naive: a block copies a tile of A and one of B to
 // shared memory, and its TILE x TILE threads read each element TILE times from there. Against
 // tiled: the loads come after the barrier that frees the tiles, so no load is in flight while the
 // block computes.
@@ -32,7 +32,7 @@ source: https://github.com/kHarshit/cuda-programming
 //                    +----+
 //
 // Bound by shared memory, and by waiting for the loads between the barriers. Global memory is asked
-// for TILE times fewer elements than in naive_2d.
+// for TILE times fewer elements than in naive.
 //
 // Bugs in the posts' versions, fixed here, all outside the loops: the first compares the row and
 // the column within the tile with the sizes of the matrices, so it reads out of bounds when a size

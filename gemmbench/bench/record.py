@@ -375,6 +375,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
         artifact: A hash of the compiled kernel, the name of its file in the cache.
+        code: A hash of the kernel's text, headers included, comments and white space left out, and of how its
+            manifest compiles and launches it; empty for a library, and in older files.
         grid: Blocks in x, y and z.
         block: Threads per block in x, y and z.
         shared_dynamic: Bytes of dynamic shared memory per block.
@@ -411,6 +413,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     batch_key: str = ""
     batch_rows: Count = 0
     artifact: str = ""
+    code: str = ""
     grid: list[Dimension] = []
     block: list[Dimension] = []
     tile: Tile = []

@@ -26,7 +26,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
 from gemmbench.report.verdicts import explain_margin, judge_variants
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.saved_runs import find_two_runs, refuse_other_device
+from gemmbench.session.saved_runs import find_two_runs, refuse_other_device, refuse_renamed
 
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
@@ -86,6 +86,8 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = read_results(reference_path), read_results(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
+    if any(record.code for record in run.records):
+        refuse_renamed(reference)
     differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)

@@ -21,7 +21,7 @@ from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.fleet_machines import open_machines
 from gemmbench.session.open_run import RunResult
-from gemmbench.session.saved_runs import check_name, read_run, refuse_other_device, save_run
+from gemmbench.session.saved_runs import check_name, read_run, refuse_other_device, refuse_renamed, save_run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +137,7 @@ class ReferenceOptions:
             return None
         reference = read_run(self.against, Path(folder))
         refuse_other_device(reference.environment, device, self.force)
+        refuse_renamed(reference)
         return reference
 
     def keep(self, result: RunResult, folder: str) -> None:

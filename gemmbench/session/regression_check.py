@@ -33,7 +33,7 @@ from gemmbench.session.fleet_machines import find_refusal
 from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, suggest_saved
+from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, refuse_renamed, suggest_saved
 from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
 NAME = "check"
@@ -203,6 +203,7 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     """Repeat the rows of a run, and compare the ratios to the baseline of both."""
     _refuse_sweep_options(request)
     refuse_other_device(reference.environment, machine.primary.name, request.force)
+    refuse_renamed(reference)
     if reference.warning:
         reporter.message(reference.warning)
     earlier = compare_rows(reference)

@@ -21,6 +21,8 @@ from gemmbench.report.table import Report
 from gemmbench.session.open_run import name_command
 from gemmbench.session.reporter import Reporter
 
+_RENAMED = {"naive": "naive_rows"}
+"""Kernels whose name now belongs to another one; rows of that one have a hash of its code."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -107,6 +109,17 @@ def read_run(text: str, folder: Path) -> Run:
     if path is None:
         raise UsageError(f"no results file and no saved run '{text}'{suggest_saved(text, folder)}")
     return read_results(path)
+
+
+def refuse_renamed(reference: Run) -> None:
+    """Raise UsageError if a run measured another kernel under a name that a kernel has now."""
+    for record in reference.records:
+        kernel = _RENAMED.get(record.variant)
+        if kernel and record.artifact and not record.code and record.path == f"cuda/{record.variant}.cu":
+            raise UsageError(
+                f"{reference.path}: its {record.variant} is the kernel that is now called {kernel}, so a difference "
+                "would be that of the kernels; measure it again"
+            )
 
 
 def suggest_saved(text: str, folder: Path) -> str:
