@@ -16,7 +16,9 @@ from pathlib import Path
 from tables import show_table
 
 import gemmbench
+from gemmbench.backends.sources import inline_text
 from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.report.row import Row
 from gemmbench.report.text import with_interval
 from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
@@ -45,8 +47,7 @@ FENCE = 'asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit
 FFMA = 'asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));'
 SHUFFLE = "return __shfl_sync(0xffffffffu, value, lane);"
 SCALE = 'asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));'
-LESS = 'asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));'
-MORE = 'asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");'
+LESS, MORE = "release_registers<kBlocks == 1 ? 40 : 24>();", "take_registers<232>();"
 ORDER = "const int j = i % 2 ? TN - 1 - step : step;"
 EARLY = "constexpr bool kKnownEarly = TRANS_A || !STREAM_K;"
 GROUP = "constexpr int kGroupRows = 8;"
@@ -73,7 +74,8 @@ ABLATIONS = (
 
 def write_copies(folder: Path) -> None:
     """Write every copy of the kernel to a folder. Raises ValueError if its text no longer has what is replaced."""
-    text = (data_folder("cuda") / "sgemm" / f"{KERNEL}.cu").read_text()
+    variant = Catalog([data_folder("cuda")]).get(KERNEL)
+    text = inline_text(variant)
     for ablation in ABLATIONS:
         changed = text
         for old, new in ablation.edits:

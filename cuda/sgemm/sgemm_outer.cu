@@ -63,8 +63,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
 
-#include "overlap.cuh"
-#include "vector.cuh"
+#include "../common/launch.cuh"
+#include "../common/vector.cuh"
 
 constexpr int kAcross = COLUMNS / TN, kDown = THREADS / kAcross;  // threads along a row, rows at once
 constexpr int kUnit = kDown < 8 ? kDown : 8;                     // floats: a sector, or less

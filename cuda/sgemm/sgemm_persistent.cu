@@ -72,8 +72,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#asynchr
 //
 // Bound by the issue of FFMA; with a K of less than about 32 by the stores to C.
 
-#include "overlap.cuh"
-#include "parts.cuh"
+#include "../common/launch.cuh"
+#include "../common/parts.cuh"
 
 constexpr int TM = 8, TN = 8;                           // results of a thread
 constexpr int WN = BN % 64 == 0 ? 64 : 32, WM = 2048 / WN;  // of a warp

@@ -82,14 +82,14 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while
 // this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
 // are fetched two elements or one at a time, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl), no earlier than its blocks find room on all SMs alike (overlap.cuh).
+// launch is prepared meanwhile (pdl), no earlier than its blocks find room on all SMs alike (launch.cuh).
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
 
-#include "overlap.cuh"
-#include "parts.cuh"
-#include "vector.cuh"
+#include "../common/launch.cuh"
+#include "../common/parts.cuh"
+#include "../common/vector.cuh"
 
 constexpr int kAcross = BN / TN, kTile = BM / TM * kAcross, kThreads = kTile * SLICES;  // kTile: threads of a slice
 constexpr int kFetchers = kThreads >= 512 ? 512 : kThreads >= 256 ? 256 : kThreads >= 128 ? 128 : 64;

@@ -13,7 +13,7 @@ params:
   SPLIT: [1, 2, 3, 4, 8, 16]    # clusters that share a tile and add their sums through the workspace
   STREAM_K: [0, 1]              # 1: one wave of blocks with 4 stages; tiles beyond whole waves are cut along K
 let:
-  tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see tiles() below
+  tiles: max(1, (M + BM - 5) // BM) * max(1, (N + BN - 5) // BN)  # see edges.cuh
   edge_rows: M > BM and 1 <= M % BM <= 4  # what tiles leave out
   edge_columns: N > BN and 1 <= N % BN <= 4
   ring: STAGES * 32 * SLICES * (BM + BN)  # bytes in shared memory
@@ -104,18 +104,17 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 // most a sixteenth of each and at 1025 would make a second wave. A launch of matrix-vector products
 // computes them from A and B as stored.
 //
-// The next launch begins when the blocks of this one have ended, not earlier (overlap.cuh).
+// The next launch begins when the blocks of this one have ended, not earlier (launch.cuh).
 //
 // The loop is that of sgemm_tma, which explains its order. Bound like that kernel; at 1024 a fifth
 // of the time goes to the launch, the first fetch and the reduction.
 
-#include <cuda.h>
+#include "../common/hopper.cuh"
 
-#include "cluster.cuh"
-#include "overlap.cuh"
+#include "../common/arrange.cuh"
+#include "../common/edges.cuh"
+#include "in_order.cuh"
 
-constexpr int TM = 8, TN = 16;           // results of a thread
-constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
 constexpr int kSliceWarps = (BM / WM) * (BN / WN);
 constexpr int kMathThreads = kSliceWarps * SLICES * 32, kFetchThreads = 128;
 constexpr int kBlocks = 256 / kMathThreads;                       // per SM
@@ -132,94 +131,8 @@ constexpr int kBarriers = kRing > kSumsAt + kSums ? kRing : kSumsAt + kSums;  //
 constexpr int kFlags = 8192;                                      // ints at the start of the workspace, to count parts
 constexpr int kMostParts = 16;                                    // of a tile that STREAM_K cuts: one block adds them up
 
-constexpr int kThin = 4;                                          // most rows or columns that are an edge, not a tile
-constexpr int kEdgeThreads = 256, kOutputs = 8;                   // per block of `edges`; outputs along the edge
-
-// Tiles along M or N. The rest of `extent` beyond them is an edge.
-__device__ constexpr int tiles(int extent, int tile) {
-    return extent <= tile ? 1 : (extent + tile - 1 - kThin) / tile;
-}
-
-__device__ constexpr int edge(int extent, int tile) {
-    return extent > tiles(extent, tile) * tile ? extent - tiles(extent, tile) * tile : 0;
-}
-
-__device__ constexpr int padded(int columns) { return (columns + 3) / 4 * 4; }  // to a multiple of 16 bytes
-
-__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
-
-__device__ void initialize(unsigned barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ void arrive(unsigned barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-__device__ void arrive_and_expect(unsigned barrier, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-// The first lane arrives for its warp. With a predicate, because a branch would split the main
-// loop.
-__device__ void arrive_once(unsigned barrier, int lane) {
-    asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-                 "r"(lane)
-                 : "memory");
-}
-
-__device__ void await(unsigned barrier, unsigned parity) {
-    asm volatile(
-        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
-            barrier),
-        "r"(parity)
-        : "memory");
-}
-
-template <int THREADS> __device__ void sync(int barrier) {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
-}
-
-__device__ void load4(float* to, unsigned from) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-                 : "r"(from));
-}
-
 __device__ void store4(unsigned to, float4 v) {
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
-}
-
-// Volatile, so that the result has registers of its own: see sgemm_tma.
-__device__ float4 scaled(float alpha, const float* sum) {
-    float v[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));
-    return make_float4(v[0], v[1], v[2], v[3]);
-}
-
-// Volatile, so that multiply-adds stay in source order.
-__device__ void multiply_add(float& sum, float a, float b) {
-    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
-}
-
-// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
-// scheduling it finds that one fence per iteration is enough and drops the others.
-__device__ void fence(int M) {
-    asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
-}
-
-// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
-// anew in every iteration.
-__device__ unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
-
-// The column visited at step `step` in row i of a thread's tile at k. Back and forth, with the two
-// columns at the turn in the order that suits the bank of the row's register: a[k] and a[k + 1] lie
-// in different banks.
-__device__ constexpr int column(int i, int k, int step) {
-    const int j = i % 2 ? TN - 1 - step : step;
-    if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
-    return j < 2 ? 1 - j : j;
 }
 
 struct Stages {
@@ -294,165 +207,26 @@ struct Schedule {
     __device__ void locate(Work& w) const { w.at = make_int2(w.tile / columns * BM, w.tile % columns * BN); }
 };
 
-// TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does not transpose: B as N
-// x K would be read along K, but a thread needs one k of all its columns. Such operands are copied
-// to the workspace first, in a separate launch. A as K x M needs no copy: its fragments are read
-// along M. Nor does B where one row of tiles reads all of it: there the copy would cost more than
-// the product.
-struct Arranged {
-    int rows_a, columns_a, rows_b, columns_b;  // as stored
-    bool a, b;                                 // copied?
+// The operands that are copied first. B as stored is not where one row of tiles reads all of it: there the copy would
+// cost more than the product.
+__device__ Arranged arrange_operands(int M, int N, int K) { return {M, N, K, TRANS_B || (N % 4 != 0 && M > BM)}; }
 
-    __device__ Arranged(int M, int N, int K)
-        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
-          a(columns_a % 4 != 0), b(TRANS_B || (N % 4 != 0 && M > BM)) {}
+// TMA cannot fetch B, and it is not copied: all fetching threads bring it to the ring as stored.
+__device__ bool fetched_by_threads(const Arranged& arranged, int N) { return N % 4 != 0 && !arranged.b; }
 
-    // TMA cannot fetch B, and it is not copied: all fetching threads bring it to the ring as
-    // stored.
-    __device__ bool by_threads(int N) const { return N % 4 != 0 && !b; }
-
-    __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
-    __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
-};
-
-// A block copies 64 x 64 elements, B as K x N. A thread has 16 loads in flight.
 extern "C" __global__ void __launch_bounds__(256)
     arrange(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
             const CUtensorMap* maps) {
-    constexpr int TILE = 64, ROWS = 8;
-    __shared__ float tile[TILE][TILE + 1];
-    const Arranged arranged(M, N, K);
-    const int blocks_a = arranged.a ? (M + TILE - 1) / TILE * ((K + TILE - 1) / TILE) : 0;
-    const bool is_a = int(blockIdx.x) < blocks_a, transpose = TRANS_B && !is_a;
-    const int rows = is_a ? arranged.rows_a : arranged.rows_b, columns = is_a ? arranged.columns_a : arranged.columns_b;
-    const int block = blockIdx.x - (is_a ? 0 : blocks_a), across = (columns + TILE - 1) / TILE;
-    const int row0 = block / across * TILE, column0 = block % across * TILE;
-    const int y = threadIdx.x / 32, x = threadIdx.x % 32;
     await_launch_before();
-    const float* const from = is_a ? A : B;
-    float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
-
-    float v[TILE / ROWS][TILE / 32];
-    const auto each = [&](const auto& work) {  // the 16 elements of a thread
-#pragma unroll
-        for (int i = 0; i < TILE / ROWS; ++i)
-#pragma unroll
-            for (int j = 0; j < TILE / 32; ++j) work(v[i][j], y + i * ROWS, x + j * 32);
-    };
-    each([=](float& element, int r, int c) {
-        if (row0 + r < rows && column0 + c < columns) element = from[size_t(row0 + r) * columns + column0 + c];
-    });
-    if (!transpose) {
-        each([=](float element, int r, int c) {
-            if (row0 + r < rows && column0 + c < columns) to[size_t(row0 + r) * padded(columns) + column0 + c] = element;
-        });
-        return;
-    }
-    each([&](float element, int r, int c) { tile[c][r] = element; });
-    __syncthreads();
-    each([&](float, int c, int r) {
-        if (row0 + r < rows && column0 + c < columns) to[size_t(column0 + c) * padded(rows) + row0 + r] = tile[c][r];
-    });
+    arrange_operands(M, N, K).copy_tile(M, K, A, B, static_cast<float*>(workspace) + kFlags);
 }
 
-struct Matrix {
-    const float* first;
-    size_t per_k, per_output;  // floats from one to the next
-
-    __device__ float at(int k, int output) const { return first[k * per_k + output * per_output]; }
-};
-
-// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e of `x` and
-// P, which is the whole other operand. Where P is contiguous along the outputs, 8 neighbouring
-// outputs have a thread each; where it is contiguous along k, a thread has all 8. Lanes then
-// exchange halves until each has one sum: 7 shuffles, where reducing 8 sums one after the other
-// takes 24.
-template <bool ALONG_K, int E>
-__device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int first, int outputs, int K, float* sum) {
-    constexpr int EACH = ALONG_K ? kOutputs : 1, STEP = kEdgeThreads * EACH / kOutputs;
-    constexpr int UNROLL = (72 - E * EACH) / (E + EACH);  // as many loads in flight as there are registers
-    const int lane = threadIdx.x % 32, begin = threadIdx.x * EACH / kOutputs;
-    if (!ALONG_K) first += lane % kOutputs;
-    float total[E][EACH] = {};
-#pragma unroll 1
-    for (int k0 = begin; k0 < K; k0 += UNROLL * STEP) {
-        float p[UNROLL][EACH], v[UNROLL][E];
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            const int k = k0 + u * STEP;
-#pragma unroll
-            for (int j = 0; j < EACH; ++j) p[u][j] = k < K && first + j < outputs ? P.at(k, first + j) : 0;
-#pragma unroll
-            for (int e = 0; e < E; ++e) v[u][e] = k < K && e < lines ? x.at(k, e) : 0;
-        }
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
-#pragma unroll
-            for (int e = 0; e < E; ++e)
-#pragma unroll
-                for (int j = 0; j < EACH; ++j) total[e][j] += v[u][e] * p[u][j];
-    }
-#pragma unroll
-    for (int e = 0; e < E; ++e) {
-#pragma unroll
-        for (int half = EACH / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int j = 0; j < half; ++j) {
-                const float low = total[e][j], high = total[e][j + half];
-                const bool upper = lane & half;
-                total[e][j] = (upper ? high : low) + __shfl_xor_sync(0xffffffffu, upper ? low : high, half);
-            }
-#pragma unroll
-        for (int other = kOutputs; other < 32; other *= 2) total[e][0] += __shfl_xor_sync(0xffffffffu, total[e][0], other);
-        sum[e] = total[e][0];
-    }
-}
-
-// The rows of C below the whole tiles, in all columns, then the columns right of them, in the other
-// rows. A block takes 8 outputs along an edge and splits K among its threads. Bound by memory: A or
-// B is read once, for all lines of the edge.
 extern "C" __global__ void __launch_bounds__(kEdgeThreads, 2)
     edges(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
           const CUtensorMap* maps) {
-    constexpr int WARPS = kEdgeThreads / 32;
-    __shared__ float parts[WARPS][kThin][kOutputs];
-    const int m0 = M - edge(M, BM), n0 = N - edge(N, BN);
-    const int blocks_rows = m0 < M ? (N + kOutputs - 1) / kOutputs : 0;
-    const bool rows = int(blockIdx.x) < blocks_rows;
-    const int lines = rows ? M - m0 : N - n0, outputs = rows ? N : m0;
-    const int first = (blockIdx.x - (rows ? 0 : blocks_rows)) * kOutputs;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-
     await_launch_before();
-    float sum[kThin] = {};
-    const size_t a_k = TRANS_A ? M : 1, a_m = TRANS_A ? 1 : K, b_k = TRANS_B ? 1 : N, b_n = TRANS_B ? K : 1;
-    const Matrix a = {A, a_k, a_m}, row = {A + m0 * a_m, a_k, a_m}, b = {B, b_k, b_n}, column = {B + n0 * b_n, b_k, b_n};
-    if (rows && lines == 1) multiply_edge<TRANS_B, 1>(row, b, lines, first, outputs, K, sum);
-    else if (rows) multiply_edge<TRANS_B, kThin>(row, b, lines, first, outputs, K, sum);
-    else if (lines == 1) multiply_edge<!TRANS_A, 1>(column, a, lines, first, outputs, K, sum);
-    else multiply_edge<!TRANS_A, kThin>(column, a, lines, first, outputs, K, sum);
-
-    if (lane < kOutputs)
-#pragma unroll
-        for (int e = 0; e < kThin; ++e) parts[warp][e][lane] = sum[e];
-    __syncthreads();
-    const int e = threadIdx.x / kOutputs, output = first + threadIdx.x % kOutputs;
-    if (e >= lines || output >= outputs) return;
-    float total = 0;
-    for (int w = 0; w < WARPS; ++w) total += parts[w][e][threadIdx.x % kOutputs];
-    TC* const c = C + (rows ? size_t(m0 + e) * N + output : size_t(output) * N + n0 + e);
-    *c = beta == 0 ? alpha * total : alpha * total + beta * *c;
+    multiply_edges(M, N, K, alpha, A, B, beta, C);
 }
-
-__device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(tile),
-        "l"(map), "r"(column), "r"(row), "r"(barrier)
-        : "memory");
-}
-
-// Have a tensor map at hand: one that comes from device memory delays the first tile by a microsecond.
-__device__ void prefetch(const CUtensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 struct Ring {
     unsigned a, b;             // STAGES tiles
@@ -583,7 +357,7 @@ __device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const 
                 if (n + x < N) c[x] = beta == 0 ? each[x] : each[x] + beta * c[x];
         }
     };
-    const Arranged arranged(M, N, K);
+    const Arranged arranged = arrange_operands(M, N, K);
     const int number = w.tile * CLUSTER + w.rank, parts = STREAM_K ? w.parts : SPLIT;
     int* const counter = static_cast<int*>(workspace) + number;
     float4* const sums_of_parts = reinterpret_cast<float4*>(static_cast<float*>(workspace) + kFlags + arranged.floats_a() +
@@ -612,13 +386,13 @@ __device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const 
 
     __shared__ int before;
     __threadfence();
-    sync<kMathThreads>(1);
+    meet_groups<kMathThreads>();
     if (threadIdx.x == 0) {
         before = atomicAdd(counter, 1);
         if (before == parts - 1) *counter = 0;  // reset for the next launch
         __threadfence();
     }
-    sync<kMathThreads>(1);
+    meet_groups<kMathThreads>();
     if (before < parts - 1) return;
     if (STREAM_K) {
         const float4 *const head = part(0), *const rest = part(1);  // from part 1 on, one block has room for two
@@ -649,31 +423,31 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     const unsigned base = address(shared), barriers = base + kBarriers;
     const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
     const Schedule schedule(M, N, K);
-    const Arranged arranged(M, N, K);
+    const Arranged arranged = arrange_operands(M, N, K);
     const CUtensorMap *const map_a = maps + arranged.a, *const map_b = maps + 2 + arranged.b;
 
     if (threadIdx.x == kMathThreads) {
         prefetch(map_a);
-        if (!arranged.by_threads(N)) prefetch(map_b);
+        if (!fetched_by_threads(arranged, N)) prefetch(map_b);
     }
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
-            initialize(ring.filled + 8 * s, arranged.by_threads(N) ? 1 + kFetchThreads : 1);
+            initialize(ring.filled + 8 * s, fetched_by_threads(arranged, N) ? 1 + kFetchThreads : 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        publish_barriers();
     }
     __syncthreads();
 
     // Move registers from the fetching threads, of which TMA needs one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
+        release_registers<kBlocks == 1 ? 40 : 24>();
         await_launch_before();  // the others wait for what these threads fetch
-        if (arranged.by_threads(N)) copy_all(schedule, ring, map_a, B, N, K);
+        if (fetched_by_threads(arranged, N)) copy_all(schedule, ring, map_a, B, N, K);
         else if (threadIdx.x == kMathThreads) fetch_all(schedule, ring, map_a, map_b);
         return;
     }
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    take_registers<232>();
 
     // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
     // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.
@@ -760,12 +534,12 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
                     store4(to, v);
                 }
         };
-        sync<kMathThreads>(1);  // the place of the sums is free
+        meet_groups<kMathThreads>();  // the place of the sums is free
         if (!STREAM_K || slice >= kSumSlices) store_sums(false);
-        sync<kMathThreads>(1);
+        meet_groups<kMathThreads>();
         if (STREAM_K) {
             if (slice < kSumSlices) store_sums(true);
-            sync<kMathThreads>(1);
+            meet_groups<kMathThreads>();
         }
         reduce_and_store(sums, schedule, w, M, N, K, beta, C, workspace);
     }

@@ -91,9 +91,9 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
 // shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
 
-#include "cluster.cuh"
-#include "overlap.cuh"
-#include "parts.cuh"
+#include "../common/cluster.cuh"
+#include "../common/launch.cuh"
+#include "../common/parts.cuh"
 
 constexpr int kOutputThreads = OUTPUTS / 4, kDepthThreads = THREADS / kOutputThreads;
 constexpr int kStep = 4 * kDepthThreads, kRound = kStep * AHEAD;  // k of a block's loads: at once, in flight

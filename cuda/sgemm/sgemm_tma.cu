@@ -71,9 +71,9 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 // An FFMA needs three registers, and the register file has two banks: two operands must come from
 // different banks, or from the reuse cache. The order above achieves this, and besides 1024
 // multiply-adds there are 48 loads and little else: 93 % of the instructions are FFMA. ptxas
-// reorders whatever it may, which costs a fifth of the speed; the comments at fence, opaque,
-// arrive_once and scaled explain how it is kept from doing so. `gemmbench inspect --sass` shows the
-// loop: look at it after every change, also after a change of the epilogue.
+// reorders whatever it may, which costs a fifth of the speed; in_order.cuh explains how it is kept
+// from doing so. `gemmbench inspect --sass` shows the loop: look at it after every change, also after
+// a change of the epilogue.
 //
 // STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are dealt as they are; the
 // remaining tiles are cut along K so that all blocks end together. The sums of the parts of a tile
@@ -82,10 +82,11 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 // Bound by the issue of instructions: 7 % are not FFMA, and at 4096 on an H200 4 % of the issue
 // slots stay empty. benchmarks/ablations.py measures what each of the measures below is worth.
 
-#include <cuda.h>
+#include "../common/hopper.cuh"
 
-constexpr int TM = 8, TN = 16;           // results of a thread
-constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
+#include "../common/arrange.cuh"
+#include "in_order.cuh"
+
 constexpr int kMathThreads = (BM / WM) * (BN / WN) * 32, kFetchThreads = 128;
 constexpr int kBlocks = 32768 / (BM * BN);                         // per SM
 constexpr int kUnroll = 8;                                         // k in the body of the main loop: 17 KB of code;
@@ -98,71 +99,6 @@ constexpr int kPitch = WN + 4;
 constexpr int kFlags = 1024;    // ints at the start of the workspace: one per block
 constexpr int kGroupRows = 8;   // rows of tiles walked together, so that L2 serves their columns
 constexpr int kMostParts = 16;  // of a tile that is cut along K: one block adds them up in turn
-
-__device__ constexpr int padded(int columns) { return (columns + 3) / 4 * 4; }  // to a multiple of 16 bytes
-
-__device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
-
-__device__ void initialize(unsigned barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-__device__ void arrive(unsigned barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-__device__ void arrive_and_expect(unsigned barrier, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-
-// The first lane arrives for its warp. With a predicate, so that no branch splits the main loop.
-__device__ void arrive_once(unsigned barrier, int lane) {
-    asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
-                 "r"(lane)
-                 : "memory");
-}
-
-__device__ void await(unsigned barrier, unsigned parity) {
-    asm volatile(
-        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
-            barrier),
-        "r"(parity)
-        : "memory");
-}
-
-template <int THREADS> __device__ void sync(int barrier) {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(THREADS) : "memory");
-}
-
-__device__ void load4(float* to, unsigned from) {
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(to[0]), "=f"(to[1]), "=f"(to[2]), "=f"(to[3])
-                 : "r"(from));
-}
-
-// Volatile, so that multiply-adds stay in source order.
-__device__ void multiply_add(float& sum, float a, float b) {
-    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
-}
-
-// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
-// scheduling it finds that one fence per iteration is enough and drops the others.
-__device__ void fence(int M) {
-    asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
-}
-
-// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
-// anew in every iteration.
-__device__ unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
-
-// The column visited at step `step` in row i of a thread's tile at k. Back and forth, with the two
-// columns at the turn in the order that suits the bank of the row's register: a[k] and a[k + 1] lie
-// in different banks.
-__device__ constexpr int column(int i, int k, int step) {
-    const int j = i % 2 ? TN - 1 - step : step;
-    if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
-    return j < 2 ? 1 - j : j;
-}
 
 struct Work {
     int tile, begin, end;  // stages of K
@@ -208,70 +144,14 @@ struct Schedule {
     }
 };
 
-// TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does not transpose: B as N
-// x K would be read along K, but a thread needs one k of all its columns. Such operands are copied
-// to the workspace first, in a separate launch. A as K x M needs no copy: its fragments are read
-// along M.
-struct Arranged {
-    int rows_a, columns_a, rows_b, columns_b;  // as stored
-    bool a, b;                                 // copied?
+// The operands that are copied first, B wherever a thread would have to read it along K.
+__device__ Arranged arrange_operands(int M, int N, int K) { return {M, N, K, TRANS_B || N % 4 != 0}; }
 
-    __device__ Arranged(int M, int N, int K)
-        : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
-          a(columns_a % 4 != 0), b(TRANS_B || N % 4 != 0) {}
-
-    __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
-    __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
-};
-
-// A block copies 64 x 64 elements, B as K x N. A thread has 16 loads in flight.
 extern "C" __global__ void __launch_bounds__(256)
     arrange(int M, int N, int K, float alpha, const TA* A, const TB* B, float beta, TC* C, void* workspace,
             const CUtensorMap* maps) {
-    constexpr int TILE = 64, ROWS = 8;
-    __shared__ float tile[TILE][TILE + 1];
-    const Arranged arranged(M, N, K);
-    const int blocks_a = arranged.a ? (M + TILE - 1) / TILE * ((K + TILE - 1) / TILE) : 0;
-    const bool is_a = int(blockIdx.x) < blocks_a, transpose = TRANS_B && !is_a;
-    const int rows = is_a ? arranged.rows_a : arranged.rows_b, columns = is_a ? arranged.columns_a : arranged.columns_b;
-    const int block = blockIdx.x - (is_a ? 0 : blocks_a), across = (columns + TILE - 1) / TILE;
-    const int row0 = block / across * TILE, column0 = block % across * TILE;
-    const int y = threadIdx.x / 32, x = threadIdx.x % 32;
-    const float* const from = is_a ? A : B;
-    float* const to = static_cast<float*>(workspace) + kFlags + (is_a ? 0 : arranged.floats_a());
-
-    float v[TILE / ROWS][TILE / 32];
-    const auto each = [&](const auto& work) {  // the 16 elements of a thread
-#pragma unroll
-        for (int i = 0; i < TILE / ROWS; ++i)
-#pragma unroll
-            for (int j = 0; j < TILE / 32; ++j) work(v[i][j], y + i * ROWS, x + j * 32);
-    };
-    each([=](float& element, int r, int c) {
-        if (row0 + r < rows && column0 + c < columns) element = from[size_t(row0 + r) * columns + column0 + c];
-    });
-    if (!transpose) {
-        each([=](float element, int r, int c) {
-            if (row0 + r < rows && column0 + c < columns) to[size_t(row0 + r) * padded(columns) + column0 + c] = element;
-        });
-        return;
-    }
-    each([&](float element, int r, int c) { tile[c][r] = element; });
-    __syncthreads();
-    each([&](float, int c, int r) {
-        if (row0 + r < rows && column0 + c < columns) to[size_t(column0 + c) * padded(rows) + row0 + r] = tile[c][r];
-    });
+    arrange_operands(M, N, K).copy_tile(M, K, A, B, static_cast<float*>(workspace) + kFlags);
 }
-
-__device__ void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(tile),
-        "l"(map), "r"(column), "r"(row), "r"(barrier)
-        : "memory");
-}
-
-// Fetches the tensor map, which also lies in memory, while the block still sets up.
-__device__ void prefetch(const CUtensorMap* map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 
 struct Ring {
     unsigned a, b;             // STAGES tiles
@@ -298,16 +178,6 @@ __device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUte
     arrive(ring.filled + 8 * stage);
 }
 
-// Volatile, so that the result has registers of its own. Otherwise ptxas may group the sums
-// themselves by fours, as a store wants them, in the bank of b: in layout tn with BN=256, half of the
-// FFMA in the main loop would read a bank twice.
-__device__ float4 scaled(float alpha, const float* sum) {
-    float v[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(v[j]) : "f"(alpha), "f"(sum[j]));
-    return make_float4(v[0], v[1], v[2], v[3]);
-}
-
 __device__ void add(float4& to, float factor, float4 v) {
     to.x += factor * v.x, to.y += factor * v.y, to.z += factor * v.z, to.w += factor * v.w;
 }
@@ -328,8 +198,8 @@ struct Exchange {
 #pragma unroll
             for (int j = 0; j < TN; ++j) __stcg(part + (i * TN + j) * kMathThreads, sum[i][j]);
         __threadfence();
-        sync<kMathThreads>(1);
-        if (threadIdx.x == 0) asm volatile("st.release.gpu.s32 [%0], 1;" ::"l"(flags + blockIdx.x) : "memory");
+        meet_groups<kMathThreads>();
+        if (threadIdx.x == 0) raise_flag(flags + blockIdx.x);
     }
 
     // Adds what the next blocks send, in the order of the blocks whichever arrives first, and
@@ -338,12 +208,10 @@ struct Exchange {
 #pragma unroll 1
         for (int block = blockIdx.x + 1; count > 0; --count, ++block) {
             if (threadIdx.x == 0) {
-                int sent;
-                do asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(sent) : "l"(flags + block) : "memory");
-                while (!sent);
+                await_flag(flags + block);
                 flags[block] = 0;
             }
-            sync<kMathThreads>(1);
+            meet_groups<kMathThreads>();
             const float* const part = parts + size_t(block) * (BM * BN);
 #pragma unroll
             for (int i = 0; i < TM; i += 2) {
@@ -364,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
     const unsigned base = address(shared), barriers = base + STAGES * (kBytesA + kBytesB);
     const Ring ring = {base, base + STAGES * kBytesA, barriers, barriers + 8 * STAGES};
     const Schedule schedule(M, N, K);
-    const Arranged arranged(M, N, K);
+    const Arranged arranged = arrange_operands(M, N, K);
     const CUtensorMap *const map_a = maps + arranged.a, *const map_b = maps + 2 + arranged.b;
 
     if (threadIdx.x == kMathThreads) prefetch(map_a), prefetch(map_b);
@@ -373,17 +241,17 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
             initialize(ring.filled + 8 * s, 1);
             initialize(ring.emptied + 8 * s, kMathThreads / 32);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        publish_barriers();
     }
     __syncthreads();
 
     // Move registers from the fetching threads, of which one works, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kBlocks == 1 ? 40 : 24));
+        release_registers<kBlocks == 1 ? 40 : 24>();
         if (threadIdx.x == kMathThreads) fetch_all(schedule, ring, map_a, map_b);
         return;
     }
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    take_registers<232>();
 
     // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
     // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "finish.cuh"
-#include "hopper.cuh"
+#include "wgmma.cuh"
 
 // Store two neighbours of a row, which begin at a multiple of their size.
 __device__ inline void store_pair(TC* c, float first, float second) {

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "cluster.cuh"
+#include "members.cuh"
 
 #ifdef PROMOTED_EVERY  // precisions whose sums lose bits in the tensor cores
 constexpr bool kPromotes = PROMOTED_EVERY > 0;

@@ -56,8 +56,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
 // and loads from shared memory when they should ask for the next part, and on Hopper wgmma_splitk is faster.
 
-#include "../sgemm/overlap.cuh"
-#include "../sgemm/parts.cuh"
+#include "../common/launch.cuh"
+#include "../common/parts.cuh"
 #include "finish.cuh"
 #include "mma.cuh"
 

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "cluster.cuh"
+#include "members.cuh"
 
 constexpr int kRasterRows = 2048;  // of C that are walked together
 

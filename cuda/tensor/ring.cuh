@@ -52,6 +52,7 @@ template <int BOXES> struct Ring {
             initialize(emptied(stage), readers);
         }
         publish_barriers();
+        publish_writes();
     }
 };
 

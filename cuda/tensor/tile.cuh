@@ -18,7 +18,7 @@
 
 #pragma once
 
-#include "hopper.cuh"
+#include "wgmma.cuh"
 
 constexpr int kRowBytes = 128, kBlockBytes = 8 * kRowBytes, kChunkBytes = 64 * kRowBytes;
 constexpr int kDepth = kRowBytes / sizeof(TA);  // k of a tile

@@ -54,6 +54,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) {
         initialize(filled, 1);
         publish_barriers();
+        publish_writes();
     }
     __syncthreads();
 

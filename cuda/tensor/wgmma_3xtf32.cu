@@ -122,6 +122,7 @@ struct Stages {
         }
         for (int group = 0; group < kGroups; ++group) initialize(turn(group), kWarps);
         publish_barriers();
+        publish_writes();
     }
 };
 

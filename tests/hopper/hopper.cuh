@@ -1,4 +1,4 @@
-// What the functions of cuda/tensor/hopper.cuh do, in C++. Products and stores happen as late as they may, when a
+// What the functions of cuda/common/hopper.cuh and cuda/tensor/wgmma.cuh do, in C++. Products and stores happen as late as they may, when a
 // thread waits for them: a tile that is overwritten too early gives a wrong result.
 #pragma once
 #include "machine.h"

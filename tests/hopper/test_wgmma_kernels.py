@@ -1,7 +1,6 @@
 """The kernels for Hopper's tensor cores without a GPU: C++ that does the same replaces their PTX."""
 
 import os
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from gemmbench.backends.base import Build
+from gemmbench.backends.code_cache import content_key, fetch_or_build
 from gemmbench.backends.cpu.translation import PRELUDE
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import read_variant
@@ -19,6 +20,7 @@ from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
 
 HERE, KERNELS = Path(__file__).parent, data_folder("cuda") / "tensor"
+HEADERS = [*KERNELS.glob("*.cuh"), *(data_folder("cuda") / "common").glob("*.cuh")]
 SMS = {"wgmma_hybrid": 22}
 CLUSTERS = {"multiply_large": 8, "multiply_small": 2, "pad": 1, "transpose": 1}
 UNUSED = [0, 0, 0, 0, 0, "A", 0]  # a tensor map
@@ -75,37 +77,42 @@ SPLIT_CASES = [
 
 
 COMPILER = [os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-w"]
+PARTS = [HERE / "machine.h", HERE / "launch.cpp", PRELUDE / "coroutine.h"]
 
 
-@pytest.fixture(scope="module")
-def machine(tmp_path_factory):
-    """The folder of the emulated machine, whose header is compiled once."""
-    folder = tmp_path_factory.mktemp("machine")
-    for path in [HERE / "machine.h", HERE / "launch.cpp", PRELUDE / "coroutine.h"]:
-        shutil.copy(path, folder)
-    subprocess.run([*COMPILER, "-x", "c++-header", "machine.h"], cwd=folder, check=True, timeout=100)
-    return folder
+def build_machine(plan):
+    """A program that launches the kernels of a plan on the emulated machine; compiled once for its content."""
+    symbols = ", ".join(symbol for symbol, _ in plan.launches)
+    kernel = Path(plan.variant.path).name
+    defines = [f'-DKERNEL="{kernel}"', f"-DSYMBOLS={symbols}", *(f"-D{name}={value}" for name, value in plan.defines)]
+    files = {Path(path.parent.name, path.name): path.read_text() for path in HEADERS}
+    files |= {Path("tensor", path.name): path.read_text() for path in [*PARTS, KERNELS / kernel]}
+    files[Path("common/hopper.cuh")] = (HERE / "hopper.cuh").read_text()  # in place of the kernels' own
+    files[Path("tensor/wgmma.cuh")] = '#include "../common/hopper.cuh"\n'
+
+    def build(draft):
+        for name, text in files.items():
+            (draft.parent / name).parent.mkdir(exist_ok=True)
+            (draft.parent / name).write_text(text)
+        folder = draft.parent / "tensor"
+        command = [*COMPILER, *defines, "-I", folder, folder / "launch.cpp", "-o", draft]
+        built = subprocess.run(command, check=False, capture_output=True, text=True, timeout=100)
+        assert built.returncode == 0, built.stderr
+        draft.chmod(0o700)
+        return Build()
+
+    texts = [text for name, path in files.items() for text in (str(name), path)]
+    return fetch_or_build(content_key([*COMPILER, *defines, *texts]), ".kernel", build).path
 
 
 @pytest.fixture
-def launch(machine, tmp_path):
+def launch(tmp_path):
     """Compile a plan with the C++ functions, launch it, and return C."""
 
     def run(plan, beta, **arrays):
-        for path in [*KERNELS.glob("*.cuh"), Path(plan.variant.path)]:
-            shutil.copy(path, tmp_path)
-        shutil.copy(HERE / "hopper.cuh", tmp_path)  # in place of the kernels' own
-        kernel = f'KERNEL="{Path(plan.variant.path).name}"'
+        program = build_machine(plan)
         params = dict(plan.config.values)
         own = params.get("CLUSTER_M", 1) * params.get("CLUSTER_N", 1)
-        symbols = ", ".join(symbol for symbol, _ in plan.launches)
-        defines = [f"-D{name}={value}" for name, value in plan.defines]
-        folders = ["-I", machine, "-I", tmp_path]
-        command = [*COMPILER, *folders, f"-D{kernel}", f"-DSYMBOLS={symbols}", *defines, machine / "launch.cpp"]
-        built = subprocess.run(
-            [*command, "-o", "launch"], cwd=tmp_path, check=False, capture_output=True, text=True, timeout=100
-        )
-        assert built.returncode == 0, built.stderr
         arrays["workspace"] = np.frombuffer(bytes(plan.zeroed) + b"\xff" * (plan.workspace - plan.zeroed), np.uint8)
         for name, array in arrays.items():
             (tmp_path / name).write_bytes(array.tobytes())
@@ -124,7 +131,7 @@ def launch(machine, tmp_path):
                 [*tensor.shape, *tensor.strides, *tensor.box, tensor.operand, tensor.offset] if tensor else UNUSED
             )
         done = subprocess.run(
-            ["./launch", ".", *map(str, numbers)],
+            [program, ".", *map(str, numbers)],
             cwd=tmp_path,
             check=False,
             capture_output=True,

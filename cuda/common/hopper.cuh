@@ -1,0 +1,162 @@
+// The instructions of Hopper that kernels share: barriers in shared memory, copies by TMA, what blocks say to one
+// another. One thing per function, named after what it does; PTX ISA is the reference for all.
+
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "cluster.cuh"
+#include "launch.cuh"
+
+__device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
+
+// A number that all lanes of a warp have. The compiler then keeps it, and what follows from it, in uniform registers.
+__device__ inline unsigned uniform(unsigned value) { return __shfl_sync(~0u, value, 0); }
+
+// ---- Barriers: they count arrivals and bytes. A phase is over when both are complete.
+
+__device__ inline void initialize(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Make initialized barriers visible to TMA and to the other blocks of the cluster.
+__device__ inline void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+__device__ inline void arrive(unsigned barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ inline void arrive_and_expect(unsigned barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+__device__ inline void await(unsigned barrier, unsigned parity) {
+    asm volatile(
+        "{ .reg .pred p; AGAIN: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @p bra DONE; bra AGAIN; DONE: }" ::"r"(
+            barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// ---- Registers that the warpgroups of a block exchange. All threads of a group call this.
+
+template <int COUNT> __device__ void release_registers() {  // keep COUNT
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+template <int COUNT> __device__ void take_registers() {  // have COUNT from now on
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
+}
+
+// ---- TMA: copies of boxes that a tensor map describes. What lies outside of the array reads as zero.
+
+__device__ inline void prefetch(const CUtensorMap* map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+__device__ inline void fetch(unsigned tile, const CUtensorMap* map, int row, int column, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            tile),
+        "l"(map), "r"(column), "r"(row), "r"(barrier)
+        : "memory");
+}
+
+// As fetch, into the same place of every block of the cluster whose bit is set in `blocks`; each one's own
+// barrier counts the bytes that arrive there.
+__device__ inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int row, int column,
+                                 unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
+        "[%1, {%2, %3}], [%4], %5;" ::"r"(tile),
+        "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+        : "memory");
+}
+
+// Store a box from shared memory; what lies outside of the array is left out. Only one thread calls these three,
+// after all that wrote to the box have called publish_writes and met.
+__device__ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column),
+                 "r"(row), "r"(box)
+                 : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+template <int LATER> __device__ void wait_for_reads() {  // of the boxes of all stores but the last LATER
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LATER) : "memory");
+}
+__device__ inline void wait_for_stores() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+__device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// ---- What blocks say to one another through device memory.
+
+__device__ inline void store_past_l1(float4* to, float4 v) { __stcg(to, v); }
+__device__ inline float4 load_past_l1(const float4* from) { return __ldcg(from); }
+__device__ inline void publish_to_device() { __threadfence(); }
+
+__device__ inline void raise_flag(int* flag) {
+    asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+}
+
+// Arrive at a counter; how many did before. Who arrives or awaits later sees what was published before.
+__device__ inline int count_arrival(int* counter) {
+    int before;
+    asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
+__device__ inline void await_arrivals(const int* counter, int count) {
+    for (int arrived = 0; arrived < count;)
+        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(arrived) : "l"(counter) : "memory");
+}
+__device__ inline void await_flag(const int* flag) { await_arrivals(flag, 1); }
+
+// The first THREADS threads of the block meet.
+template <int THREADS> __device__ void meet_groups() {
+    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+}
+
+// The two warps of pair `number` meet, one of less than 8.
+__device__ inline void meet_pair(int number) { asm volatile("bar.sync %0, 64;" ::"r"(2 + number) : "memory"); }
+
+// ---- Clusters: blocks that run at the same time and reach one another's shared memory.
+
+// All threads of the cluster meet. It orders no memory accesses: barriers do that.
+__device__ inline void meet_cluster() {
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// Arrive at the barrier of another block. Without `.release.cluster`, which ptxas turns into a fence for the
+// whole device in every step; the products that read the stage are complete already.
+__device__ inline void arrive_at(unsigned barrier, int rank) {
+    asm volatile(
+        "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(
+            barrier),
+        "r"(rank)
+        : "memory");
+}
+
+__device__ inline unsigned load_shared(unsigned from) {
+    unsigned value;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from) : "memory");
+    return value;
+}
+__device__ inline void load_shared(unsigned from, unsigned& v, unsigned& next) {
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v), "=r"(next) : "r"(from) : "memory");
+}
+__device__ inline void store_shared(unsigned to, float v, float next) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v), "f"(next) : "memory");
+}
+
+// A part of 16 bytes.
+__device__ inline uint4 load_part(unsigned from) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(from)
+                 : "memory");
+    return v;
+}
+__device__ inline void store_part(unsigned to, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
