@@ -73,7 +73,7 @@ _TABLE = {
 }
 
 
-def architecture_limits(sm: int) -> ArchitectureLimits:
+def _architecture_limits(sm: int) -> ArchitectureLimits:
     """The limits of a compute capability as an integer (90).
 
     Raises DeviceError if it is not in the table.
@@ -113,7 +113,7 @@ def theoretical_occupancy(sm: int, threads: int, registers: int, shared_bytes: i
     `sm` is the compute capability as an integer (90). Unknown registers (-1) limit nothing.
     Raises DeviceError if `sm` is not in the table.
     """
-    limits = architecture_limits(sm)
+    limits = _architecture_limits(sm)
     warps = max(1, -(-threads // _WARP))
     allowed = {
         "warps": limits.warps // warps if threads <= _MAX_THREADS else 0,

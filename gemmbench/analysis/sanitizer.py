@@ -75,7 +75,7 @@ def read_log(report: str, ran: toolkit.ToolRun) -> ToolVerdict:
     if not counts:
         return ToolVerdict("failed", message=next(filter(_is_fault, lines), "") or ran.last_words)
     if sum(counts):
-        return ToolVerdict("errors", sum(counts), first_error(lines))
+        return ToolVerdict("errors", sum(counts), _first_error(lines))
     if ran.code:
         return ToolVerdict("failed", message=_own_complaint(ran))
     return ToolVerdict("clean")
@@ -90,7 +90,7 @@ def _is_fault(line: str) -> bool:
     return line.startswith(("Error", "Fatal"))
 
 
-def first_error(lines: Sequence[str]) -> str:
+def _first_error(lines: Sequence[str]) -> str:
     """The first error of a log as one sentence: what, where in which file and line, by which thread."""
     parts: list[str] = []
     for line in lines:

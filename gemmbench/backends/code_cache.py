@@ -74,7 +74,7 @@ def explain_unwritable(home: Path, fault: OSError) -> DeviceError:
     return DeviceError(f"cannot write compiled code to {home}: {fault.strerror}; {_NEXT}")
 
 
-LOCK = "gemmbench.lock"
+_LOCK = "gemmbench.lock"
 _PREFIX = "gemmbench-run-"
 
 
@@ -85,9 +85,9 @@ class CacheUse:
     """
 
     def __init__(self, home: Path):
-        with lock_cache(home):
+        with _lock_cache(home):
             self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
-            self._held = (self.folder / LOCK).open("w")
+            self._held = (self.folder / _LOCK).open("w")
             fcntl.flock(self._held, fcntl.LOCK_EX)
 
     def end(self) -> None:
@@ -97,14 +97,14 @@ class CacheUse:
 
 
 @contextmanager
-def lock_cache(home: Path) -> Iterator[None]:
+def _lock_cache(home: Path) -> Iterator[None]:
     """Let no other process begin to use the cache, or delete from it, inside the block. Raises OSError."""
-    with (home / LOCK).open("w") as file:
+    with (home / _LOCK).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def remove_dead_folders(home: Path) -> float:
+def _remove_dead_folders(home: Path) -> float:
     """Remove the folders of processes that were killed; the cache must be locked.
 
     Returns when the oldest process that uses the cache began, in seconds since the epoch; infinity if
@@ -124,7 +124,7 @@ def remove_dead_folders(home: Path) -> float:
 def _is_held(folder: Path) -> bool:
     """Whether the process of a folder lives; also where that cannot be found out."""
     try:
-        with (folder / LOCK).open("r+") as file:
+        with (folder / _LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
@@ -135,7 +135,7 @@ def _is_held(folder: Path) -> bool:
 
 def _find_start(folder: Path) -> float:
     with suppress(OSError):  # it may end meanwhile
-        return (folder / LOCK).stat().st_mtime
+        return (folder / _LOCK).stat().st_mtime
     return math.inf
 
 
@@ -188,20 +188,20 @@ def prune(home: Path, limit: int = LIMIT) -> Deleted:
 
     What a running process uses stays. Raises OSError if the cache cannot be locked.
     """
-    with lock_cache(home):
+    with _lock_cache(home):
         artifacts = list_artifacts(home)
         return _delete(home, artifacts, sum(artifact.nbytes for artifact in artifacts) - limit)
 
 
 def clear(home: Path) -> Deleted:
     """Delete everything that no running process uses. Raises OSError if the cache cannot be locked."""
-    with lock_cache(home):
+    with _lock_cache(home):
         return _delete(home, list_artifacts(home), math.inf)
 
 
 def _delete(home: Path, artifacts: list[CachedArtifact], enough: float) -> Deleted:
     """Delete artifacts in order until `enough` bytes are deleted."""
-    oldest_user = remove_dead_folders(home)
+    oldest_user = _remove_dead_folders(home)
     count = nbytes = in_use = 0
     for artifact in artifacts:
         if nbytes >= enough:
@@ -261,7 +261,7 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
     return Artifact(key, str(code), made)
 
 
-def store_file(name: str, content: bytes) -> None:
+def _store_file(name: str, content: bytes) -> None:
     """Write a file of the cache at once. Raises DeviceError if the folder is not writable or not safe."""
     home = make_cache_folder()
     use = _claim_cache(home)
@@ -360,7 +360,7 @@ def find_key(key: str, suffix: str) -> str | None:
 def make_key(key: str, list_headers: Callable[[], Sequence[str]]) -> str:
     """The key of the code of a text, from what its headers contain now. Raises as `list_headers` does."""
     headers = sorted(set(list_headers()))
-    store_file(f"{key}{SUFFIX}", json.dumps(headers).encode())
+    _store_file(f"{key}{SUFFIX}", json.dumps(headers).encode())
     return _add_contents(key, headers) or key
 
 

@@ -157,12 +157,12 @@ class Work:
         return self.result_bytes / host.copy + compared / _JUDGE
 
 
-def find_habits(device: Device) -> Habits:
+def _find_habits(device: Device) -> Habits:
     """What is typical of a device."""
     return _GPU if device.target.is_gpu else _CPU
 
 
-def estimate_launch(chain: Chain, device: Device, host: HostSpeed) -> float:
+def _estimate_launch(chain: Chain, device: Device, host: HostSpeed) -> float:
     """Seconds of one launch of every step."""
     rate = _estimate_rate(chain, device, host)
     flops = chain.network.flops if chain.network else chain.problem.flops
@@ -236,9 +236,9 @@ def estimate_run(
     able = list(able) if cut else able
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
     missing = [plan for plan in codes.plans.values() if not compilers[plan.device].is_compiled(plan)]
-    costs = [find_habits(machine.devices[plan.device]).compile for plan in missing]
+    costs = [_find_habits(machine.devices[plan.device]).compile for plan in missing]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
-    copying = estimate_transfers(able, machine, policy, host) if cut else 0.0
+    copying = _estimate_transfers(able, machine, policy, host) if cut else 0.0
     return Estimate(compiling + measuring + copying, compiling, len(costs))
 
 
@@ -272,7 +272,7 @@ def estimate_sweep(
         )
         seconds += estimate_finals(rows, devices, policy, baseline, host)
         opened.update(chain.device for chain in rows)
-    opening = sum(find_habits(devices[name]).open for name in opened)
+    opening = sum(_find_habits(devices[name]).open for name in opened)
     return seconds + (_START + opening) / host.share if opened else 0.0
 
 
@@ -291,19 +291,19 @@ def estimate_finals(
     """Seconds to measure the best configuration of every kernel again."""
 
     def estimate(chain: Chain) -> float:
-        return estimate_launch(chain, devices[chain.device], host)
+        return _estimate_launch(chain, devices[chain.device], host)
 
     finals = choose_finalists(chains, estimate, baseline, policy)
     return sum(estimate_batch(batch, devices, policy, host) for batch in split_chains(finals, baseline))
 
 
-def estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
+def _estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
     """Seconds to measure whole jobs: every mode of the best configuration of a kernel."""
     jobs = {(chain.problem, chain.name): chain for chain in chains if chain.device == machine.choice.primary}
     seconds = 0.0
     for chain in jobs.values():
         work = Work.of(chain)
-        job = work.touched / _BUS + estimate_launch(chain, machine.primary, host)
+        job = work.touched / _BUS + _estimate_launch(chain, machine.primary, host)
         timing = min(policy.max_time, policy.rounds * max(job, policy.window))
         seconds += len(MODES) * (timing + 3 * job + work.estimate_judgement(host))
     return seconds
@@ -321,11 +321,11 @@ def estimate_batch(
 def _estimate_experiment(
     chains: Sequence[Chain], device: Device, policy: Policy, host: HostSpeed, first: bool
 ) -> float:
-    habits, work = find_habits(device), Work.of(chains[0])
+    habits, work = _find_habits(device), Work.of(chains[0])
     sets = 1 if policy.cache == "hot" else work.count_sets(device)
     speed = device.bandwidth or host.copy / 2
     operands = sets * (habits.set + 2 * work.set_bytes / speed) + work.estimate_filling(host)
-    launches = [estimate_launch(chain, device, host) for chain in chains]
+    launches = [_estimate_launch(chain, device, host) for chain in chains]
     windows = sum(max(launch, policy.window) for launch in launches)
     warm = habits.warm * limit_warm_up(device.target, first) + windows
     rows = sum(_estimate_row(launch, sets, work, policy, habits, host, speed) for launch in launches)

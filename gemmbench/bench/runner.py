@@ -44,7 +44,7 @@ class Pace:
         return left * self._spent / self._estimated if self._estimated else None
 
 
-def keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
+def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
     """Leave out no row of a batch."""
     return batch, []
 
@@ -63,7 +63,7 @@ class Runner(Generic[R]):
     progress: Progress = ignore_progress
     is_interrupted: Callable[[], bool] = lambda: False
     done: Mapping[str, Sequence[R]] = field(default_factory=dict)
-    leave_out: Callable[[Any, Sequence[R]], tuple[Batch[R] | None, list[R]]] = keep_all
+    leave_out: Callable[[Any, Sequence[R]], tuple[Batch[R] | None, list[R]]] = _keep_all
     _records: list[R] = field(default_factory=list)
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:

@@ -15,13 +15,13 @@ from gemmbench.planning.sweeps.policy import Policy
 LARGEST = 16
 
 
-def always_fit(chains: Sequence[Chain]) -> bool:
+def _always_fit(chains: Sequence[Chain]) -> bool:
     """There is room for any chains."""
     return True
 
 
 def split_chains(
-    chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = always_fit
+    chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = _always_fit
 ) -> list[tuple[Chain, ...]]:
     """Groups of at most 16 chains of one problem that fit on a device, each with the first one of the baseline."""
     problems: dict[Problem | Network, list[Chain]] = {}

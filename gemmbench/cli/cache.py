@@ -43,7 +43,7 @@ class CacheContents:
     newest_use: str | None
 
 
-def describe_cache(home: Path, artifacts: Sequence[CachedArtifact]) -> CacheContents:
+def _describe_cache(home: Path, artifacts: Sequence[CachedArtifact]) -> CacheContents:
     """Count what is in the cache; `artifacts` are in the order of their use."""
     kinds = [_KINDS.get(artifact.kind, _OTHER) for artifact in artifacts]
     uses = [datetime.fromtimestamp(artifact.used, timezone.utc).isoformat(timespec="seconds") for artifact in artifacts]
@@ -58,7 +58,7 @@ def describe_cache(home: Path, artifacts: Sequence[CachedArtifact]) -> CacheCont
     )
 
 
-def report_cache(contents: CacheContents) -> Report:
+def _report_cache(contents: CacheContents) -> Report:
     """The figures as a table of two columns."""
     rows = [["folder", contents.folder]]
     rows += [[kind, str(count)] for kind, count in contents.kinds.items()]
@@ -71,21 +71,21 @@ def report_cache(contents: CacheContents) -> Report:
     return Report([Table("", headings, rows, (), headings, statuses, fold=headings[1:])], footer)
 
 
-def summarize_clearing(home: Path, deleted: Deleted) -> str:
+def _summarize_clearing(home: Path, deleted: Deleted) -> str:
     """One sentence on what was deleted."""
     artifacts = count_noun(deleted.artifacts, "artifact")
     kept = f"; kept {deleted.in_use} that a running gemmbench uses" if deleted.in_use else ""
     return f"deleted {artifacts} ({format_bytes(deleted.nbytes)}) from {home}{kept}"
 
 
-SHOW, CLEAR = "show", "clear"
+_SHOW, _CLEAR = "show", "clear"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheOptions:
     """The options of `gemmbench cache`."""
 
-    action: str = argument(type=click.Choice([SHOW, CLEAR]), default=SHOW)
+    action: str = argument(type=click.Choice([_SHOW, _CLEAR]), default=_SHOW)
     as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON.")
     style: str | None = style_option()
 
@@ -103,14 +103,14 @@ def cache(options: CacheOptions) -> int:
     """
     home = cache_folder()
     refuse_unsafe(home)
-    if options.action == CLEAR:
+    if options.action == _CLEAR:
         _clear(home, options.as_json)
         return OK
-    contents = describe_cache(home, code_cache.list_artifacts(home))
+    contents = _describe_cache(home, code_cache.list_artifacts(home))
     if options.as_json:
         click.echo(json.dumps(asdict(contents), indent=1))
     else:
-        print_reports([report_cache(contents)], options.style)
+        print_reports([_report_cache(contents)], options.style)
     return OK
 
 
@@ -124,4 +124,4 @@ def _clear(home: Path, as_json: bool) -> None:
         figures = {"artifacts": deleted.artifacts, "bytes": deleted.nbytes, "in_use": deleted.in_use}
         click.echo(json.dumps({"folder": str(home), **figures}, indent=1))
     else:
-        click.echo(summarize_clearing(home, deleted))
+        click.echo(_summarize_clearing(home, deleted))

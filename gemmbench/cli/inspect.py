@@ -23,7 +23,7 @@ from gemmbench.session.single_kernel import (
     read_hottest_loops,
 )
 
-STDOUT = "-"
+_STDOUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ def inspect(options: InspectOptions) -> int:
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
     """
-    code_on_stdout = STDOUT in (options.text, options.ptx, options.sass)
+    code_on_stdout = _STDOUT in (options.text, options.ptx, options.sass)
     if options.mix and code_on_stdout:
         raise UsageError("--sass-mix writes to stdout, so FILE cannot be - there; name a file for the code")
     architecture = choose_architecture(options.arch, options.sms)
@@ -112,7 +112,7 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
     compiler = inspected.compiler
     written = (options.text, compiler.text), (options.ptx, compiler.ptx), (options.sass, compiler.sass)
     for path, write_code in written:
-        if path == STDOUT:
+        if path == _STDOUT:
             click.echo(write_code(inspected.only_plan()))
         elif path:
             write_text(Path(path), write_code(inspected.only_plan()))

@@ -29,13 +29,13 @@ _INK = " .:-=+*#%@"
 _BAR = 40
 
 
-def draw_digit(image: np.ndarray) -> list[str]:
+def _draw_digit(image: np.ndarray) -> list[str]:
     """Draw an image with values 0 to 16 as lines of text; every pixel is two characters wide."""
     shades = np.clip(np.rint(image / 16 * (len(_INK) - 1)).astype(int), 0, len(_INK) - 1)
     return ["".join(_INK[shade] * 2 for shade in row).rstrip() for row in shades]
 
 
-def describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[str]:
+def _describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[str]:
     """A bar for every digit, then the guess of the row `name`."""
     lines = [f"{digit}  {value:7.2%}  {'#' * round(float(value) * _BAR)}" for digit, value in enumerate(probabilities)]
     guess = int(np.argmax(probabilities))
@@ -105,6 +105,6 @@ def _make_request(options: NetworkOptions) -> NetworkRequest:
 
 
 def _print_digit(reading: DigitReading) -> int:
-    for line in [*draw_digit(reading.image), "", *describe_guess(reading.probabilities, reading.label, reading.row)]:
+    for line in [*_draw_digit(reading.image), "", *_describe_guess(reading.probabilities, reading.label, reading.row)]:
         print_line(line)
     return OK

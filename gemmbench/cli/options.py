@@ -117,7 +117,7 @@ def _join_names(names: list[str]) -> str:
 
 
 # Single options that several groups or commands have.
-def device_option() -> Any:
+def _device_option() -> Any:
     text = "auto, cpu, cuda or cuda:N."
     return option("--device", metavar="DEVICE", default="auto", show_default=True, heading=DEVICE, help=text)
 
@@ -170,7 +170,7 @@ def style_option() -> Any:
 class DeviceOptions:
     """Where the kernels run, and where more of them are."""
 
-    device: str = device_option()
+    device: str = _device_option()
     kernels: str | None = kernels_option()
 
 

@@ -58,7 +58,7 @@ def wants_annotations() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-RICH = "rich"
+_RICH = "rich"
 
 
 def print_reports(reports: Sequence[Report], style: str | None) -> None:
@@ -68,7 +68,7 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
     as long as they need to be. Every other style is tabulate's, and complete.
     """
     width = screen_width()
-    if (style or (RICH if sys.stdout.isatty() else PLAIN)) == RICH:
+    if (style or (_RICH if sys.stdout.isatty() else PLAIN)) == _RICH:
         from gemmbench.report import terminal  # rich is slow to import; only terminals need it
 
         terminal.print_reports(reports, width)

@@ -203,7 +203,7 @@ def load(path: str | Path) -> RunResults:
     return RunResults(saved, saved.ended_early, saved.path)
 
 
-def find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
+def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
     """The file to continue, if any. Raises StoreError if there is none."""
     if resume is True:
         return find_unfinished(folder, command, reporter).path
@@ -214,7 +214,7 @@ def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Sw
     reporter = NotebookReporter(setup.progress)
     with ExitStack() as stack:
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        resume = find_resumed(command, setup.resume, folder, reporter)
+        resume = _find_resumed(command, setup.resume, folder, reporter)
         typed = shell_command(command, variants, setup.words, options)
         request = SweepRequest(
             sweep_overrides(variants, options),
@@ -299,7 +299,7 @@ def tune(
     words = to_words((f"--{name}", value) for name, value in given.items())
     with ExitStack() as stack:
         folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        resumed = find_resumed("tune", resume, folder, reporter)
+        resumed = _find_resumed("tune", resume, folder, reporter)
         request = TuneRequest(
             sweep_overrides(names, options),
             str(config),

@@ -68,7 +68,7 @@ def format_params(params: Params | None) -> tuple[str, ...]:
     return tuple(f"{name}={_join_values(values)}" for name, values in params.items())
 
 
-def format_until(until: float | str | None) -> str | None:
+def _format_until(until: float | str | None) -> str | None:
     """The width of the interval to reach, as --until takes it."""
     return None if until is None else str(until)
 
@@ -201,7 +201,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         data=options.get("data"),
         seed=options.get("seed"),
         rounds=options.get("rounds"),
-        until=format_until(options.get("until")),
+        until=_format_until(options.get("until")),
         max_time=options.get("max_time"),
         sustained=options.get("sustained"),
         peaks=options.get("peaks"),

@@ -24,7 +24,7 @@ from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy,
 from gemmbench.planning.sweeps.published_post import Post
 from gemmbench.planning.sweeps.sweep import apply_on_cpu, find_config, name_config, read_document
 
-RANDOM = "random"
+_RANDOM = "random"
 
 
 class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
     rows: list[str | NetworkRowModel]
     batch: int
     summary: str = ""
-    weights: str = RANDOM
+    weights: str = _RANDOM
     baseline: str = ""
     post: NetworkPostModel | None = None
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
@@ -185,9 +185,9 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, optio
 
     def find(name: str) -> Path | None:
         path = Path(options.weights) if options.weights else config.parent / name
-        if name == RANDOM or is_file(path):
-            return None if name == RANDOM else path
-        advice = f"name a .npz with W1, b1, W2, ..., or write `{RANDOM}`"
+        if name == _RANDOM or is_file(path):
+            return None if name == _RANDOM else path
+        advice = f"name a .npz with W1, b1, W2, ..., or write `{_RANDOM}`"
         raise UsageError(f"weights: no file {display_path(path)}; {advice}")
 
     return reader.choose(("weights",), find, model.weights)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems import Problem
 
-ACTIVATIONS = ("linear", "relu", "softmax")
+_ACTIVATIONS = ("linear", "relu", "softmax")
 """The index of each is its number in the macro ACTIVATIONS of a kernel."""
 
 MACROS = ("SIZES", "ACTIVATIONS", "WEIGHTS_AT", "BIASES_AT")
@@ -101,7 +101,7 @@ class Network:
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
         """The names except M, which is an argument, and lists with one number per layer."""
-        numbers = [ACTIVATIONS.index(name) for name in self.activations]
+        numbers = [_ACTIVATIONS.index(name) for name in self.activations]
         lists = zip(MACROS, (self.sizes, numbers, self.weights_at, self.biases_at), strict=True)
         plain = [(name, str(value)) for name, value in self.names.items() if name != "M"]
         return (*plain, *((name, ", ".join(map(str, values))) for name, values in lists))
@@ -128,9 +128,9 @@ def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) 
     if len(activations) != len(pairs):
         raise UsageError(f"activations: {len(activations)} for {len(pairs)} layers; give one for each layer")
     for number, name in enumerate(activations, 1):
-        if name not in ACTIVATIONS:
+        if name not in _ACTIVATIONS:
             raise UsageError(
-                f"activations: unknown '{name}'{nearest(name, ACTIVATIONS)}; known: {', '.join(ACTIVATIONS)}"
+                f"activations: unknown '{name}'{nearest(name, _ACTIVATIONS)}; known: {', '.join(_ACTIVATIONS)}"
             )
         if name == "softmax" and number < len(pairs):
             raise UsageError(

@@ -168,13 +168,13 @@ class PeakRates:
 
 # CUDA programming guide, "Arithmetic Instructions", 32-bit floating-point multiply-add: 64 or 128
 # a cycle.
-FP32_CORES = PeakRates(
+_FP32_CORES = PeakRates(
     dict.fromkeys((60, 70, 72, 75, 80), 128)
     | dict.fromkeys((50, 52, 53, 61, 62, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121), 256)
 )
 # The same table, 64-bit: 2, 4 or 32 a cycle. Tensor cores double it: A100 19.5 TFLOPS / 108 / 1.41 GHz, H100
 # SXM 66.9 TFLOPS / 132 / 1.98 GHz, while B200 has 37 TFLOPS / 148 / 1.97 GHz and B300 1.2 TFLOPS.
-FP64_TENSOR = PeakRates(
+_FP64_TENSOR = PeakRates(
     dict.fromkeys((50, 52, 53, 61, 62), 8)
     | dict.fromkeys((60, 70, 72), 64)
     | dict.fromkeys((75, 86, 87, 88, 89, 103, 120, 121), 4)
@@ -186,7 +186,7 @@ FP64_TENSOR = PeakRates(
 # 188 / 2.62; Orin and Thor from their INT8 and FP4 rates: 85 TOPS / 16 / 1.3 GHz, 1035 TFLOPS / 20 / 1.57 GHz.
 # GeForce cards sum in f32 at half the rate of the professional ones: RTX 2080 Ti 53.8 / 68 / 1.55, RTX 3090 71 /
 # 82 / 1.70, RTX 4090 165.2 / 128 / 2.52, RTX 5090 209.5 / 170 / 2.41. So does the L40: 181 / 142 / 2.49.
-HALF_TENSOR = PeakRates(
+_HALF_TENSOR = PeakRates(
     dict.fromkeys((70, 72, 75, 86, 88, 89, 120, 121), 1024)
     | dict.fromkeys((80, 87), 2048)
     | {90: 4096}
@@ -197,29 +197,29 @@ HALF_TENSOR = PeakRates(
 )
 # With sums in f16, where GeForce cards have the full rate: RTX 2080 Ti 107.6 TFLOPS / 68 / 1.55, RTX 3090 142 / 82 /
 # 1.70, RTX 4090 330.3 / 128 / 2.52.
-HALF_SUMS_TENSOR = PeakRates(HALF_TENSOR.by_capability, of_tensor_cores=True)
+_HALF_SUMS_TENSOR = PeakRates(_HALF_TENSOR.by_capability, of_tensor_cores=True)
 # Twice the rate of sums in f32, from compute capability 8.9 on: L40S 733 TFLOPS / 142 / 2.52, H100 SXM 1979 / 132 /
 # 1.83, B200 4500 / 148 / 1.85, RTX PRO 6000 Blackwell 1007.6 / 188 / 2.62. GeForce cards sum in f32 at half the rate
 # here, too: RTX 4090 330.3 / 128 / 2.52, RTX 5090 419 / 170 / 2.41. So does the L40: 362 / 142 / 2.49.
-FP8_TENSOR = PeakRates(
-    {sm: rate * 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_FP8},
+_FP8_TENSOR = PeakRates(
+    {sm: rate * 2 for sm, rate in _HALF_TENSOR.by_capability.items() if sm >= _FIRST_FP8},
     geforce=1024,
-    at_half_rate=HALF_TENSOR.at_half_rate,
+    at_half_rate=_HALF_TENSOR.at_half_rate,
     of_tensor_cores=True,
 )
 # Half of that of 16 bits. A100 156 TFLOPS / 108 / 1.41 GHz, A40 74.8 / 84 / 1.74, RTX 3090 35.6 / 82 / 1.70, L40S 183
 # / 142 / 2.52, RTX 4090 82.6 / 128 / 2.52, H100 SXM 495 / 132 / 1.83, B200 1125 / 148 / 1.85, RTX PRO 6000 Blackwell
 # 251.9 / 188 / 2.62, RTX 5090 104.8 / 170 / 2.41.
-TF32_TENSOR = PeakRates(
-    {sm: rate / 2 for sm, rate in HALF_TENSOR.by_capability.items() if sm >= _FIRST_TF32},
+_TF32_TENSOR = PeakRates(
+    {sm: rate / 2 for sm, rate in _HALF_TENSOR.by_capability.items() if sm >= _FIRST_TF32},
     geforce=256,
-    at_half_rate=HALF_TENSOR.at_half_rate,
+    at_half_rate=_HALF_TENSOR.at_half_rate,
     of_tensor_cores=True,
 )
 # Three TF32 products for each product of f32, where that is faster than the CUDA cores: not on GeForce cards, nor
 # on professional ones of compute capability 8.6, 8.9 and 12.
-TRIPLE_TF32 = PeakRates(
-    {sm: max(rate / 3, FP32_CORES.by_capability[sm]) for sm, rate in TF32_TENSOR.by_capability.items()},
+_TRIPLE_TF32 = PeakRates(
+    {sm: max(rate / 3, _FP32_CORES.by_capability[sm]) for sm, rate in _TF32_TENSOR.by_capability.items()},
     of_tensor_cores=True,
 )
 
@@ -360,7 +360,7 @@ def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
         product_class=name.partition("_")[0],
         scale=ScaleFormat("tensor", FLOAT32),
         min_sm=89,
-        peak=FP8_TENSOR,
+        peak=_FP8_TENSOR,
     )
 
 
@@ -374,7 +374,7 @@ _ALL = (
         scalar=FLOAT32,
         factor_bits=24,
         product_class="f32",
-        peak=FP32_CORES,
+        peak=_FP32_CORES,
     ),
     Precision(
         name="tf32",
@@ -386,7 +386,7 @@ _ALL = (
         factor_bits=11,
         product_class="tf32",
         min_sm=80,
-        peak=TF32_TENSOR,
+        peak=_TF32_TENSOR,
     ),
     Precision(
         name="3xtf32",
@@ -399,7 +399,7 @@ _ALL = (
         product_class="3xtf32",
         splits_factors=True,
         min_sm=80,
-        peak=TRIPLE_TF32,
+        peak=_TRIPLE_TF32,
     ),
     Precision(
         name="f64",
@@ -410,7 +410,7 @@ _ALL = (
         scalar=FLOAT64,
         factor_bits=53,
         product_class="f64",
-        peak=FP64_TENSOR,
+        peak=_FP64_TENSOR,
     ),
     Precision(
         name="f16",
@@ -421,7 +421,7 @@ _ALL = (
         scalar=FLOAT32,
         factor_bits=11,
         product_class="f16",
-        peak=HALF_TENSOR,
+        peak=_HALF_TENSOR,
     ),
     Precision(
         name="f16_f16",
@@ -432,7 +432,7 @@ _ALL = (
         scalar=FLOAT16,
         factor_bits=11,
         product_class="f16",
-        peak=HALF_SUMS_TENSOR,
+        peak=_HALF_SUMS_TENSOR,
     ),
     Precision(
         name="bf16",
@@ -444,7 +444,7 @@ _ALL = (
         factor_bits=8,
         product_class="bf16",
         min_sm=80,
-        peak=HALF_TENSOR,
+        peak=_HALF_TENSOR,
     ),
     Precision(
         name="f16_f32",
@@ -455,7 +455,7 @@ _ALL = (
         scalar=FLOAT32,
         factor_bits=11,
         product_class="f16",
-        peak=HALF_TENSOR,
+        peak=_HALF_TENSOR,
     ),
     Precision(
         name="bf16_f32",
@@ -467,7 +467,7 @@ _ALL = (
         factor_bits=8,
         product_class="bf16",
         min_sm=80,
-        peak=HALF_TENSOR,
+        peak=_HALF_TENSOR,
     ),
     _make_fp8("e4m3", E4M3, _PROMOTED_FP8_SUMS),
     _make_fp8("e4m3_fast", E4M3, _FAST_FP8_SUMS),

@@ -135,7 +135,7 @@ def _import_optuna() -> Any:
         raise UsageError("the strategy 'model' needs Optuna: pip install 'gemmbench[tune]'") from None
 
 
-LEAST_CONFIGURATIONS, LEAST_SECONDS = 2, 1.0
+_LEAST_CONFIGURATIONS, _LEAST_SECONDS = 2, 1.0
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
@@ -168,14 +168,14 @@ def parse_budget(text: str | None) -> Budget:
         )
     if not found[2]:
         count = int(found[1])
-        if count < LEAST_CONFIGURATIONS:
+        if count < _LEAST_CONFIGURATIONS:
             raise UsageError(
-                f"--budget {count}: a search compares at least {LEAST_CONFIGURATIONS} configurations; give more"
+                f"--budget {count}: a search compares at least {_LEAST_CONFIGURATIONS} configurations; give more"
             )
         return Budget(configurations=count)
     seconds = float(found[1]) * _UNITS[found[2]]
-    if seconds < LEAST_SECONDS:
-        raise UsageError(f"--budget {text}: too short for one round of windows; give at least {LEAST_SECONDS:g}s")
+    if seconds < _LEAST_SECONDS:
+        raise UsageError(f"--budget {text}: too short for one round of windows; give at least {_LEAST_SECONDS:g}s")
     return Budget(seconds=seconds)
 
 

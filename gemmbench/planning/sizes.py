@@ -30,7 +30,7 @@ Scalar = Annotated[float, Meta(ge=-1e300, le=1e300)]
 """Any number, such as alpha or the order of a row."""
 
 
-MOST_PLANS = 1_000_000
+_MOST_PLANS = 1_000_000
 MOST_CONFIGURATIONS = 1_000_000
 """Of one variant."""
 MOST_DIGITS = 18
@@ -40,9 +40,9 @@ _MOST_BITS = 14_000
 
 def check_plans(count: int) -> None:
     """Raise UsageError for more plans than one command may have."""
-    if count > MOST_PLANS:
+    if count > _MOST_PLANS:
         advice = "choose fewer sizes, or fewer values of parameters"
-        raise UsageError(f"{format_count(count)} plans are too many, at most {MOST_PLANS:,}; {advice}")
+        raise UsageError(f"{format_count(count)} plans are too many, at most {_MOST_PLANS:,}; {advice}")
 
 
 def check_configurations(name: str, count: int) -> None:

@@ -18,7 +18,7 @@ from gemmbench.report.row import MEMORY, UNRANKED, Row
 from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
 
 
-def describe_load(row: Row) -> Iterator[str]:
+def _describe_load(row: Row) -> Iterator[str]:
     """Speed, clock, power and energy of a kernel that ran alone; nothing without a steady load."""
     found = row.record.sustained
     if found is None:
@@ -166,7 +166,7 @@ def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
         ("Bound", list(_describe_bound(row))),
         ("Launch", list(_describe_launch(row))),
         ("Device", list(_describe_device(row))),
-        ("Load", list(describe_load(row))),
+        ("Load", list(_describe_load(row))),
         *_describe_flags(row),
     ]
     return [(name, " ".join(sentences)) for name, sentences in paragraphs if sentences]

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from gemmbench.bench.timing import stats
 from gemmbench.report.row import Row
 
-MOST_CLOCK_SPREAD = 0.02
+_MOST_CLOCK_SPREAD = 0.02
 """The clock may differ between rounds by this share of its median."""
-MOST_TIME_SPREAD = 0.02
+_MOST_TIME_SPREAD = 0.02
 """The 95 % interval of the time may span this share of it."""
-MOST_TIME_SPREAD_ON_CPU = 0.2
+_MOST_TIME_SPREAD_ON_CPU = 0.2
 """The same on a CPU, for the flag in a table."""
-LEAST_GAP = 0.005
+_LEAST_GAP = 0.005
 """Two modes of the samples are reported if they are further apart than this share of the time."""
-LEAST_WINDOW = 1e-3
+_LEAST_WINDOW = 1e-3
 """Seconds that a window should last."""
 _TOLERANCE = 0.9  # the launches in a window are chosen from a slower window before it
 
-SLOWING = (
+_SLOWING = (
     "power cap",
     "hardware slowdown",
     "thermal slowdown by software",
@@ -34,13 +34,13 @@ def _explain_noise(share: float) -> str:
 
 MEANINGS = {
     "G": "too good: faster than the device can be, and not ranked",
-    "C": f"clock moved: by more than {100 * MOST_CLOCK_SPREAD:g} % between rounds",
+    "C": f"clock moved: by more than {100 * _MOST_CLOCK_SPREAD:g} % between rounds",
     "T": "throttled: power or heat held the clock down",
     "O": "others: other processes had the GPU open",
-    "N": _explain_noise(MOST_TIME_SPREAD),
-    "B": f"bimodal: the times have two modes, more than {100 * LEAST_GAP:g} % apart",
+    "N": _explain_noise(_MOST_TIME_SPREAD),
+    "B": f"bimodal: the times have two modes, more than {100 * _LEAST_GAP:g} % apart",
     "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
-    "S": f"short windows: shorter than {1e3 * LEAST_WINDOW:g} ms",
+    "S": f"short windows: shorter than {1e3 * _LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
     "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
     "P": "PDL: launches may begin before the launch before them has ended",
@@ -76,7 +76,7 @@ def notable_letters(row: Row) -> str:
         letters = letters.replace("U", "")
     if row.environment.on_gpu(row.record.backend):
         return letters
-    normal = "HSB" if _time_spread(row) > MOST_TIME_SPREAD_ON_CPU else "HSBN"
+    normal = "HSB" if _time_spread(row) > _MOST_TIME_SPREAD_ON_CPU else "HSBN"
     return letters.translate(str.maketrans("", "", normal))
 
 
@@ -87,7 +87,7 @@ def explain_letters(rows: Iterable[Row]) -> list[str]:
     if not letters:
         return []
     on_gpu = any(row.environment.on_gpu(row.record.backend) for row in shown)
-    known = MEANINGS if on_gpu else {**MEANINGS, "N": _explain_noise(MOST_TIME_SPREAD_ON_CPU)}
+    known = MEANINGS if on_gpu else {**MEANINGS, "N": _explain_noise(_MOST_TIME_SPREAD_ON_CPU)}
     meanings = (f"{letter} {meaning}" for letter, meaning in known.items() if letter in letters)
     return [f"Flags: {'; '.join(meanings)}."]
 
@@ -96,10 +96,10 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
     record, telemetry = row.record, row.record.telemetry
     if row.too_good:
         yield "G", "the time is shorter than the arithmetic takes at the highest clock, or the memory traffic"
-    if (share := spread(record.clocks_hz)) > MOST_CLOCK_SPREAD:
+    if (share := spread(record.clocks_hz)) > _MOST_CLOCK_SPREAD:
         low, high = min(record.clocks_hz) / 1e9, max(record.clocks_hz) / 1e9
         yield "C", f"the SM clock ranged from {low:.3f} to {high:.3f} GHz, {100 * share:.1f} % of its median"
-    slowing = [name for name in telemetry.slowed_by if name in SLOWING] if telemetry else []
+    slowing = [name for name in telemetry.slowed_by if name in _SLOWING] if telemetry else []
     if slowing:
         yield "T", f"the clock was held down by {' and '.join(slowing)}"
     if telemetry and telemetry.other_processes:
@@ -113,14 +113,14 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
             "F",
             f"{len(record.samples)} rounds; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds",
         )
-    elif (share := _time_spread(row)) > MOST_TIME_SPREAD:
+    elif (share := _time_spread(row)) > _MOST_TIME_SPREAD:
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     modes = stats.find_modes(record.samples)
-    if modes and modes[1] - modes[0] > LEAST_GAP * time.value:
+    if modes and modes[1] - modes[0] > _LEAST_GAP * time.value:
         low, high = (f"{1e3 * seconds:.4g}" for seconds in modes)
         yield "B", f"some rounds take about {low} ms, the others about {high} ms, and none takes a time between"
     window = time.value * record.launches
-    if 0 < window < _TOLERANCE * LEAST_WINDOW:
+    if 0 < window < _TOLERANCE * _LEAST_WINDOW:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
     if not record.gated and row.environment.on_gpu(record.backend):
         yield "U", "the gate was off, or opened by itself twice while a window was queued"

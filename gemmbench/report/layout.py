@@ -99,10 +99,10 @@ def _share_room(extents: Sequence[_Extent], width: int) -> list[int]:
 
 def _tighten(texts: Sequence[str], width: int) -> int:
     """The width of the longest line of texts that are folded to a width."""
-    return max(len(line) for text in texts for line in fold_cell(text, width))
+    return max(len(line) for text in texts for line in _fold_cell(text, width))
 
 
-def fold_cell(text: str, width: int) -> list[str]:
+def _fold_cell(text: str, width: int) -> list[str]:
     """The lines of a cell, broken between words."""
     if len(text) <= width and text.isprintable() and text == text.strip():
         return [text]  # which is most of them, and textwrap is slow
@@ -133,7 +133,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 def draw_row(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> list[str]:
     """One row of a table as one or several lines."""
-    folded = [fold_cell(cell, width) for cell, width in zip(cells, widths, strict=True)]
+    folded = [_fold_cell(cell, width) for cell, width in zip(cells, widths, strict=True)]
     height = max(map(len, folded), default=1)
     columns = [
         [line.ljust(width) if is_left else line.rjust(width) for line in [*lines, *[""] * (height - len(lines))]]

@@ -27,7 +27,7 @@ from gemmbench.report.layout import (
 )
 
 PLAIN = "simple"
-LEAST_WIDE = 200
+_LEAST_WIDE = 200
 """Characters from which on a wide table is drawn as a table, if it fits; below, as blocks."""
 _MARKDOWN = ("github", "pipe")
 _HTML = ("html", "unsafehtml")
@@ -66,7 +66,7 @@ class Table:
     def fit(self, width: int | None) -> Fit | None:
         """The columns that fit a width; None if the rows must be drawn as blocks."""
         hide = () if self.wide else self.hide
-        if self.wide and width is not None and width < LEAST_WIDE:
+        if self.wide and width is not None and width < _LEAST_WIDE:
             return None
         return fit_columns(self.headings, self.cells, self.fold, hide, width)
 
@@ -79,7 +79,7 @@ class Table:
         title = [Line(part, TITLE) for part in wrap_text(self.title, width)] if self.title else []
         fit = self.fit(width)
         rows = self._draw_blocks(width or 0) if fit is None else self._draw_rows(fit)
-        return [*title, *([Line("")] if title else []), *rows, *draw_list(self.notes, width)]
+        return [*title, *([Line("")] if title else []), *rows, *_draw_list(self.notes, width)]
 
     def _draw_rows(self, fit: Fit) -> list[Line]:
         headings = [self.headings[index] for index in fit.columns]
@@ -170,7 +170,7 @@ def _format_table(table: Table, style: str) -> str:
     align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
     rows = _keep_together(table) if style in _HTML else table.cells
     cells = format_cells(rows, table.headings, style, align)
-    parts = [format_heading(table.title, style), "", cells] if table.title else [cells]
+    parts = [_format_heading(table.title, style), "", cells] if table.title else [cells]
     return "\n".join([*parts, *format_list(table.notes, style)])
 
 
@@ -183,7 +183,7 @@ def _keep_together(table: Table) -> list[list[str]]:
     ]
 
 
-def draw_list(lines: Sequence[str], width: int | None) -> list[Line]:
+def _draw_list(lines: Sequence[str], width: int | None) -> list[Line]:
     """An empty line and the lines; nothing if there are none."""
     return [Line(part) for line in ["", *lines] for part in wrap_text(line, width)] if lines else []
 
@@ -197,7 +197,7 @@ def format_cells(
     return tabulate(cells, headings, tablefmt=style, disable_numparse=True, colalign=align if cells else None)
 
 
-def format_heading(title: str, style: str) -> str:
+def _format_heading(title: str, style: str) -> str:
     """A title, marked up as the format does it."""
     if style in _MARKDOWN:
         return f"### {title}"

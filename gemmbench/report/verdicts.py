@@ -48,7 +48,7 @@ def explain_margin(margin: float) -> str:
     return f"Verdicts, where differences within {format_share(margin)} do not matter (--margin):"
 
 
-def find_best_row(rows: Sequence[Row], name: str) -> Row | None:
+def _find_best_row(rows: Sequence[Row], name: str) -> Row | None:
     """The fastest ranked row of a variant; if some were measured again, the fastest of those."""
     return choose_fastest([row for row in rows if row.record.variant == name and row.ranked])
 
@@ -57,7 +57,7 @@ def _find_best(rows: Sequence[Row], name: str, pair: Sequence[str]) -> Row | Non
     """The best row of a variant of a pair; where none of the pair is ranked, the fastest of a weaker class."""
     own = [row for row in rows if row.record.variant == name and row.timed]
     ranked = any(row.ranked for row in rows if row.record.variant in pair)
-    return find_best_row(rows, name) if ranked else choose_fastest(own)
+    return _find_best_row(rows, name) if ranked else choose_fastest(own)
 
 
 def choose_fastest(rows: Sequence[Row]) -> Row | None:
@@ -68,7 +68,7 @@ def choose_fastest(rows: Sequence[Row]) -> Row | None:
 
 def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
     """The best row of each variant that has a ranked one."""
-    best = {name: find_best_row(rows, name) for name in dict.fromkeys(row.record.variant for row in rows)}
+    best = {name: _find_best_row(rows, name) for name in dict.fromkeys(row.record.variant for row in rows)}
     return {name: row for name, row in best.items() if row is not None}
 
 
@@ -76,7 +76,7 @@ def _refuse_pair(rows: Sequence[Row], earlier: str, later: str) -> Verdict:
     """Why two variants cannot be compared: one has no time, or is of a weaker class."""
     unranked = [row for row in rows if row.record.variant in (earlier, later) and row.status == UNRANKED]
     reasons = [f"{row.record.variant} is {_name_category(row)}" for row in unranked[:1]]
-    missing = [name for name in (earlier, later) if find_best_row(rows, name) is None]
+    missing = [name for name in (earlier, later) if _find_best_row(rows, name) is None]
     reason = "; ".join(reasons) or f"no valid time for {' and '.join(missing)}"
     return Verdict(INCONCLUSIVE, f"{earlier} and {later} cannot be compared: {reason}.")
 

@@ -130,7 +130,7 @@ def choose_rows(
 
     A row keeps its condition. The row without one, for all other devices and problems, stays as it is.
     """
-    scores = collect_scores(outcomes)
+    scores = _collect_scores(outcomes)
     rows: dict[int, list[Problem]] = {}
     for problem in scores:
         number = _find_row(problem, variant, machine)
@@ -162,7 +162,7 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
     return replace(row, candidate=candidate, loss=math.expm1(loss))
 
 
-def collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Candidate, float]]:
+def _collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Candidate, float]]:
     """What each candidate was worth at each problem."""
     scores: dict[Problem, dict[Candidate, float]] = {}
     for outcome in outcomes:
@@ -175,7 +175,7 @@ def evaluate_rows(
     rows: Sequence[ChosenRow], held: dict[Problem, int], outcomes: Sequence[SearchOutcome], batches: CandidateBatches
 ) -> list[HeldOut]:
     """Measure what the rows pick at the problems held out, next to the best candidate there, in full."""
-    scores, found = collect_scores(outcomes), []
+    scores, found = _collect_scores(outcomes), []
     for problem, number in held.items():
         picked = rows[number].candidate
         if picked is None or batches.runner.is_interrupted():

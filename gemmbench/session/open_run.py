@@ -98,7 +98,7 @@ def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str
     return [hashlib.blake2s(text.encode(), digest_size=_DIGEST_BYTES).hexdigest() for text in asked]
 
 
-def explain_difference(there: Run, here: Environment) -> str:
+def _explain_difference(there: Run, here: Environment) -> str:
     """Why the rows of a run must not be mixed with those that are asked for now, or ""."""
     earlier = there.environment
     if earlier.schema != here.schema:
@@ -146,7 +146,7 @@ def choose_results(environment: Environment, destination: Destination, reporter:
         raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
     if run.warning:
         reporter.message(run.warning)
-    if difference := explain_difference(run, environment):
+    if difference := _explain_difference(run, environment):
         raise UsageError(f"{path}: {difference}; start a new run without --resume")
     reporter.message(f"resuming {path}, which has {count_noun(len(run.records), 'row')}: {run.command}")
     return run

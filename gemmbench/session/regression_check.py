@@ -116,7 +116,7 @@ class RevisionPairs:
     new: list[str]
 
 
-def plan_pairs(
+def _plan_pairs(
     planned: PlannedSweep, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine
 ) -> RevisionPairs:
     """Pair every planned kernel with its past. Raises UsageError if no kernel is planned, and SpecError."""
@@ -256,7 +256,7 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     catalog = open_catalog(request.kernels)
     _refuse_libraries(request.overrides.variants, catalog)
     planned = plan_request(SweepRequest(request.overrides, request.config, kernels=request.kernels), machine)
-    pairs = plan_pairs(planned, revision, past, catalog, machine)
+    pairs = _plan_pairs(planned, revision, past, catalog, machine)
     label = f"{revision} ({past.commit})"
     reporter.message(f"checking against revision {label}, in the same rounds")
     sweep = replace(planned.sweep, name=NAME, post=None)

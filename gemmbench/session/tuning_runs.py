@@ -64,13 +64,13 @@ _HELD_BACK = 2
 """One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
 
 
-def open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
+def _open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
     """A pool with a thread for each core that is not left to the worker; some are held back."""
     threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
     return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
 
 
-def compile_first(task: TuningTask, strategy: Strategy, most: int, pool: CompilerPool) -> None:
+def _compile_first(task: TuningTask, strategy: Strategy, most: int, pool: CompilerPool) -> None:
     """Begin with the baseline and what a new `strategy` asks for, at most `most` candidates.
 
     This needs no device, so it runs while that is opened. The search asks for the same code later.
@@ -113,7 +113,7 @@ class SearchProgress:
         self.progress(f"{SWEEP}{self.task}{words}", tried, self.most, *(() if left is None else (left,)))
 
 
-def leave_out_batches(progress: Progress) -> Progress:
+def _leave_out_batches(progress: Progress) -> Progress:
     """Progress without the batches of the runner; a search reports how far it is itself."""
 
     def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
@@ -182,7 +182,7 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))
 
 
-HOLD_OUT = 0.2
+_HOLD_OUT = 0.2
 """Of the problems of a dispatching variant: those that the rows are tested on."""
 _MOST_EARLIER = 16
 """Configurations of an earlier run that are tried before all others: its fastest."""
@@ -208,7 +208,7 @@ class TuneRequest:
     goal: str = "time"
     earlier: Path | None = None
     write_pick: bool = False
-    hold_out: float = HOLD_OUT
+    hold_out: float = _HOLD_OUT
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
         if not variant.params:
             name = variant.name
             raise UsageError(f"{name} has no parameters, so there is nothing to tune; gemmbench run {name} measures it")
-    planned = plan_tuning(request, catalog, machine, dispatching)
+    planned = _plan_tuning(request, catalog, machine, dispatching)
     names = tuple(dict.fromkeys(request.overrides.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
     earlier = read_results(request.earlier).records if request.earlier else []
@@ -253,11 +253,11 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     peaks = measure_sweep_peaks(machine, sweep)
     with (
         open_session(machine, devices, request.limits, reporter, gate=sweep.policy.gate, resumable=True) as session,
-        open_compilers(session) as pool,
+        _open_compilers(session) as pool,
     ):
         if not request.destination.resume:
             strategy = make_strategy(request.strategy, tasks[0].space, request.overrides.seed or 0)
-            compile_first(tasks[0], strategy, request.budget.count(len(tasks[0].candidates)), pool)
+            _compile_first(tasks[0], strategy, request.budget.count(len(tasks[0].candidates)), pool)
         with open_results(session, sweep, peaks, request.destination, reporter, hashes) as opened:
             pool.use_all_threads()
             batches = _make_batches(opened, pool, sweep.policy)
@@ -298,7 +298,7 @@ def _find_device(task: TuningTask, machine: Machine) -> Device:
     return machine.devices[task.candidates[0].device]
 
 
-def plan_tuning(
+def _plan_tuning(
     request: TuneRequest, catalog: Catalog, machine: Machine, dispatching: Variant | None = None
 ) -> PlannedSweep:
     """Plan every configuration of the variants; for a dispatching variant, of those that it picks from.
@@ -325,7 +325,7 @@ def plan_tuning(
 
 
 def _make_batches(opened: OpenRun, pool: CompilerPool, policy: Policy) -> CandidateBatches:
-    runner = replace(opened.runner, progress=leave_out_batches(opened.session.progress), done={})
+    runner = replace(opened.runner, progress=_leave_out_batches(opened.session.progress), done={})
     number = 1 + max((record.batch for record in opened.earlier), default=0)
     return CandidateBatches(runner, pool, policy, opened.run.environment.shuffle, number)
 

@@ -16,7 +16,7 @@ from gemmbench.backends.host import count_competitors
 from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
-TIMEOUT = 60.0
+_TIMEOUT = 60.0
 _MOST_THREADS = 1024
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
@@ -35,7 +35,7 @@ class CpuBackend:
     guards = True
     monitor = None
 
-    def __init__(self, timeout: float = TIMEOUT):
+    def __init__(self, timeout: float = _TIMEOUT):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
         self.device = describe_cpu(CpuSoftware())

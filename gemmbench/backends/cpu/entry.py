@@ -16,7 +16,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import LAYOUTS
 
-SHARED_MEMORY = 227 << 10
+_SHARED_MEMORY = 227 << 10
 """Bytes of shared memory a block may have: as many as on Hopper, so that its kernels run."""
 
 _CPUS = Path("/sys/devices/system/cpu")
@@ -34,7 +34,7 @@ def find_target() -> Target:
         "cpu",
         sm=0,
         sms=count_cores(),
-        smem=SHARED_MEMORY,
+        smem=_SHARED_MEMORY,
         l2=last_level_cache(),
         memory=free_memory(),
         is_gpu=False,

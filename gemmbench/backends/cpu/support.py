@@ -29,7 +29,7 @@ _NEEDS_GPU = (
 )
 
 
-def strip_comments(text: str) -> str:
+def _strip_comments(text: str) -> str:
     """The text without comments and with empty string and character literals.
 
     `#include <x>` stays.
@@ -60,7 +60,7 @@ def _read_code(variant: Variant) -> str:
 @lru_cache(maxsize=256)
 def _find_unsupported_code(text: str) -> str:
     """What the text needs that the CPU lacks, in one sentence, or ""; a sweep asks for every plan."""
-    code = strip_comments(text)
+    code = _strip_comments(text)
     for pattern, what in _NEEDS_GPU:
         if pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"
@@ -71,4 +71,4 @@ def _find_unsupported_code(text: str) -> str:
 
 def has_barriers(text: str) -> bool:
     """Whether the threads of a block can wait for each other; then each needs its own stack."""
-    return bool(_BARRIER.search(strip_comments(text)))
+    return bool(_BARRIER.search(_strip_comments(text)))

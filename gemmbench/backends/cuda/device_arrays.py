@@ -62,7 +62,7 @@ class _Managed(ctypes.Structure):
     )
 
 
-def make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
+def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
     """A capsule of a packed row-major array on a GPU.
 
     The memory belongs to gemmbench: a consumer deletes only the description of it, with the C library's
@@ -152,7 +152,7 @@ class DeviceArray:
         """A capsule of this memory. Raises BufferError for a copy, or for another device."""
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("the array is passed without a copy, on the GPU where it is")
-        return make_capsule(self.ptr, self.shape, self.dtype, self.device)
+        return _make_capsule(self.ptr, self.shape, self.dtype, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """DLPack's type and number of the device."""

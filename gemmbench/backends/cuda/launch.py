@@ -65,7 +65,7 @@ class BindingsFunction:
         return int(_ask(self.driver, "cuFuncGetAttribute", attribute, self.handle))
 
 
-def pack_bindings_launch(
+def _pack_bindings_launch(
     kernel: BindingsFunction,
     grid: Shape,
     block: Shape,
@@ -162,7 +162,7 @@ Packed = tuple[str, list[float]]
 """Letters of the struct module, and a number for each."""
 
 
-def list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
+def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     """The arguments of the standard signature; `at` has the address of every operand."""
     problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
     trailing = [at[name] for name in plan.variant.trailing]
@@ -174,7 +174,7 @@ def list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     return f"iii{scalar}PP{scalar}P{letters}", [*numbers, *trailing]
 
 
-def list_declared(plan: Plan, at: Mapping[str, int], scalars: ScalarMemory) -> Packed:
+def _list_declared(plan: Plan, at: Mapping[str, int], scalars: ScalarMemory) -> Packed:
     """The arguments that the manifest declares, in its order."""
     packed = [_pack(plan, argument, at, scalars) for argument in plan.arguments]
     return "".join(letter for letter, _ in packed), [number for _, number in packed]
@@ -236,18 +236,18 @@ Places = Sequence[tuple[int, int, int, int]]
 """Device addresses of A, B, C and the workspace, for each operand set."""
 
 
-def write_maps(plan: Plan, places: Places) -> DeviceMemory:
+def _write_maps(plan: Plan, places: Places) -> DeviceMemory:
     """The maps of every operand set, one array after the other, on the device.
 
     Raises NotOffered, OutOfMemory.
     """
-    words = encode_maps(plan, places)
+    words = _encode_maps(plan, places)
     memory = DeviceMemory(words.nbytes)
     memory.write(0, words)
     return memory
 
 
-def encode_maps(plan: Plan, places: Places) -> np.ndarray:
+def _encode_maps(plan: Plan, places: Places) -> np.ndarray:
     """Sets x maps x 16 words (uint64); a map that the plan does not use is zero.
 
     Raises NotOffered.
@@ -321,13 +321,13 @@ class Kernel:
         `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
         none. The tensor maps and scalars live as long as what is returned. Raises NotOffered, OutOfMemory.
         """
-        maps = write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
+        maps = _write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
         scalars = ScalarMemory(plan)
         queue = []
         for index, (A, B, C) in enumerate(addresses):
             at = {"A": A, "B": B, "C": C, "bias": biases[index] if biases else 0, "workspace": workspace}
             at["maps"] = maps.address + index * BYTES * len(plan.tensor_maps) if maps else 0
-            layout, arguments = list_declared(plan, at, scalars) if plan.arguments else list_standard(plan, at)
+            layout, arguments = _list_declared(plan, at, scalars) if plan.arguments else _list_standard(plan, at)
             queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
         words = ", then ".join(launch.words for launch in self._launches)
         return Calls(tuple(queue), words, len(self._launches), (maps, scalars))
@@ -351,7 +351,7 @@ class _KernelLaunch:
         function, geometry = self._function, self._geometry
         launch = geometry.grid, geometry.block, stream, layout, *arguments
         if isinstance(function, BindingsFunction):
-            return pack_bindings_launch(
+            return _pack_bindings_launch(
                 function, *launch, shared=geometry.shared, pdl=geometry.pdl, cluster=geometry.cluster
             )
         return pack_launch(function, *launch, shared=geometry.shared)

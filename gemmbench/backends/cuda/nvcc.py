@@ -38,7 +38,7 @@ _TAG = "gemmbench_kernel"
 _SUBSTITUTION = re.compile(r"S[0-9A-Z]*_")
 
 
-def write_tags(plan: Plan) -> str:
+def _write_tags(plan: Plan) -> str:
     """The text that instantiates the kernels of a plan; "" if their names are not mangled.
 
     Errors in it are reported at the line of the manifest that names the kernel.
@@ -118,7 +118,7 @@ def extract_errors(output: str) -> list[str]:
     return lines[first:]
 
 
-def find_first_error(lines: list[str]) -> str:
+def _find_first_error(lines: list[str]) -> str:
     """The first line that is an error; "" if there is none."""
     return next(filter(_is_error, lines), "")
 
@@ -131,11 +131,11 @@ _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _REPLACED = ("-O", "-std=")
 """Beginnings of flags of which nvcc takes only one."""
 
-CUBIN, LAUNCHER = ".cubin", ".so"
+_CUBIN, _LAUNCHER = ".cubin", ".so"
 """What becomes of a unit: machine code of kernels, or a shared library with a host function that launches them."""
 
 _AS_LIBRARY = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic")
-MODES = {CUBIN: ("-cubin",), LAUNCHER: _AS_LIBRARY}
+MODES = {_CUBIN: ("-cubin",), _LAUNCHER: _AS_LIBRARY}
 """How to make each kind of file.
 
 A launcher has a runtime of its own, which uses whatever context is current. It shares neither functions nor
@@ -146,7 +146,7 @@ Explain = Callable[[str], str]
 """(what nvcc printed) -> why it refused the text, "" if only its own lines say."""
 
 
-def explain_nothing(output: str) -> str:
+def _explain_nothing(output: str) -> str:
     """Leave it to the compiler's own lines."""
     return ""
 
@@ -166,8 +166,8 @@ class CompilerUnit:
     flags: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     headers: bool = False
-    suffix: str = CUBIN
-    explain: Explain = explain_nothing
+    suffix: str = _CUBIN
+    explain: Explain = _explain_nothing
 
     @property
     def options(self) -> list[str]:
@@ -184,7 +184,7 @@ def write_text(plan: Plan) -> str:
     options = [option for option in unit.options if not option.startswith("-I")]
     target = f"-gencode=arch=compute_{unit.arch},code=sm_{unit.arch}"
     command = shlex.join(["nvcc", *MODES[unit.suffix], *options, target, *packages])
-    text = f"{split_text(plan, inline=True).join()}{write_tags(plan)}"
+    text = f"{split_text(plan, inline=True).join()}{_write_tags(plan)}"
     return f"// {command}\n{wrap_launcher(plan, text) if plan.variant.is_launcher else text}"
 
 
@@ -199,7 +199,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
     headers = has_local_headers(variant)
     folders = [Path(code.file).parent, *list_include_folders(variant)] if headers else []
     unit = CompilerUnit(
-        compiler_text(plan) + write_tags(plan),
+        compiler_text(plan) + _write_tags(plan),
         plan.arch,
         plan.symbols,
         variant.path,
@@ -210,7 +210,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
     if not variant.is_launcher:
         return unit
     explain = partial(explain_call_errors, plan)
-    return replace(unit, text=wrap_launcher(plan, unit.text), symbols=(), suffix=LAUNCHER, explain=explain)
+    return replace(unit, text=wrap_launcher(plan, unit.text), symbols=(), suffix=_LAUNCHER, explain=explain)
 
 
 _MOST_LINES = 10
@@ -258,7 +258,7 @@ class NvccCompiler:
     def _build(self, unit: CompilerUnit, draft: Path) -> Build:
         output = self._run([*MODES[unit.suffix], "-Xptxas", "-v"], unit, draft)
         kernels = list_kernels(output)
-        if unit.suffix == LAUNCHER:
+        if unit.suffix == _LAUNCHER:
             return (read_build_facts(output, kernels[0]) if len(kernels) == 1 else None) or Build()
         names = find_names(unit.symbols, kernels)
         facts = read_build_facts(output, names[-1]) if names else None
@@ -338,7 +338,7 @@ class NvccCompiler:
                 "name the nvcc of another toolkit in CUDACXX"
             )
         errors = _shorten_paths(extract_errors(output.replace(str(source), unit.location)))
-        fix = suggest_fix(find_first_error(errors))
+        fix = suggest_fix(_find_first_error(errors))
         return "\n".join([f"{unit.location} does not compile{fix and f'; {fix}'}:", *errors[:_MOST_LINES]])
 
 

@@ -73,7 +73,7 @@ def release_memory() -> None:
             cupy.get_default_memory_pool().free_all_blocks()
 
 
-MOST_RECORDS = 4
+_MOST_RECORDS = 4
 """How often calls may take more memory than ever before, once the first of them are over."""
 
 
@@ -99,7 +99,7 @@ class MemoryWatch:
         if self._kept > self._most:
             self._most = self._kept
             self._records += 1
-        if self._records > MOST_RECORDS:
+        if self._records > _MOST_RECORDS:
             raise LaunchError(
                 f"leaks memory of the GPU: its calls keep {self._kept / 2**20:,.0f} MiB so far, and more each time; "
                 f"free or reuse what a call allocates ({self._name})"

@@ -17,7 +17,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.files import read_text_file
 
 KEYS = ("power", "temperature", "slowed", "others", "watts")
-TICK = 0.1
+_TICK = 0.1
 """Seconds between two ticks of the energy counter."""
 
 
@@ -37,10 +37,10 @@ class FakeMonitor:
     def spend(self, name: str, seconds: float) -> None:
         """Let the variant `name` run for a time."""
         watts = self._watts if isinstance(self._watts, (int, float)) else self._watts.get(name, float("nan"))
-        ticks = int(self._seconds / TICK)
+        ticks = int(self._seconds / _TICK)
         self._seconds += seconds
         self._joules += watts * seconds
-        if int(self._seconds / TICK) > ticks:
+        if int(self._seconds / _TICK) > ticks:
             self._shown = self._joules
 
     def read(self) -> Reading:

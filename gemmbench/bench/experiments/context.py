@@ -11,14 +11,14 @@ from gemmbench.backends.base import Backend, Executable, SteadyExecutable, Windo
 from gemmbench.errors import DeviceLost
 from gemmbench.planning.plans.plan import Target
 
-FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
+_FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP = "sweep: "
 
 
 def limit_warm_up(target: Target, first: bool) -> float:
     """Seconds to warm up at most: longer the first time on a GPU, whose clock and power settle slowly."""
-    return FIRST_WARM_SECONDS if first and target.is_gpu else WARM_SECONDS
+    return _FIRST_WARM_SECONDS if first and target.is_gpu else WARM_SECONDS
 
 
 class Progress(Protocol):
@@ -44,7 +44,7 @@ def ignore_progress(what: str, done: int, of: int, left: float | None = None, /)
     """Report no progress."""
 
 
-def announce_nothing(number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None:
+def _announce_nothing(number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None:
     """Announce nothing."""
 
 
@@ -59,7 +59,7 @@ class ExperimentContext:
     backends: Mapping[str, Backend]
     progress: Progress = ignore_progress
     is_interrupted: Callable[[], bool] = lambda: False
-    announce: Announce = announce_nothing
+    announce: Announce = _announce_nothing
     measured: bool = True
     _cold: bool = True
     _short_load: float = 0.0
@@ -76,11 +76,11 @@ class ExperimentContext:
 
     def announce_row(self, number: int, compiles: bool = False) -> AbstractContextManager[None]:
         """Announce that the code of row `number` runs inside the block, and whether it compiles there."""
-        return announce_code(self.announce, number, compiles=compiles)
+        return _announce_code(self.announce, number, compiles=compiles)
 
 
 @contextmanager
-def announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
+def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
     """Announce that the code of row `number` runs inside the block, for so many seconds if they are known.
 
     If the device is lost, it stays announced: the runner blames this row.
@@ -105,7 +105,7 @@ class AnnouncedExecutable:
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
-        with announce_code(self._announce, self._number, launches * self._seconds):
+        with _announce_code(self._announce, self._number, launches * self._seconds):
             window = self._executable.time(launches)
         self._seconds = window.seconds / window.launches
         return window
@@ -114,7 +114,7 @@ class AnnouncedExecutable:
         """As base.SteadyExecutable, if the executable is one."""
         seconds = launches * self._seconds
         with (
-            announce_code(self._announce, self._number, seconds),
+            _announce_code(self._announce, self._number, seconds),
             closing(cast(SteadyExecutable, self._executable).sustain(launches, watch)) as windows,
         ):
             for window in windows:

@@ -130,7 +130,7 @@ class DeviceExperiment:
                     trial.accuracy = self.workload.measure_accuracy(setup.arena, setup.bind_first_set(trial))
 
 
-NO_SETS = SetCount(0, False)
+_NO_SETS = SetCount(0, False)
 
 
 def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
@@ -153,7 +153,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
 
 def _make_record(trial: Trial, batch: ChainBatch, counts: Mapping[str, SetCount], graphs: Container[str]) -> Record:
     device = trial.chain.device
-    record = make_record(trial, batch, counts.get(device, NO_SETS))
+    record = make_record(trial, batch, counts.get(device, _NO_SETS))
     return msgspec.structs.replace(record, beside_graphs=bool(record.no_graph) and device in graphs)
 
 

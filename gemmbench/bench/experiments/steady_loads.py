@@ -136,7 +136,7 @@ def _mean_clock(windows: list[Window]) -> float:
     return fmean([window.clock_hz for window in windows if window.clock_hz] or [math.nan])
 
 
-BLOCK_SECONDS = 1.0
+_BLOCK_SECONDS = 1.0
 """The longest block: a longer load has more of them."""
 _WINDOW_SECONDS = 0.025
 _WINDOW_GRAPHS = 2
@@ -174,7 +174,7 @@ class SustainedBlocks:
     ):
         self._context, self._backend, self._bind = setup.context, setup.backend, setup.bind
         self._seconds, self._is_intact, self._check = seconds, is_intact, check
-        self._quartets = max(1, round(seconds / 4 / BLOCK_SECONDS))
+        self._quartets = max(1, round(seconds / 4 / _BLOCK_SECONDS))
         self._block = seconds / 4 / self._quartets
 
     def run(self, trials: Sequence[Trial], baseline: Trial | None) -> None:

@@ -28,7 +28,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
 
-MAX_JOBS = 64
+_MAX_JOBS = 64
 """The most jobs in one window; with jobs of 16 us or more it then lasts the 1 ms that it should."""
 
 
@@ -119,7 +119,7 @@ class TransferExperiment:
                     self._bind(trial, reference)
         timed = [trial for trial in trials if trial.alive]
         anchors = [number for number, trial in enumerate(timed) if trial.mode == MODES[0]]
-        rounds = Rounds(timed, self.policy, MAX_JOBS, self.context.is_interrupted, self._report, anchors)
+        rounds = Rounds(timed, self.policy, _MAX_JOBS, self.context.is_interrupted, self._report, anchors)
         for trial, measurement in zip(timed, rounds.run(WARM_SECONDS), strict=True):
             trial.measurement = measurement
             if measurement.fault is not None:

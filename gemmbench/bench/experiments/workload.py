@@ -157,7 +157,7 @@ class GemmCase:
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
 """alpha and beta on integers."""
-UNSCALED = (1.0, 0.0)
+_UNSCALED = (1.0, 0.0)
 
 
 def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = False) -> Workload:
@@ -177,7 +177,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         scalars = EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]
-        for alpha, beta in (*scalars, *([UNSCALED] if unscaled else [])):
+        for alpha, beta in (*scalars, *([_UNSCALED] if unscaled else [])):
             yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
         products = make_single_products(problem, seed + 3)
         yield _make_case(products.reference, products.judge)

@@ -21,7 +21,7 @@ _FACTORS = (1.0, -1.0, 2.0, -2.0)
 
 
 @cache
-def list_set_factors(count: int) -> tuple[float, ...]:
+def _list_set_factors(count: int) -> tuple[float, ...]:
     """The factors of `count` sets: 1, then a fixed sequence without a period; neighbours differ."""
     chosen, rng = [1.0], random.Random(0)
     while len(chosen) < count:
@@ -132,7 +132,7 @@ class Arena:
     """
 
     def __init__(self, backend: Backend, layout: SetLayout, count: int):
-        self.rotation, self.factors = Rotation(count), list_set_factors(count)
+        self.rotation, self.factors = Rotation(count), _list_set_factors(count)
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)

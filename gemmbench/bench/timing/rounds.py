@@ -47,7 +47,7 @@ class DoublingRule:
         return interval.spread <= self.until
 
 
-MOST_PAIRS = 3
+_MOST_PAIRS = 3
 """Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
 LONG_WINDOW = 0.01
 """Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
@@ -88,7 +88,7 @@ class Rounds:
         self.contest = contest
         self.rule, self.monitor, self.steps = rule or DoublingRule(policy.until), monitor, steps or NoSteps()
         self.measurements = [Measurement() for _ in executables]
-        self.quota, self._most_pairs = [policy.rounds] * len(executables), [MOST_PAIRS] * len(executables)
+        self.quota, self._most_pairs = [policy.rounds] * len(executables), [_MOST_PAIRS] * len(executables)
         self._rng, self._rounds, self.load = np.random.default_rng(seed), 0, 0.0
 
     def run(self, warm_seconds: float) -> list[Measurement]:
@@ -244,4 +244,4 @@ class Rounds:
 
 def count_most_pairs(window: float) -> int:
     """How many mirrored pairs of windows, which last so many seconds, a block has at most."""
-    return 1 if window >= LONG_WINDOW else MOST_PAIRS
+    return 1 if window >= LONG_WINDOW else _MOST_PAIRS

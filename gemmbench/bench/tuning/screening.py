@@ -65,7 +65,7 @@ def _find_code(row: Chain | Record) -> _Code:
 FINALISTS = 8
 SHARED_FINALISTS = 4
 """Of all kernels that a variant picks from, at one problem: a row of its `pick` goes by many problems."""
-LEAST_DIFFERENCE = 0.01
+_LEAST_DIFFERENCE = 0.01
 """How much slower than the best a candidate is at least if it is to be dropped before the finals."""
 
 
@@ -98,7 +98,7 @@ def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Stand
             batches.setdefault((record.batch, record.batch_key), []).append(record)
     values: dict[Key, list[float]] = {}
     for batch in batches.values():
-        anchor = next((each for each in batch if baseline and is_record_of(each, baseline.kernel_key)), None)
+        anchor = next((each for each in batch if baseline and _is_record_of(each, baseline.kernel_key)), None)
         if baseline and anchor is None:
             continue
         for record in filter(task.owns, batch):
@@ -107,7 +107,7 @@ def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Stand
     return sorted(standings, key=lambda each: each.mean)
 
 
-def is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
+def _is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
     """Whether a record is that of the chain with this key."""
     return record.kernel_key == kernel_key
 
@@ -132,7 +132,7 @@ def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bo
 
     def is_clearly_slower(candidate: Standing) -> bool:
         reach = quantile * scatter * math.sqrt(1 / len(candidate.values) + 1 / len(best.values))
-        return min(candidate.values) - best.mean - reach > math.log1p(LEAST_DIFFERENCE)
+        return min(candidate.values) - best.mean - reach > math.log1p(_LEAST_DIFFERENCE)
 
     return is_clearly_slower
 

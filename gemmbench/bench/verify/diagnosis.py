@@ -31,7 +31,7 @@ class Explanation:
     words: str
 
 
-def find_explanation(wrong: WrongResult) -> Explanation | None:
+def _find_explanation(wrong: WrongResult) -> Explanation | None:
     """The first hypothesis that explains the wrong elements, or None."""
     sample = wrong.sample
     if not len(sample):
@@ -291,7 +291,7 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
 
 
 def _explain_values(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] | None:
-    explanation = find_explanation(wrong)
+    explanation = _find_explanation(wrong)
     if explanation is None:
         return None
     everywhere = region.kind in (regions.ALL, regions.SOME)

@@ -76,7 +76,7 @@ def _softmax(z: np.ndarray, error: np.ndarray) -> ExpectedOutputs:
     return ExpectedOutputs(outputs, outputs * (moved + rounded) + _TINY)
 
 
-def check_sums(network: Network, got: np.ndarray) -> Check:
+def _check_sums(network: Network, got: np.ndarray) -> Check:
     """Check that the probabilities of each row add up to 1."""
     if network.activations[-1] != "softmax":
         return Check(True, "sum")
@@ -104,7 +104,7 @@ class Case:
     def judge(self, got: np.ndarray) -> Check:
         """Check a result: its values, then its sums."""
         check = self.expected.check(got, "exact" if self.exact else "rounding")
-        sums = check_sums(self.network, got) if check.ok else check
+        sums = _check_sums(self.network, got) if check.ok else check
         return check if sums.ok else sums
 
 

@@ -114,7 +114,7 @@ class WrongSample:
 _MAP_ROWS, _MAP_COLUMNS = 16, 32
 _MOSTLY = 0.5
 _SMALLEST_TILE = 4
-ALL, COLUMNS, ROWS, CORNER = "all", "columns", "rows", "rows and columns"
+ALL, COLUMNS, ROWS, _CORNER = "all", "columns", "rows", "rows and columns"
 TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
 
@@ -147,7 +147,7 @@ def _find_edge(wrong: WrongResult) -> WrongRegion | None:
         inside = wrong.rows < row
         if 2 * column >= N and 0 < column < N and not wrong.mask[inside][:, :column].any():
             subject = f"{_describe_last('rows', row, M)} and {_describe_last('columns', column, N)}"
-            return WrongRegion(CORNER, subject, "look at the guards on M and N, and at the grid")
+            return WrongRegion(_CORNER, subject, "look at the guards on M and N, and at the grid")
         if not wrong.mask[inside].any():
             return WrongRegion(
                 ROWS, _describe_last("rows", row, M), "look at the guard on M, and at the grid", row < M - 1
@@ -183,14 +183,14 @@ def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
     """The largest tiles with power-of-two sides that are each entirely wrong or entirely right."""
     if not wrong.has_all_rows:
         return None
-    fine = share_per_tile(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
+    fine = _share_per_tile(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
     if not np.isin(fine, (0.0, 1.0)).all():
         return None
     sides = [2**n for n in range(8, 1, -1)]
     for area, height, width in sorted(((h * w, h, w) for h in sides for w in sides), reverse=True):
         if area > wrong.mask.size // 2:
             continue
-        share = share_per_tile(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
+        share = _share_per_tile(fine > 0, height // _SMALLEST_TILE, width // _SMALLEST_TILE)
         if np.isin(share, (0.0, 1.0)).all():
             count = int(share.sum())
             return WrongRegion(TILES, f"{count} of {share.size} tiles of {height} x {width}", plural=count > 1)
@@ -214,7 +214,7 @@ def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
     return None
 
 
-def share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
+def _share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
     """The share of true elements in each tile; tiles at the edges are cut off."""
     rows, columns = (range(0, size, step) for size, step in zip(mask.shape, (height, width), strict=True))
     sums = np.add.reduceat(np.add.reduceat(mask.astype(float), rows, axis=0), columns, axis=1)
@@ -249,8 +249,8 @@ def _draw_line(wrong: WrongResult, top: int, height: int, width: int) -> str:
     if not inside.any():
         return ("?" if suspected else ".") * -(-wrong.problem.N // width)
     rows = int(inside.sum())
-    shares = share_per_tile(wrong.mask[inside], rows, width)[0]
-    unwritten = share_per_tile(wrong.unwritten[inside], rows, width)[0]
+    shares = _share_per_tile(wrong.mask[inside], rows, width)[0]
+    unwritten = _share_per_tile(wrong.unwritten[inside], rows, width)[0]
     return "".join(_draw_tile(share, nan) for share, nan in zip(shares, unwritten, strict=True))
 
 

@@ -59,7 +59,7 @@ class WorkersLost(DeviceError):
     """A task lost its worker so often that Dask gave it up."""
 
 
-def load_dask() -> Any:
+def _load_dask() -> Any:
     """The names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
@@ -93,7 +93,7 @@ class Connection:
     """
 
     def __init__(self, address: str, resource: str):
-        self._dask, self.address, self.resource = load_dask(), address, resource
+        self._dask, self.address, self.resource = _load_dask(), address, resource
         self._done: SimpleQueue[Any] = SimpleQueue()
         _check_protocol(self._dask, address)
         try:
@@ -180,7 +180,7 @@ class Connection:
         self.close()
 
 
-LOOPBACK = "127.0.0.1"
+_LOOPBACK = "127.0.0.1"
 _BOOT = (
     "import os, sys; _, cores, path, *sys.argv[1:] = sys.argv; sys.path[:0] = path.split(os.pathsep); "
     "os.sched_setaffinity(0, map(int, cores.split(','))) if cores else None; "
@@ -195,11 +195,11 @@ def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iter
 
     Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only. Raises DeviceError.
     """
-    dask, shares = load_dask(), share_cores(len(environments))
+    dask, shares = _load_dask(), _share_cores(len(environments))
     with (
         tempfile.TemporaryDirectory(prefix="gemmbench-fleet-", ignore_cleanup_errors=True) as folder,
         dask.config.set({"distributed.scheduler.allowed-failures": MOST_LOSSES}),
-        dask.LocalCluster(n_workers=0, host=LOOPBACK, dashboard_address=f"{LOOPBACK}:0", silence_logs=50) as cluster,
+        dask.LocalCluster(n_workers=0, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0", silence_logs=50) as cluster,
     ):
         address, processes = str(cluster.scheduler_address), list[subprocess.Popen[bytes]]()
         try:
@@ -211,7 +211,7 @@ def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iter
                 _end(process)
 
 
-def share_cores(workers: int) -> list[list[int]]:
+def _share_cores(workers: int) -> list[list[int]]:
     """Cores of this process for each of several workers, equally many; a core is shared if there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return [[] for _ in range(workers)]
@@ -224,7 +224,7 @@ def _start_worker(
     scheduler: str, number: int, environment: dict[str, str], cores: list[int], resource: str, folder: Path
 ) -> subprocess.Popen[bytes]:
     paths = import_path()
-    arguments = [scheduler, "--name", f"worker-{number}", "--host", LOOPBACK, "--resources", f"{resource}=1"]
+    arguments = [scheduler, "--name", f"worker-{number}", "--host", _LOOPBACK, "--resources", f"{resource}=1"]
     arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0", "--no-dashboard"]
     arguments += ["--death-timeout", "60", "--local-directory", str(folder)]
     with (folder / f"worker-{number}.log").open("wb") as log:

@@ -37,14 +37,14 @@ from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
 _WANTED = ("A", "B", "C", "M", "N", "K")
 
 
-def list_candidates(functions: Sequence[Function]) -> list[Function]:
+def _list_candidates(functions: Sequence[Function]) -> list[Function]:
     """The kernels of a file, and its launchers: functions of the host that take a stream."""
     return [each for each in functions if each.is_kernel or _is_launcher(each)]
 
 
-def choose_function(functions: Sequence[Function], text: str, symbol: str | None, location: str) -> Function:
+def _choose_function(functions: Sequence[Function], text: str, symbol: str | None, location: str) -> Function:
     """The function called `symbol`, or the best one. Raises UsageError if there is none."""
-    candidates = list_candidates(functions)
+    candidates = _list_candidates(functions)
     names = [each.name for each in candidates]
     if not candidates:
         fault = "no kernel and no launcher: no `__global__` function and none that takes a cudaStream_t"
@@ -74,7 +74,7 @@ _FURTHEST = 3
 """How many folders up headers are looked for."""
 
 
-def find_includes(text: str, path: Path, home: Path) -> list[str]:
+def _find_includes(text: str, path: Path, home: Path) -> list[str]:
     """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
     found = [quoted or angled for quoted, angled in _INCLUDE.findall(text)]
     packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
@@ -140,7 +140,7 @@ class Facts:
                 yield self.params[each.name], written.get(each.name, each.default)
 
 
-def read_facts(function: Function, text: str) -> Facts:
+def _read_facts(function: Function, text: str) -> Facts:
     """Read what the text of a file says about one of its functions."""
     code = hide_comments(text)
     site = find_launch(text, function.name) if function.is_kernel else None
@@ -231,10 +231,10 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
     Raises UsageError if the code has no function to launch, or none called `symbol`.
     """
     functions = read_functions(text)
-    function = choose_function(functions, text, symbol, display_path(path))
-    others = tuple(each.name for each in list_candidates(functions) if each is not function)
-    file, facts = os.path.relpath(path.resolve(), home.resolve()), read_facts(function, text)
-    lines = list(_write_manifest(facts, file, find_includes(text, path, home)))
+    function = _choose_function(functions, text, symbol, display_path(path))
+    others = tuple(each.name for each in _list_candidates(functions) if each is not function)
+    file, facts = os.path.relpath(path.resolve(), home.resolve()), _read_facts(function, text)
+    lines = list(_write_manifest(facts, file, _find_includes(text, path, home)))
     sizes = _MULTIPLES if _list_requirements(facts) else ""
     return Draft("\n".join(lines) + "\n", function.name, others, _SQUARE_SIZE if _is_square(facts) else sizes)
 

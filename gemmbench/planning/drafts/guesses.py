@@ -71,7 +71,7 @@ def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -
 
 
 def _guess_argument(parameter: Parameter) -> Guess:
-    name = normalise(parameter.name)
+    name = _normalise(parameter.name)
     if "Stream" in parameter.type:
         return Guess("stream")
     if name in _SCALARS:
@@ -84,7 +84,7 @@ def _guess_argument(parameter: Parameter) -> Guess:
     return _convert(parameter, found or Guess("0", f"what is {_describe(parameter)}?"))
 
 
-def normalise(name: str) -> str:
+def _normalise(name: str) -> str:
     """A name in lower case, without the words and underscores around its letter: `d_A`, `A_ptr` and `matA` are a."""
     for affix in _AFFIXES:
         name = re.sub(affix, "", name, flags=re.IGNORECASE)
@@ -113,7 +113,7 @@ def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> l
     """A kernel with a single size multiplies square matrices."""
     sizes = [index for index, each in enumerate(parameters) if not each.pointer and each.type not in _FLOATS]
     sizes = [index for index in sizes if guesses[index].text != "stream"]
-    if len(sizes) == 1 and normalise(parameters[sizes[0]].name) in _ONLY_SIZES:
+    if len(sizes) == 1 and _normalise(parameters[sizes[0]].name) in _ONLY_SIZES:
         guesses[sizes[0]] = _convert(parameters[sizes[0]], Guess("N", SQUARE))
     return guesses
 
@@ -175,11 +175,11 @@ def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
     value = evaluate(written, constants) if written else None
     if value is not None:
         return Guess(str(value))
-    role = find_role(name)
+    role = _find_role(name)
     return Guess(str(_USUAL_VALUES.get(role, 1)), "a usual value")
 
 
-def find_role(name: str) -> str:
+def _find_role(name: str) -> str:
     """Which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
     word = re.sub(r"^k_?(?=[A-Z])|_?\d+$", "", name)
     return next((role for role, pattern in _ROLES.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
@@ -242,7 +242,7 @@ def _find_tile(role: str, names: Names) -> str | None:
     """The parameter or the constant that has a role; the tile of a square block serves for each of its sides."""
     for wanted in (role, "TILE") if role in ("BM", "BN", "BK") else (role,):
         known = {**names.params, **{name: names.translate(name) for name in names.constants}}
-        if found := next((value for name, value in known.items() if value and find_role(name) == wanted), None):
+        if found := next((value for name, value in known.items() if value and _find_role(name) == wanted), None):
             return found
     return None
 

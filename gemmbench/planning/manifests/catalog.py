@@ -26,7 +26,7 @@ from gemmbench.planning.yaml_document import parse_document
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 
 
-def has_manifest(text: str) -> bool:
+def _has_manifest(text: str) -> bool:
     """Whether a text of C++ begins with a manifest."""
     return _HEADER.match(text) is not None
 
@@ -82,7 +82,7 @@ _FILE_KEY = re.compile(r"^file:[ \t]*[\"']?([^\"'#\n]+?)[\"']?[ \t]*(?:#.*)?$", 
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
-def list_kernel_files(folder: Path) -> list[Path]:
+def _list_kernel_files(folder: Path) -> list[Path]:
     """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
 
     A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML without a
@@ -102,7 +102,7 @@ def _is_variant(path: Path, manifest: str | None, described: set[Path]) -> bool:
     if manifest is not None:
         return _MANIFEST_KEY.search(manifest) is not None
     text = _read_text(path) if follow_links(path) in described else None
-    return text is None or has_manifest(text)
+    return text is None or _has_manifest(text)
 
 
 def _read_text(path: Path) -> str | None:
@@ -149,7 +149,7 @@ class Catalog:
         self._paths: dict[str, Path] = {}
         self._complete_variants: dict[str, Variant] = {}
         for folder in folders:
-            for path in list_kernel_files(folder):
+            for path in _list_kernel_files(folder):
                 self._add_file(path)
 
     def _add_file(self, path: Path) -> None:

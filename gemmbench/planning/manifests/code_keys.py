@@ -25,7 +25,7 @@ from gemmbench.planning.manifests.variant import (
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
-PACKAGES = ("cutlass", "cublas")
+_PACKAGES = ("cutlass", "cublas")
 """Names of `include` that mean the headers of an installed package."""
 
 _FLAGS = (
@@ -84,12 +84,12 @@ def _read_define(document: Document, sections: SectionReader, name: str, text: o
 
 
 def _read_include(document: Document, index: int, name: str, folder: Path) -> str:
-    if name in PACKAGES:
+    if name in _PACKAGES:
         return name
     path = follow_links(folder / Path(name).expanduser())
     if not is_folder(path):
-        message = f"include: no folder at {display_path(path)}{nearest(name, PACKAGES)}; known packages: "
-        raise document.error_at(("include", index), message + ", ".join(PACKAGES))
+        message = f"include: no folder at {display_path(path)}{nearest(name, _PACKAGES)}; known packages: "
+        raise document.error_at(("include", index), message + ", ".join(_PACKAGES))
     return str(path)
 
 
@@ -106,14 +106,14 @@ def _read_flags(document: Document, manifest: Manifest) -> tuple[Flag, ...]:
     return tuple(flags)
 
 
-INTEGER_TYPES = {
+_INTEGER_TYPES = {
     "int": "int",
     "unsigned": "unsigned",
     "long": "long long",
     "size_t": "unsigned long long",
 }
 FLOAT_TYPES = {"float": "float", "double": "double", "half": "__half", "bfloat16": "__nv_bfloat16"}
-_TYPES = {**INTEGER_TYPES, **FLOAT_TYPES}
+_TYPES = {**_INTEGER_TYPES, **FLOAT_TYPES}
 _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
@@ -165,11 +165,11 @@ class _ArgumentReader:
             return self.read_scalar(path, kind, inner)
         if kind in FLOAT_TYPES:
             return Argument("", FLOAT_TYPES[kind], self.read_number(path, inner))
-        return Argument("", INTEGER_TYPES[kind or "int"], self.read_number(path, inner))
+        return Argument("", _INTEGER_TYPES[kind or "int"], self.read_number(path, inner))
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
         """Read alpha, beta or a constant with a point, whose type is that of the sums unless it is given."""
-        if kind in INTEGER_TYPES:
+        if kind in _INTEGER_TYPES:
             raise self.document.error_at(path, f"args: {text} is not an integer; write float({text}) or double({text})")
         ctype = FLOAT_TYPES.get(kind, "")
         return Argument(text, ctype) if text in SCALARS else Argument("", ctype, float(text.rstrip("f")))

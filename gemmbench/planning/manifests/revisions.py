@@ -44,7 +44,7 @@ def find_commit(folder: Path, revision: str) -> str:
     return _git(folder, "rev-parse", "--verify", "--quiet", "--short", *named).stdout.decode().strip()
 
 
-def is_shallow(folder: Path) -> bool:
+def _is_shallow(folder: Path) -> bool:
     """Whether the clone lacks old commits."""
     return _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
 
@@ -212,7 +212,7 @@ def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
         return reason
     commit = find_commit(folder, revision)
     if not commit:
-        hint = "this clone is shallow, so run git fetch --unshallow" if is_shallow(folder) else "git log lists them"
+        hint = "this clone is shallow, so run git fetch --unshallow" if _is_shallow(folder) else "git log lists them"
         return f"no revision '{revision}' in the git checkout of {folder}; {hint}"
     files.mkdir()
     for path, content in read_files(folder, commit, (*SUFFIXES, *_HEADERS)):

@@ -32,7 +32,7 @@ def read_lets(
 
     Raises SpecError.
     """
-    known, key = known or {}, join_path(at)
+    known, key = known or {}, _join_path(at)
     if len(written) > _MOST:
         raise document.error_at(at, f"{key}: {len(written)} names are too many; at most {_MOST}")
     lets: dict[str, Expression] = {}
@@ -40,13 +40,13 @@ def read_lets(
         path = (*at, name)
         check_name(document, path, name, (*names, *known))
         _refuse_later_names(document, path, text, [other for other in written if other not in lets])
-        lets[name] = parse_at(document, path, text, names, {**known, **lets})
+        lets[name] = _parse_at(document, path, text, names, {**known, **lets})
     return lets
 
 
 def check_name(document: Document, path: Path, name: str, taken: Collection[str]) -> None:
     """Raise SpecError for a name that is taken, or not in lower case."""
-    key = join_path(path[:-1])
+    key = _join_path(path[:-1])
     if name in taken or name in FUNCTIONS or keyword.iskeyword(name):
         raise document.error_at(path, f"{key}: the name '{name}' is taken; choose another")
     if not _NAME.match(name):
@@ -57,24 +57,24 @@ def _refuse_later_names(document: Document, path: Path, text: Text, later: Seque
     """Raise SpecError for an expression that reads itself or one below it."""
     for word in re.findall(r"[A-Za-z_]\w*", str(text)):
         if word == path[-1]:
-            raise document.error_at(path, f"{join_path(path)}: it reads itself")
+            raise document.error_at(path, f"{_join_path(path)}: it reads itself")
         if word in later:
             raise document.error_at(
-                path, f"{join_path(path)}: reads '{word}', which is defined below; move '{word}' up"
+                path, f"{_join_path(path)}: reads '{word}', which is defined below; move '{word}' up"
             )
 
 
-def parse_at(
+def _parse_at(
     document: Document, path: Path, text: Text, names: Sequence[str], lets: Mapping[str, Expression]
 ) -> Expression:
     """Parse the expression at `path`. Raises SpecError at its line."""
     try:
         return parse(text, names, document.line(path), lets)
     except ExpressionError as fault:
-        raise document.error_at(path, f"{join_path(path)}: {fault}") from None
+        raise document.error_at(path, f"{_join_path(path)}: {fault}") from None
 
 
-def join_path(path: Path) -> str:
+def _join_path(path: Path) -> str:
     """The keys of a path, as messages show them."""
     return ".".join(step for step in path if isinstance(step, str))
 
@@ -186,7 +186,7 @@ class SectionReader:
 
     def read_expression(self, path: Path, text: Text) -> Expression:
         """Parse the expression at `path`."""
-        expression = parse_at(self.document, path, text, self.names, self.lets)
+        expression = _parse_at(self.document, path, text, self.names, self.lets)
         self._read |= list_names(expression)
         return expression
 
@@ -317,7 +317,7 @@ class SectionReader:
         read = list_names(estimate) | {list(written)[-1]}
         for name in written:
             if name not in read:
-                message = f"{join_path(at)}.{name}: nothing reads it; remove it"
+                message = f"{_join_path(at)}.{name}: nothing reads it; remove it"
                 raise self.document.error_at((*at, name), message)
         self._read |= read
         return estimate

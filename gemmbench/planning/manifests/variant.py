@@ -84,8 +84,8 @@ class Call:
         return (alpha == 1 or self.takes("alpha")) and (beta == 0 or self.takes("beta"))
 
 
-STANDARD_CALL = Call()
-NO_CODE = Code()
+_STANDARD_CALL = Call()
+_NO_CODE = Code()
 
 
 Values = tuple[int, ...]
@@ -209,8 +209,8 @@ class Variant:
     source: str = ""
     path: str = ""
     text: str = field(default="", repr=False)
-    code: Code = NO_CODE
-    call: Call = STANDARD_CALL
+    code: Code = _NO_CODE
+    call: Call = _STANDARD_CALL
     fault: str = ""
 
     @classmethod

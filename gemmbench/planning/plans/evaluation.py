@@ -43,7 +43,7 @@ def check_require(variant: Variant, names: Names) -> None:
             raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
 
 
-def write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:
+def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:
     """Return the C++ text of a macro or a template argument. Raises Excluded."""
     if isinstance(part, Expression):
         return str(int(evaluate(variant, part, names)))
@@ -70,7 +70,7 @@ def evaluate_launches(
 
 def _write_symbol(variant: Variant, launch: Launch, names: Names, problem: Problem) -> str:
     """Return the name of a kernel in C++, such as `sgemm<64, 8>`."""
-    template = ", ".join(write_part(variant, part, names, problem) for part in launch.template)
+    template = ", ".join(_write_part(variant, part, names, problem) for part in launch.template)
     return f"{launch.symbol}<{template}>" if template else launch.symbol
 
 
@@ -213,7 +213,7 @@ _RANGES = {
 
 def evaluate_macros(variant: Variant, names: Names, problem: Problem) -> tuple[tuple[str, str], ...]:
     """Return the macros that a manifest gives to code that belongs to someone else. Raises Excluded."""
-    return tuple((name, write_part(variant, part, names, problem)) for name, part in variant.code.defines)
+    return tuple((name, _write_part(variant, part, names, problem)) for name, part in variant.code.defines)
 
 
 def evaluate_arguments(variant: Variant, names: Names, problem: Problem) -> tuple[PassedArgument, ...]:

@@ -61,10 +61,10 @@ class ConfigReader:
             return {ALL: ()}
         if not isinstance(written, Mapping):
             raise self.document.error_at(path, f"{path[0]}: '{written}' should be `all` or names with values")
-        return {name: self.check((*path, name), check_values, (name, values)) for name, values in written.items()}
+        return {name: self.check((*path, name), _check_values, (name, values)) for name, values in written.items()}
 
 
-def check_values(named: tuple[str, Any]) -> tuple[int, ...]:
+def _check_values(named: tuple[str, Any]) -> tuple[int, ...]:
     """Return the values of a parameter, each once. Raises UsageError for what is not an integer."""
     name, values = named
     values = values if isinstance(values, list) else [values]

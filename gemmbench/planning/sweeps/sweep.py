@@ -161,7 +161,7 @@ def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
     return Document(document.location, {**data, "on_cpu": {}}, lines)
 
 
-def read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) -> tuple[VariantChoice, ...]:
+def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) -> tuple[VariantChoice, ...]:
     """The variants that the command line names, else the rows of a post, else those listed. Raises SpecError."""
     options = reader.options
     common = parse_params(options.params) if options.params else reader.read_params(("params",), model.params)
@@ -193,7 +193,7 @@ def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], c
     return VariantChoice(name, reader.read_params((*path, name), written), True, line)
 
 
-def read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> ProblemGrid:
+def _read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> ProblemGrid:
     """All combinations, precisions first; each is for at least so many `variants`.
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
@@ -271,11 +271,11 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
     reader = ConfigReader(document, options)
     post = _read_post(reader, model, name_config(path))
-    choices = read_choices(reader, model, post)
+    choices = _read_choices(reader, model, post)
     if not choices:
         raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
-    problems = read_problems(reader, model, post, variants=1 if post else len(choices))
+    problems = _read_problems(reader, model, post, variants=1 if post else len(choices))
     return Sweep(
         name=path.stem,
         problems=_choose_problems(problems, choices),
@@ -349,5 +349,5 @@ def read_tuning(
 def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
     """The choices of a config file with values for one of the variants."""
     document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
-    choices = read_choices(ConfigReader(document, SweepOverrides()), model, None)
+    choices = _read_choices(ConfigReader(document, SweepOverrides()), model, None)
     return [choice for choice in choices if choice.params and choice.name in variants]

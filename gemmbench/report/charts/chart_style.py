@@ -11,9 +11,9 @@ from gemmbench.report.charts.chart_model import Axis, BarPlot, Chart, LinePlot, 
 from gemmbench.report.row import Row
 from gemmbench.report.text import number_within, with_interval
 
-COLORS = 6
-MARKERS = ("circle", "square", "triangle", "diamond", "wedge", "pentagon", "star")
-DASHES = ("", "6 3", "2 2.5", "9 3 2 3")
+_COLORS = 6
+_MARKERS = ("circle", "square", "triangle", "diamond", "wedge", "pentagon", "star")
+_DASHES = ("", "6 3", "2 2.5", "9 3 2 3")
 
 
 def choose_styles(rows: Sequence[Row]) -> list[int]:
@@ -26,19 +26,19 @@ def choose_styles(rows: Sequence[Row]) -> list[int]:
     return styles
 
 
-def color_of(style: int) -> int:
+def _color_of(style: int) -> int:
     """The index of the color, from 0; -1 for the color of text, which baselines have."""
-    return style % COLORS if style >= 0 else -1
+    return style % _COLORS if style >= 0 else -1
 
 
 def marker_of(style: int) -> str:
     """The shape of the points."""
-    return MARKERS[_index(style) % len(MARKERS)]
+    return _MARKERS[_index(style) % len(_MARKERS)]
 
 
 def dash_of(style: int) -> str:
     """The dash pattern as in SVG, `none` for a solid line."""
-    return DASHES[(style // COLORS if style >= 0 else _index(style)) % len(DASHES)] or "none"
+    return _DASHES[(style // _COLORS if style >= 0 else _index(style)) % len(_DASHES)] or "none"
 
 
 def _index(style: int) -> int:
@@ -94,7 +94,7 @@ def heat_color(share: float) -> str:
 
 def series_color(style: int) -> str:
     """The name of the color of a style (styles.color_of)."""
-    color = color_of(style)
+    color = _color_of(style)
     return f"series-{color + 1}" if color >= 0 else "ink"
 
 
@@ -126,15 +126,15 @@ def format_number(value: float, digits: int = 4) -> str:
 
 def format_estimate(interval: Interval) -> str:
     """`51,640`: the value, with the digits that its interval supports, at most four."""
-    return separate_thousands(number_within(interval.value, interval, 4))
+    return _separate_thousands(number_within(interval.value, interval, 4))
 
 
 def format_interval(interval: Interval) -> str:
     """`51,640 +- 60`; the value only, if the interval is unknown."""
-    return separate_thousands(with_interval(interval))
+    return _separate_thousands(with_interval(interval))
 
 
-def separate_thousands(text: str) -> str:
+def _separate_thousands(text: str) -> str:
     """The text with commas in its numbers, not in their decimals."""
     return re.sub(r"(?<![.\d])\d{4,}", lambda found: f"{int(found[0]):,}", text)
 

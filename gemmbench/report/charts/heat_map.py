@@ -26,12 +26,12 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
     rows = _choose_variant(select_rows(comparisons, choices), choices)
     rows = _measured_together(_choose_run(choose_problem(rows)))
-    x, y = choose_parameters(rows, choices)
+    x, y = _choose_parameters(rows, choices)
     best = _find_best(rows, x, y)
     columns, lines = ({key[index] for key in best} for index in (0, 1))
     unit = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
     plot = _make_map(best, (x, sorted(columns)), (y, sorted(lines, reverse=True)), unit)
-    name, others = rows[0].record.variant, sorted(varying_parameters(rows).keys() - {x, y})
+    name, others = rows[0].record.variant, sorted(_varying_parameters(rows).keys() - {x, y})
     notes = [f"Each cell: the fastest over {', '.join(others)}."] if others else []
     title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
     fastest = max(plot.cells, key=lambda cell: cell.value)
@@ -40,7 +40,7 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     return Chart(title, f"{describe_rows(rows)}. {unit}; the fastest is framed.", description, plot, tuple(notes))
 
 
-def varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
+def _varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
     """The values of each parameter that has more than one, in the order of the manifest."""
     values: dict[str, set[int]] = {}
     for row in rows:
@@ -49,9 +49,9 @@ def varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
     return {name: found for name, found in values.items() if len(found) > 1}
 
 
-def choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]:
+def _choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]:
     """The chosen parameters, else those with the most values. Raises UsageError."""
-    varying, variant = varying_parameters(rows), rows[0].record.variant
+    varying, variant = _varying_parameters(rows), rows[0].record.variant
     held = ", ".join(varying) or "none"
     for name in filter(None, (choices.x, choices.y)):
         if name not in varying:

@@ -30,7 +30,7 @@ from gemmbench.report.text import count_noun
 def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS, or percent of the baseline, of square problems. Raises UsageError without two sizes."""
     rows = pick_fastest(select_rows(comparisons, choices))
-    square = [row for row in rows if is_square(row)]
+    square = [row for row in rows if _is_square(row)]
     sizes = sorted({row.record.problem.M for row in square})
     if len(sizes) < 2:
         raise UsageError(_explain_too_few(sizes))
@@ -46,7 +46,7 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
 
 
-def is_square(row: Row) -> bool:
+def _is_square(row: Row) -> bool:
     """M, N and K are equal, and the row is a GEMM."""
     problem = row.record.problem
     return problem.M == problem.N == problem.K and row.record.network is None

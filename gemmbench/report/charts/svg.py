@@ -46,7 +46,7 @@ class _LineFrame:
         return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
 
 
-def draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> float:
+def _draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> float:
     """Draw below `top`; returns the bottom."""
     labels = [each.label for each in plot.series]
     height = max(_HEIGHT, _GAP * (len(labels) + 1))
@@ -292,7 +292,7 @@ class _CellFrame:
         return self.top + _HIGHEST * len(self.heat_map.rows)
 
 
-def draw_cells(parent: Element, heat_map: HeatMap, width: float, top: float) -> float:
+def _draw_cells(parent: Element, heat_map: HeatMap, width: float, top: float) -> float:
     """Draw below `top`; returns the bottom."""
     left = 14 + widest([*heat_map.rows, heat_map.y_label])
     frame = _CellFrame(heat_map, left, top + 26, min(_WIDEST, (width - left - _RIGHT) / len(heat_map.columns)))
@@ -377,10 +377,10 @@ def _escape_texts(root: Element) -> None:
 
 def _draw_plot(parent: Element, chart: Chart, width: float, top: float) -> float:
     if isinstance(chart.plot, LinePlot):
-        return draw_lines(parent, chart.plot, width, top)
+        return _draw_lines(parent, chart.plot, width, top)
     if isinstance(chart.plot, BarPlot):
         return draw_bars(parent, chart.plot, width, top)
-    return draw_cells(parent, chart.plot, width, top)
+    return _draw_cells(parent, chart.plot, width, top)
 
 
 def _root_attributes(chart: Chart, height: int) -> dict[str, str]:

@@ -43,7 +43,7 @@ def add_text(parent: Element, x: float, y: float, text: str, css: str = "gb-fill
         add(parent, "text", x=x, y=y, css=css, **{"font_size": 12, **more}).text = text
 
 
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 
 
 def style_sheet() -> str:
@@ -51,7 +51,7 @@ def style_sheet() -> str:
     rules = [
         _declare_variables(LIGHT),
         f"@media screen and (prefers-color-scheme: dark) {{ {_declare_variables(DARK)} }}",
-        f".gb-chart text {{ font-family: {FONT}; }}",
+        f".gb-chart text {{ font-family: {_FONT}; }}",
         ".gb-chart .gb-halo { paint-order: stroke; stroke-width: 4px; stroke-linejoin: round; }",
     ]
     for name, color in LIGHT.items():

@@ -76,7 +76,7 @@ _TABLE = pick_columns(
 )
 
 
-def network_table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
+def _network_table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
     """The columns of a table; a post's names and figures and the accuracy only if a row has them."""
     facts = [_facts(row) for row in rows]
     wanted = {
@@ -142,7 +142,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     Those of a steady load appear if a row had one, flags if a row has any, and with `wide` every
     detail that a row has. The error is never hidden where products are sums of products of parts.
     """
-    columns = list(network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    columns = list(_network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
     if any(row.record.problem.precision.splits_factors for row in rows):
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)

@@ -95,7 +95,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
 )
 """The columns of the exports; those with a heading are in tables."""
 
-ENERGY: tuple[Column[Row], ...] = (
+_ENERGY: tuple[Column[Row], ...] = (
     Column(
         "energy_j",
         "joules per launch, under a steady load",
@@ -337,7 +337,7 @@ CLOCK_DIFFERENCE: Column[Row] = Column(
     "clock (%)",
     lambda row: "-" if math.isnan(row.clock_ratio) else f"{100 * (row.clock_ratio - 1):+.2f}",
 )
-COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *ENERGY)
+COLUMNS: tuple[Column[Row], ...] = (FLAGS, *_LAUNCH, *_BOUNDS, *_TELEMETRY, *_ENERGY)
 """The columns of the exports."""
 
 ONLY_IN_TABLES: tuple[Column[Row], ...] = (

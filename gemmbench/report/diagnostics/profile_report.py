@@ -76,10 +76,10 @@ def _tabulate_counters(counters: Counters) -> Table:
     rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
     cells = [[name, cell(counters) or ABSENT] for name, cell in rows]
     headings = ["counter", "value"]
-    return Table(name_launch(counters), headings, cells, [explain_bound(counters)], headings[:1], fold=headings[1:])
+    return Table(_name_launch(counters), headings, cells, [explain_bound(counters)], headings[:1], fold=headings[1:])
 
 
-def name_launch(counters: Counters) -> str:
+def _name_launch(counters: Counters) -> str:
     """The kernel with its grid and block."""
     return f"{counters.kernel}: grid {counters.grid}, block {counters.block}"
 

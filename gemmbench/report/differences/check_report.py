@@ -44,7 +44,7 @@ def report_check(check: Check) -> Report:
     statuses = [_STATUSES[row.verdict] for row in check.rows]
     title = f"Compared with {check.reference}"
     tables = [make_table(COLUMNS, check.rows, title, statuses=statuses)] if check.rows else []
-    return Report(tables, [*_explain(check), *list_reasons(check), *_advise(check), *check.notes])
+    return Report(tables, [*_explain(check), *_list_reasons(check), *_advise(check), *check.notes])
 
 
 def _explain(check: Check) -> list[str]:
@@ -62,7 +62,7 @@ def _advise(check: Check) -> list[str]:
     return ["Inconclusive: measure longer (--max-time, --rounds) or choose a larger margin."] if wide else []
 
 
-def list_reasons(check: Check) -> list[str]:
+def _list_reasons(check: Check) -> list[str]:
     """Why rows do not pass, and which were not compared."""
     reasons = [row.reason for row in check.rows if row.verdict != PASS]
     missing, new = [f"not measured: {name}" for name in check.missing], [f"new: {each}" for each in check.new]
@@ -83,7 +83,7 @@ def format_junit(check: Check, fail_inconclusive: bool) -> str:
     )
     suite.extend(cases)
     ElementTree.SubElement(suite, "system-out").text = escape_controls(
-        "\n".join([check.closing_line, *list_reasons(check)])
+        "\n".join([check.closing_line, *_list_reasons(check)])
     )
     suites = ElementTree.Element("testsuites")
     suites.append(suite)

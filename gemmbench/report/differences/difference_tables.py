@@ -174,7 +174,7 @@ def _ask_problem(key: str) -> Callable[[Difference], object]:
     return lambda each: column.value(each.row.record.problem)
 
 
-EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
+_EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
     Column("variant", "name of the kernel or library", lambda each: each.row.record.variant),
     Column("config", "its parameters", lambda each: each.row.record.configuration),
     *(Column(column.key, column.meaning, _ask_problem(column.key)) for column in PROBLEM),
@@ -192,20 +192,20 @@ EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
 )
 
 
-def export_differences(differences: RunDifferences) -> list[ExportRow]:
+def _export_differences(differences: RunDifferences) -> list[ExportRow]:
     """Each row that both runs have, by key; None where unknown."""
-    return export_rows(EXPORT_COLUMNS, differences.rows)
+    return export_rows(_EXPORT_COLUMNS, differences.rows)
 
 
 def write_differences_csv(path: Path, differences: RunDifferences) -> None:
     """Write the rows. Raises StoreError."""
-    write_text(path, format_csv(export_differences(differences)))
+    write_text(path, format_csv(_export_differences(differences)))
 
 
 def write_differences_json(path: Path, differences: RunDifferences) -> None:
     """Write the names of both runs, and the rows. Raises StoreError."""
     runs = {"reference": differences.reference.environment.run, "run": differences.run.environment.run}
-    exported = {**runs, "rows": export_differences(differences)}
+    exported = {**runs, "rows": _export_differences(differences)}
     write_text(path, encode_json(exported))
 
 

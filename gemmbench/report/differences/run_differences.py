@@ -28,8 +28,8 @@ def explain_cards(reference: Environment, run: Environment) -> list[str]:
         do = "does" if len(silent) == 1 else "do"
         return [f"Whether both ran on the same card is unknown: {' and '.join(silent)} {do} not record it."]
     if reference.uuid == run.uuid:
-        return [f"Both ran on the same card, {shorten_uuid(run.uuid)}."]
-    cards = f"{shorten_uuid(reference.uuid)} and {shorten_uuid(run.uuid)}"
+        return [f"Both ran on the same card, {_shorten_uuid(run.uuid)}."]
+    cards = f"{_shorten_uuid(reference.uuid)} and {_shorten_uuid(run.uuid)}"
     return [f"They ran on different cards of the same model, {cards}: these differ too, so compare the ratios only."]
 
 
@@ -50,7 +50,7 @@ def explain_other_machine(there: Environment, here: Environment) -> str:
     return f"on the same card in another state ({', '.join(changes)})" if changes else ""
 
 
-def shorten_uuid(uuid: str) -> str:
+def _shorten_uuid(uuid: str) -> str:
     """The first eight digits of a UUID, which tell apart the cards of a laboratory."""
     return uuid[:_UUID_DIGITS]
 

@@ -169,11 +169,11 @@ _MOST_SIZES = 2
 
 def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
     """Every chart that the runs have data for; None if there is none."""
-    figures = [tag("figure", Html(render_svg(chart)), class_="card", tabindex=0) for chart in draw_all(comparisons)]
+    figures = [tag("figure", Html(render_svg(chart)), class_="card", tabindex=0) for chart in _draw_all(comparisons)]
     return tag("div", _render_theme(), figures, class_="charts") if figures else None
 
 
-def draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
+def _draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
     """One chart of each kind; one for each size, if a kind shows only one at a time."""
     return [chart for name in CHARTS for chart in _draw_kind(name, comparisons)]
 

@@ -38,7 +38,7 @@ def share_values(row: Line, known: dict[object, object]) -> None:
 _USUAL_POLICY = asdict(Policy())
 
 
-def check_row(row: Line) -> str:
+def _check_row(row: Line) -> str:
     """The first fault of a row, or ""."""
     if isinstance(row, Environment):
         return _check_policy(row.policy)
@@ -114,7 +114,7 @@ def decode_line(line: bytes) -> Line:
         raise BrokenRow("values nested too deeply") from None
     except msgspec.DecodeError as fault:
         raise BrokenRow(str(fault)) from None
-    if wrong := check_row(row):
+    if wrong := _check_row(row):
         raise BrokenRow(wrong)
     return row
 

@@ -23,13 +23,13 @@ _BLOCK = 1 << 16
 
 def read_last_line(file: BinaryIO) -> bytes:
     """The last line that is complete; without one, an empty line."""
-    end = find_line_start(file, file.seek(0, os.SEEK_END))
-    start = find_line_start(file, max(0, end - 1))
+    end = _find_line_start(file, file.seek(0, os.SEEK_END))
+    start = _find_line_start(file, max(0, end - 1))
     file.seek(start)
     return file.read(end - start)
 
 
-def find_line_start(file: BinaryIO | FileIO, end: int) -> int:
+def _find_line_start(file: BinaryIO | FileIO, end: int) -> int:
     """Where the line begins that the position `end` is in."""
     while end:
         start = max(0, end - _BLOCK)
@@ -134,7 +134,7 @@ def _repair_end(file: FileIO) -> int:
     its length.
     """
     end = file.seek(0, os.SEEK_END)
-    start = find_line_start(file, end)
+    start = _find_line_start(file, end)
     file.seek(start)
     rest = file.read(end - start)
     if not rest:

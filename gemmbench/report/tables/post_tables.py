@@ -49,7 +49,7 @@ class PostLine:
         return format_cell(self.measured) if self.measured is not None and self.measured.ranked else "-"
 
 
-def match_lines(post: Post, comparison: Comparison) -> dict[str, list[PostLine]]:
+def _match_lines(post: Post, comparison: Comparison) -> dict[str, list[PostLine]]:
     """The lines of a post for each size that was measured, in the post's order."""
     rows = comparison.rows
     sizes = dict.fromkeys(row.record.problem.size for row in rows)
@@ -97,7 +97,7 @@ def _format_speed(row: Row, value: float) -> str:
     return number_within(value, row.time)
 
 
-def show_cell(kind: ColumnKind, line: PostLine) -> str:
+def _show_cell(kind: ColumnKind, line: PostLine) -> str:
     """The measured value of a column that a post has."""
     match kind:
         case "label":
@@ -122,7 +122,7 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
         make_table(
             columns, lines, f"{post.title}, {size}", baseline=baseline, statuses=[_status(line) for line in lines]
         )
-        for size, lines in match_lines(post, comparison).items()
+        for size, lines in _match_lines(post, comparison).items()
     ]
     transfers = [report_transfers(comparison)] if comparison.transfers else []
     return [Report(tables, footer_lines(comparison.run), details=detail_lines(comparison.run)), *transfers]
@@ -130,7 +130,7 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
 
 def _make_column(heading: str, kind: ColumnKind) -> Column[PostLine]:
     hide = 5 if kind in ("gflops", "gflops_mnk", "percent") else 0
-    return Column(heading=heading, cell=lambda line: show_cell(kind, line), fold=kind == "label", hide=hide)
+    return Column(heading=heading, cell=lambda line: _show_cell(kind, line), fold=kind == "label", hide=hide)
 
 
 _CUBLAS = "cuBLAS"
@@ -175,7 +175,7 @@ def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
 
 
 def _tabulate_sizes(post: Post, comparison: Comparison) -> Iterator[Table]:
-    lines = match_lines(post, comparison)
+    lines = _match_lines(post, comparison)
     for size, measured in lines.items():
         published = _choose_published_size(post, size, lines)
         where = f"{post.gpu or 'post'}{'' if published in (size, '') else f' at {published}'}"
