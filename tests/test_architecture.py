@@ -4,6 +4,7 @@ import ast
 import re
 import shutil
 import subprocess
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -56,11 +57,15 @@ def floor(module):
     return FLOORS.index(parts[1]) if inside else -1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_run_one_way(path):
-    mine = floor("gemmbench." + name_of(path).removesuffix(".py").replace("/", "."))
-    if mine >= 0:
-        assert [module for module in imports(path) if floor(module) > mine] == []
+def test_imports_run_one_way():
+    offenders = [
+        f"{name_of(path)}: {module}"
+        for path in MODULES
+        if (mine := floor("gemmbench." + name_of(path).removesuffix(".py").replace("/", "."))) >= 0
+        for module in imports(path)
+        if floor(module) > mine
+    ]
+    assert offenders == []
 
 
 def test_every_module_is_on_a_floor():
@@ -114,12 +119,14 @@ def test_no_imports_run_in_a_circle():
     assert circles == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_only_the_registry_knows_a_back_end(path):
+def test_only_the_registry_knows_a_back_end():
     """It imports them by name; every other import of a back end comes from inside it."""
-    room = name_of(path).split("/")[1] if name_of(path).startswith("backends/") else ""
-    particular = [module for module in imports(path) if re.match(r"gemmbench\.backends\.(cuda|cpu|fake)\b", module)]
-    assert [module for module in particular if module.split(".")[2] != room] == []
+    offenders = []
+    for path in MODULES:
+        room = name_of(path).split("/")[1] if name_of(path).startswith("backends/") else ""
+        particular = [module for module in imports(path) if re.match(r"gemmbench\.backends\.(cuda|cpu|fake)\b", module)]
+        offenders += [f"{name_of(path)}: {module}" for module in particular if module.split(".")[2] != room]
+    assert offenders == []
 
 
 BACKEND_NAMES = {"cuda", "cpu", "fake"}
@@ -145,13 +152,55 @@ def constants_compared(tree):
         yield from (each for each in held if isinstance(each, ast.Constant))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_the_names_of_back_ends_are_compared_nowhere(path):
+def test_the_names_of_back_ends_are_compared_nowhere():
     """A record in the registry, a Target or the header of a run has the property that is asked for."""
-    if name_of(path) in OTHER_MEANINGS:
-        return
-    compared = constants_compared(parse(path))
-    assert [node.lineno for node in compared if node.value in BACKEND_NAMES] == []
+    offenders = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        if name_of(path) not in OTHER_MEANINGS
+        for node in constants_compared(parse(path))
+        if node.value in BACKEND_NAMES
+    ]
+    assert offenders == []
+
+
+OF_EACH_BACK_END = {"backend", "entry", "services"}
+
+
+def test_a_name_occurs_once():
+    """So a name finds its file; only back ends have modules of the same names."""
+    named = Counter(path.stem for path in MODULES if not path.stem.startswith("__"))
+    assert {name for name, count in named.items() if count > 1} == OF_EACH_BACK_END
+
+
+def test_a_folder_has_at_least_four_modules():
+    held = Counter(path.parent for path in MODULES if path.parent != PACKAGE and path.name != "__init__.py")
+    assert {name_of(folder): count for folder, count in held.items() if count < 4} == {}
+
+
+def test_no_module_only_forwards():
+    """The lists of names in `__init__` were what a folder holds; the interface of the package is the one list left."""
+    forwards = []
+    for path in MODULES:
+        statements = [node for node in parse(path).body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)]
+        if not statements and any(imports(path)) and path.name != "__main__.py":
+            forwards.append(name_of(path))
+    assert forwards == []
+
+
+def test_a_public_function_is_used_elsewhere():
+    """In the package, a test or a program; otherwise it is private."""
+    folders = [ROOT / name for name in ("gemmbench", "tests", "tools", "benchmarks", "examples")]
+    words = {path: set(re.findall(r"\w+", path.read_text())) for folder in folders for path in folder.rglob("*.py")}
+    users = Counter(word for found in words.values() for word in found)
+    lonely = [
+        f"{name_of(path)}: {node.name}"
+        for path in MODULES
+        for node in parse(path).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list
+        if users[node.name] == 1
+    ]
+    assert lonely == []
 
 
 MOST_LAZY_IMPORTS = 25
