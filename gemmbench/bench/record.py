@@ -148,9 +148,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         cores: Cores of that CPU.
         conditions: How the GPU is set up: power limit in W, ECC, MIG, persistence mode, and its
             highest clocks.
-        gpu: Whether the device is a GPU. Files without it have a compute capability instead.
-        uuid: The UUID of the GPU, which tells it from another card of the same model; empty in
-            older files, and where the driver does not report it.
+        gpu: Whether the device is a GPU.
+        uuid: The UUID of the GPU, which tells it from another card of the same model; empty where
+            the driver does not report it.
         vbios: The version of its firmware (VBIOS).
         shuffle: The seed of the placements and permutations, derived from `run`.
         planned: A hash of each row that was planned, so that --resume knows what is missing.
@@ -181,20 +181,15 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     host: str = ""
     cores: Count = 0
     conditions: Conditions | None = None
-    gpu: bool | None = None
+    gpu: bool = True
     uuid: str = ""
     vbios: str = ""
     shuffle: Count = 0
     planned: list[str] = []
 
-    @property
-    def is_gpu(self) -> bool:
-        """Kernels ran on a GPU. Files without `gpu` have a compute capability instead."""
-        return self.sm > 0 if self.gpu is None else self.gpu
-
     def on_gpu(self, backend: str) -> bool:
         """Rows of `backend` ran on the GPU of this run, not on the host."""
-        return backend == self.backend and self.is_gpu
+        return self.gpu and backend == self.backend
 
     def device_name(self, backend: str) -> str:
         """The device of this back end; the CPU, for its rows in a run on a GPU."""
@@ -256,12 +251,8 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         power: The median power, in watts.
         sm_clock_hz: The highest clock of the multiprocessors.
         memory_clock_hz: The highest clock of the memory.
-        slowed_by: What held the clock down in the row's own windows, such as `power cap`. In older
-            files: in any window of the batch.
+        slowed_by: What held the clock down in the row's own windows, such as `power cap`.
         other_processes: Number of other processes that had the GPU open.
-        energy: Joules per launch under a steady load; only in older files (`--energy`).
-        energy_power: Watts under that load.
-        energy_seconds: Its duration.
     """
 
     readings: Count = 0
@@ -271,9 +262,6 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     memory_clock_hz: Amount | None = None
     slowed_by: list[str] = []
     other_processes: Count | None = None
-    energy: Amount | None = None
-    energy_power: Amount | None = None
-    energy_seconds: Amount = 0.0
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,12 +281,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
             `audit`; `sum` for networks, `repeat` for transfers.
         error: The largest rounding error, in units of u (|alpha| |A| |B| + |beta| |C0|).
         product_class: How exactly single products were computed: `f32`, `bf16x6`, `3xtf32`, `bf16x3`,
-            `tf32` and so on. Empty in older files, and for networks.
+            `tf32` and so on. Empty for networks.
         product_error: The largest error of a single product, in units of the last place of C.
         samples: Seconds per launch (of a transfer: per job), one per round.
         rounds: The round of each sample.
-        blocks: The block of each sample: placement, binding and permutations differ between blocks. Empty
-            in older files, where each mirrored pair of rounds counts as a block.
+        blocks: The block of each sample: placement, binding and permutations differ between blocks.
         launches: Launches in one window.
         stopped: Why measuring ended: `until`, `beaten` (clearly slower than the winner of a
             search), `rounds`, `max-time`, `interrupted` or `failed`.
@@ -306,7 +293,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         seed: Their seed.
         gated: False if host time may be in the samples.
         pdl: Whether launches could begin before the launch before them had ended (programmatic dependent
-            launch). False in older files.
+            launch).
     """
 
     variant: str
@@ -350,8 +337,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def by_round(self) -> dict[Round, float]:
         """Samples by round, a named tuple of the block and the number of the round."""
-        blocks = self.blocks or [round_ // 2 for round_ in self.rounds]
-        return dict(zip(map(Round, blocks, self.rounds), self.samples, strict=True))
+        return dict(zip(map(Round, self.blocks, self.rounds), self.samples, strict=True))
 
     @property
     def configuration(self) -> str:

@@ -70,7 +70,7 @@ class TransferProblem:
         return [row for rows in self.kernels for row in rows]
 
 
-def compare_transfers(run: Run) -> list[TransferProblem]:
+def _compare_transfers(run: Run) -> list[TransferProblem]:
     """Rows by problem, in the order of the records; of a job that was measured again, the last."""
     problems: dict[Problem, dict[tuple[object, ...], list[TransferRecord]]] = {}
     latest = {(record.kernel_key, record.mode): record for record in run.transfers}
@@ -176,7 +176,7 @@ def compare_rows(run: Run) -> Comparison:
         ProblemRows(_title(records[0]), problem, _number(_compare_problem(run.environment, records), numbers))
         for problem, records in by_problem.items()
     ]
-    return Comparison(run, problems, compare_transfers(run))
+    return Comparison(run, problems, _compare_transfers(run))
 
 
 def _title(record: Record) -> str:

@@ -22,7 +22,6 @@ def _describe_load(row: Row) -> Iterator[str]:
     """Speed, clock, power and energy of a kernel that ran alone; nothing without a steady load."""
     found = row.record.sustained
     if found is None:
-        yield from _describe_older_energy(row)
         return
     yield f"{number(1e3 * found.time)} ms per launch, {number(row.sustained_gflops / 1e3)} TFLOPS,"
     yield f"alone under a steady load ({count_noun(len(found.own), 'block')}, {number(found.seconds, 3)} s in all)."
@@ -47,16 +46,6 @@ def _describe_sensors(found: Sustained) -> Iterator[str]:
         yield f"{text[0].upper()}{text[1:]}."
     if not found.settled:
         yield "Clock, power or temperature still changed when counting began."
-
-
-def _describe_older_energy(row: Row) -> Iterator[str]:
-    """What older files have instead."""
-    telemetry = row.record.telemetry
-    if telemetry and telemetry.energy and telemetry.energy_power:
-        gflops_per_watt = row.record.flops / telemetry.energy / 1e9
-        yield f"{number(telemetry.energy)} J per launch, {number(gflops_per_watt)} GFLOPS per watt,"
-        yield f"measured during {number(telemetry.energy_seconds)} s of nothing but launches of this kernel,"
-        yield f"at {number(telemetry.energy_power)} W."
 
 
 _POLICY = ("rounds", "until", "max_time")
@@ -255,10 +244,8 @@ def _describe_method(row: Row) -> Iterator[str]:
 
 
 def _describe_rounds(record: Record) -> str:
-    """How the time was formed; a file without blocks has pairs of rounds."""
+    """How the time was formed."""
     rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
-    if not blocks:
-        return f"mean of the pairs of {rounds}"
     spread = stats.spread_of_blocks(record.by_round)
     if math.isnan(spread):
         return f"median of {rounds} in {count_noun(blocks, 'block')}"

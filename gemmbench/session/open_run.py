@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,11 +16,8 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
-from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks
-from gemmbench.bench.record import SCHEMA, Environment, Record, Request, TransferRecord
-from gemmbench.bench.runner import Runner
+from gemmbench.bench.record import Environment, Record, Request, TransferRecord
 from gemmbench.bench.workers.fleet_machine import FleetMachine
-from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks
 from gemmbench.errors import DeviceError, StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX
 from gemmbench.planning.plans.plan import Chain, Plan
@@ -40,8 +38,11 @@ from gemmbench.report.store.reading import (
 )
 from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.text import count_noun
-from gemmbench.session.open_session import Session, open_session
 from gemmbench.session.reporter import Reporter
+
+if TYPE_CHECKING:  # what measures is imported where it is used: a dry run measures nothing, and it takes long
+    from gemmbench.bench.runner import Runner
+    from gemmbench.session.open_session import Session
 
 
 def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
@@ -69,7 +70,7 @@ def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterat
         except StoreError as fault:
             reporter.message(f"left out: {fault}")
             continue
-        if environment.schema == SCHEMA and name_command(environment.command) == command:
+        if name_command(environment.command) == command:
             dated.append((environment.started, path.stat().st_mtime, path))
     return (path for *_, path in sorted(dated, reverse=True))
 
@@ -101,8 +102,6 @@ def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str
 def _explain_difference(there: Run, here: Environment) -> str:
     """Why the rows of a run must not be mixed with those that are asked for now, or ""."""
     earlier = there.environment
-    if earlier.schema != here.schema:
-        return f"measured by an older gemmbench (schema {earlier.schema}, this one writes {here.schema})"
     if difference := explain_other_machine(earlier, here):
         return f"measured {difference}"
     for name in ("sweep", "post", "baseline"):
@@ -177,6 +176,9 @@ class OpenRun:
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, copies included: the best configuration of each correct kernel."""
+        from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks  # see above
+        from gemmbench.bench.runner import Runner
+
         session, machine = self.session, self.session.machine
         primary = machine.choice.primary
         chosen = choose_plans([plan for plan in plans if plan.device == primary], self.run.records)
@@ -194,6 +196,8 @@ def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
         return None
     if not isinstance(machine, FleetMachine):
         return measure_peaks(machine)
+    from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks  # see above
+
     task = machine.connection.submit(measure_worker_peaks, machine.choice.option, workers=[machine.members[0].address])
     peaks: Peaks | None = machine.connection.take(task)
     return peaks
@@ -210,6 +214,8 @@ def open_run(
     planned: Sequence[str] = (),
 ) -> Iterator[OpenRun]:
     """Open the named back ends and the results file of a sweep for the block. The rest is as in open_results."""
+    from gemmbench.session.open_session import open_session  # see above
+
     peaks = measure_sweep_peaks(machine, sweep)
     gate, resumable = sweep.policy.gate, bool(planned)
     with (

@@ -26,11 +26,8 @@ def _read(name: str) -> Callable[[Row], float]:
 
 
 def _joules(row: Row) -> float | None:
-    """Per launch; older files have it in the telemetry."""
-    telemetry = row.record.telemetry
-    if row.record.sustained:
-        return row.record.sustained.joules
-    return telemetry.energy if telemetry else None
+    """Per launch."""
+    return row.record.sustained.joules if row.record.sustained else None
 
 
 def _gflops_per_watt(row: Row) -> float | None:
@@ -112,7 +109,7 @@ _ENERGY: tuple[Column[Row], ...] = (
         lambda row: number(_gflops_per_watt(row)),
     ),
 )
-"""Energy, which older files have too."""
+"""Speed and energy under a steady load."""
 
 
 _NO_TELEMETRY = Telemetry()
@@ -129,7 +126,7 @@ def _power_limit(row: Row) -> float | None:
 
 def _power(row: Row) -> float | None:
     telemetry, sustained = _telemetry(row), row.record.sustained
-    known = telemetry.power, sustained.watts if sustained else None, telemetry.energy_power
+    known = telemetry.power, sustained.watts if sustained else None
     return next((watts for watts in known if watts is not None), None)
 
 

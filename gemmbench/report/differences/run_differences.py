@@ -19,7 +19,7 @@ _UUID_DIGITS = len("GPU-") + 8
 
 def explain_cards(reference: Environment, run: Environment) -> list[str]:
     """One sentence that tells whether both runs ran on the same GPU; none for runs on a CPU."""
-    if not (reference.is_gpu and run.is_gpu):
+    if not (reference.gpu and run.gpu):
         return []
     if reference.device != run.device:
         return ["They ran on different cards."]

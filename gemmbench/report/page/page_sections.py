@@ -266,7 +266,7 @@ def _list_device(environment: Environment) -> Facts:
     yield "UUID", environment.uuid
     yield "VBIOS", environment.vbios
     yield "compute capability", f"{environment.sm / 10:.1f}" if environment.sm else ""
-    yield "multiprocessors" if environment.is_gpu else "cores", str(environment.sms or "")
+    yield "multiprocessors" if environment.gpu else "cores", str(environment.sms or "")
     yield "last-level cache", _scale(environment.l2, 1 << 20, "MiB")
     yield "memory", _scale(environment.memory, 1 << 30, "GiB")
     yield "memory bandwidth", _scale(environment.bandwidth, 1e12, "TB/s")
@@ -274,7 +274,7 @@ def _list_device(environment: Environment) -> Facts:
     for precision, per_cycle in environment.flops_per_cycle.items():
         yield f"peak {precision}", _scale(per_cycle * environment.clock_hz, 1e12, "TFLOPS")
     yield from _list_conditions(environment)
-    if environment.is_gpu and environment.host:
+    if environment.gpu and environment.host:
         yield "host", f"{environment.host}, {count_noun(environment.cores, 'core')}"
 
 

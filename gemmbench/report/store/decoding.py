@@ -16,7 +16,6 @@ from gemmbench.errors import GemmbenchError
 from gemmbench.planning.files import escape_cell
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.report.store.old_schema import is_old, upgrade_row
 from gemmbench.report.store.recorded_run import Line
 
 _TEXTS = tuple(each.name for each in fields(Record) if each.type is str)
@@ -54,7 +53,7 @@ def _check_row(row: Line) -> str:
 
 
 def _check_policy(policy: Mapping[str, object]) -> str:
-    """Old files record less, and newer ones more."""
+    """An older file may record less, and a newer one more."""
     try:
         msgspec.convert({**_USUAL_POLICY, **policy}, Policy)
     except msgspec.ValidationError as fault:
@@ -70,7 +69,7 @@ def _check_rounds(row: Result) -> str:
     """Every sample has a round of its own."""
     if len(row.rounds) != len(row.samples):
         return f"{len(row.samples)} samples, but {len(row.rounds)} rounds"
-    if row.blocks and len(row.blocks) != len(row.samples):
+    if len(row.blocks) != len(row.samples):
         return f"{len(row.samples)} samples, but {len(row.blocks)} blocks"
     return "" if len(set(row.rounds)) == len(row.rounds) else "two samples of the same round"
 
@@ -107,7 +106,7 @@ class BrokenRow(GemmbenchError):
 def decode_line(line: bytes) -> Line:
     """Decode a row and check it. Raises BrokenRow."""
     try:
-        row = _decode(line)
+        row: Line = _decoder.decode(line)
     except UnicodeDecodeError:
         raise BrokenRow("text that is not UTF-8") from None
     except RecursionError:
@@ -117,21 +116,6 @@ def decode_line(line: bytes) -> Line:
     if wrong := _check_row(row):
         raise BrokenRow(wrong)
     return row
-
-
-def _decode(line: bytes) -> Line:
-    try:
-        row: Line = _decoder.decode(line)
-        return row
-    except msgspec.ValidationError:
-        old = msgspec.json.decode(line)
-        if not isinstance(old, dict) or not is_old(old):
-            raise
-    try:
-        upgraded: Line = msgspec.convert(upgrade_row(old), Line)
-        return upgraded
-    except KeyError as fault:
-        raise msgspec.ValidationError(f"missing required field `{fault.args[0]}`") from None
 
 
 def read_schema(line: bytes) -> int | None:

@@ -124,6 +124,7 @@ def _lock(file: FileIO, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        file.close()
         raise StoreError(f"{path}: another run is writing it; wait until it ends, or leave out --resume") from None
 
 

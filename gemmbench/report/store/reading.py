@@ -107,8 +107,9 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
 def _read_header(path: Path, file: BinaryIO) -> Environment:
     line = file.readline()
     schema = read_schema(line)
-    if schema is not None and schema > SCHEMA:
-        raise StoreError(f"{path}: written by a newer gemmbench (schema {schema}, this one reads {SCHEMA}); upgrade")
+    if schema is not None and schema != SCHEMA:
+        age, step = ("a newer", "upgrade") if schema > SCHEMA else ("an older", "install that one, or measure again")
+        raise StoreError(f"{path}: written by {age} gemmbench (schema {schema}, this one reads {SCHEMA}); {step}")
     try:
         header = decode_line(line)
     except BrokenRow as fault:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gemmbench.bench.record import SCHEMA, End, Environment, Record, Request, TransferRecord
+from gemmbench.bench.record import End, Environment, Record, Request, TransferRecord
 
 Line = Environment | Request | Record | TransferRecord | End
 """A line of a results file."""
@@ -16,7 +16,7 @@ class Run:
     """One results file: its header, its records in order, and a warning if its last line was cut off.
 
     `request` is what was asked for last, if the run was resumed and more was asked for. `finished` is when
-    the run came to its end; "" if it did not, and in older files.
+    the run came to its end; "" if it did not.
     """
 
     environment: Environment
@@ -44,10 +44,8 @@ class Run:
 
     @property
     def ended_early(self) -> bool:
-        """The run did not come to its end. Older files show it only by rows that were interrupted."""
-        if self.environment.schema == SCHEMA:
-            return not self.finished
-        return any(record.stopped == "interrupted" for record in self.records)
+        """The run did not come to its end."""
+        return not self.finished
 
 
 @dataclass(frozen=True)

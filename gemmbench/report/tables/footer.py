@@ -95,7 +95,7 @@ def _describe_method(timed: Sequence[Record]) -> str:
     rounds = _format_range([len(record.samples) for record in timed])
     used = "set" if sets == "1" else "sets"
     blocks = _format_range([len(set(record.blocks)) for record in timed])
-    placed = f" in {blocks} blocks" if blocks not in ("0", "1") else ""
+    placed = f" in {blocks} blocks" if blocks != "1" else ""
     first = timed[0]
     return f"Cache: {cache} ({sets} operand {used}). Data: {first.data}, seed {first.seed}. Rounds: {rounds}{placed}."
 
@@ -152,7 +152,7 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
 def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     clock = f" at {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
-    units = count_noun(environment.sms, "SM" if environment.is_gpu else "core")
+    units = count_noun(environment.sms, "SM" if environment.gpu else "core")
     known = f"{units}{clock}{_describe_power_limit(environment)}"
     lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
