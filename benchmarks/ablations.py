@@ -75,7 +75,8 @@ ABLATIONS = (
 def write_copies(folder: Path) -> None:
     """Write every copy of the kernel to a folder. Raises ValueError if its text no longer has what is replaced."""
     variant = Catalog([data_folder("cuda")]).get(KERNEL)
-    text = inline_text(variant)
+    manifest = variant.text[: variant.text.index("---*/") + len("---*/")]
+    text = f"{manifest}\n{inline_text(variant).replace(manifest, '', 1)}"
     for ablation in ABLATIONS:
         changed = text
         for old, new in ablation.edits:

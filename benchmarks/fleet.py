@@ -37,7 +37,7 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet_machines import open_machines
+from gemmbench.session.machine import open_machines
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 from gemmbench.session.sweep_runs import SweepRequest, run_sweep

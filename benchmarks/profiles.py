@@ -13,7 +13,7 @@ from pathlib import Path
 
 AT_4096 = ("--sizes", "4096")
 LADDER = (
-    *(((kernel, *AT_4096)) for kernel in ("naive_rows", "naive", "tiled", "blocktile_2d")),
+    *(((kernel, *AT_4096)) for kernel in ("naive_rows", "naive", "tiled", "sgemm_warptile")),
     ("gemm_v4", "--param", "BM=64", "--param", "BN=64", "--param", "BK=16", *AT_4096),
     ("sgemm", *AT_4096),
     ("cublas", *AT_4096),

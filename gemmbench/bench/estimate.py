@@ -14,9 +14,7 @@ from threadpoolctl import threadpool_limits
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.devices import Machine
 from gemmbench.backends.host import average_competitors, count_cores
-from gemmbench.bench.experiments.context import limit_warm_up
-from gemmbench.bench.experiments.setup import AUDIT_SHARE
-from gemmbench.bench.experiments.steady_loads import WARMING_SHARE
+from gemmbench.bench.experiments.context import AUDIT_SHARE, WARMING_SHARE, limit_warm_up
 from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
 from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_scratch_bytes, find_room
 from gemmbench.bench.record import MODES

@@ -19,7 +19,7 @@ from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import parse_share
 from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
-from gemmbench.session.fleet_machines import open_machines
+from gemmbench.session.machine import open_machines
 from gemmbench.session.open_run import RunResult
 from gemmbench.session.saved_runs import check_name, read_run, refuse_other_device, refuse_renamed, save_run
 

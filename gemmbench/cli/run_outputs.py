@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -31,9 +31,11 @@ from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
 from gemmbench.report.verdicts import list_fastest
-from gemmbench.session.network_runs import PlannedNetwork
 from gemmbench.session.open_run import RunResult, find_unfinished, name_command, split_command
 from gemmbench.session.saved_runs import find_newest_run, read_run
+
+if TYPE_CHECKING:  # few commands run networks, which take long to import
+    from gemmbench.session.network_runs import PlannedNetwork
 
 
 def finish_run(
@@ -149,13 +151,13 @@ def _report_plans(
 ) -> tuple[Report, Estimate]:
     sweep, name = planned.sweep, machine.primary.name
     compilers = registry.make_compilers(machine, machine.devices)
-    chains = planned.rows if isinstance(planned, PlannedNetwork) else planned.make_chains()
+    chains = planned.make_chains() if isinstance(planned, PlannedSweep) else planned.rows
     rows = PlannedRows()
     estimate = estimate_run(rows.count(chains), machine, sweep.policy, sweep.baseline, compilers, cut)
-    if isinstance(planned, PlannedNetwork):
-        network = planned.sweep.network
-        return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
-    return report_plans(rows, estimate, name), estimate
+    if isinstance(planned, PlannedSweep):
+        return report_plans(rows, estimate, name), estimate
+    network = planned.sweep.network
+    return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
 
 
 _NOT_RECORDED = ("resume", "resume_from")

@@ -34,7 +34,7 @@ from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.search_tables import Winner, report_searches
-from gemmbench.session.fleet_machines import open_machine
+from gemmbench.session.machine import open_machine
 from gemmbench.session.open_run import find_unfinished
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.single_kernel import to_words

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from functools import cache
 from pathlib import Path
 
 from gemmbench.errors import SpecError
@@ -42,11 +43,15 @@ def display_path(path: Path) -> str:
     """
     path = follow_links(path.parent) / path.name
     for name in ("cuda", "configs"):
-        home = data_folder(name).resolve()
-        if path.is_relative_to(home):
+        if path.is_relative_to(home := _find_real_folder(name)):
             return printable(f"{name}/{path.relative_to(home)}")
     here = Path.cwd()
     return printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+
+@cache
+def _find_real_folder(name: str) -> Path:
+    return data_folder(name).resolve()
 
 
 def follow_links(path: Path) -> Path:

@@ -22,8 +22,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.report.export import replace_file
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 
 _PICK = re.compile(r"pick:\s*(#.*)?$")
 _VARIANT = re.compile(r"(?P<head>\s*(?:-\s+)?variant:\s*)(?P<value>[\w.]+)(?P<tail>\s*(?:#.*)?)$")

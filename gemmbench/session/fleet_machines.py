@@ -1,4 +1,4 @@
-"""The machines of a run: this one, or the kinds of cards of a fleet."""
+"""The machines of a fleet: the kinds of cards that its workers have."""
 
 from __future__ import annotations
 
@@ -7,38 +7,24 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.devices import DeviceChoice, Machine
+from gemmbench.backends.devices import DeviceChoice
 from gemmbench.bench.workers.connection import Connection, WorkersLost, parse_fleet, start_workers
 from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, group_by_kind
 from gemmbench.bench.workers.fleet_tasks import describe_worker
-from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.plans.skip_reasons import Refusal
+from gemmbench.errors import DeviceError
 from gemmbench.report.text import count_noun
-from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import Reporter
 from gemmbench.version import __version__
 
-_LOCAL = "local"
 _DESCRIBING_SECONDS = 120.0
 
 
-def find_refusal(machine: Machine) -> Refusal:
-    """Who says why a machine cannot run a variant, whatever the problem: this host, or the workers of a fleet."""
-    return machine.why_refused if isinstance(machine, FleetMachine) else registry.why_refused
-
-
 @contextmanager
-def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterator[list[Machine]]:
-    """The machine of `--device`; with `--fleet`, one for each kind of card of the cluster, for the block.
+def open_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[list[FleetMachine]]:
+    """One machine for each kind of card of the cluster, for the block. What sets a worker apart is reported.
 
-    `cuda:all` is `cuda` with the fleet `local`. What sets a worker apart is reported. Raises UsageError and
-    DeviceError.
+    Raises UsageError and DeviceError.
     """
-    if fleet is None and device.endswith(registry.ALL):
-        device, fleet = device.removesuffix(registry.ALL), _LOCAL
-    if fleet is None:
-        yield [find_machine(device, reporter)]
-        return
     with connect_fleet(device, fleet, reporter) as (choice, connection):
         facts = describe_workers(choice, connection)
         for each in facts:
@@ -49,19 +35,7 @@ def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterato
             raise DeviceError(f"no worker can measure: {facts[0].fault}")
         for machine in machines:
             _report_members(machine, reporter)
-        yield list(machines)
-
-
-@contextmanager
-def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
-    """The machine to measure on, for what needs one kind of card. Raises UsageError and DeviceError."""
-    with open_machines(device, fleet, reporter) as machines:
-        if len(machines) > 1:
-            names = ", ".join(machine.primary.name for machine in machines)
-            raise UsageError(
-                f"the fleet has cards of several kinds, {names}; a run is on one: start workers on one kind"
-            )
-        yield machines[0]
+        yield machines
 
 
 @contextmanager

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.errors import UsageError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.skip_reasons import Refusal
 from gemmbench.session.reporter import Reporter
+
+_LOCAL = "local"
 
 
 def find_machine(device: str, reporter: Reporter) -> Machine:
@@ -18,6 +25,40 @@ def find_machine(device: str, reporter: Reporter) -> Machine:
     if choice.note:
         reporter.message(choice.note)
     return registry.describe_machine(choice)
+
+
+@contextmanager
+def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Sequence[Machine]]:
+    """The machine of `--device`; with `--fleet`, one for each kind of card of the cluster, for the block.
+
+    `cuda:all` is `cuda` with the fleet `local`. Raises UsageError and DeviceError.
+    """
+    if fleet is None and device.endswith(registry.ALL):
+        device, fleet = device.removesuffix(registry.ALL), _LOCAL
+    if fleet is None:
+        yield [find_machine(device, reporter)]
+        return
+    from gemmbench.session.fleet_machines import open_fleet  # few runs have one, and workers take long to import
+
+    with open_fleet(device, fleet, reporter) as machines:
+        yield machines
+
+
+@contextmanager
+def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
+    """The machine to measure on, for what needs one kind of card. Raises UsageError and DeviceError."""
+    with open_machines(device, fleet, reporter) as machines:
+        if len(machines) > 1:
+            names = ", ".join(machine.primary.name for machine in machines)
+            raise UsageError(
+                f"the fleet has cards of several kinds, {names}; a run is on one: start workers on one kind"
+            )
+        yield machines[0]
+
+
+def find_refusal(machine: Machine) -> Refusal:
+    """Who says why a machine cannot run a variant, whatever the problem: this host, or the workers of a fleet."""
+    return machine.why_refused if isinstance(machine, FleetMachine) else registry.why_refused
 
 
 def find_gpu(device: str, purpose: str) -> Machine:

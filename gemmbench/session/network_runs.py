@@ -29,8 +29,7 @@ from gemmbench.planning.plans.plan import GRAPH, Chain
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter
 

@@ -29,8 +29,7 @@ from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import list_kernel_folders, open_catalog
+from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, refuse_renamed, suggest_saved

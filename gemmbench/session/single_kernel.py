@@ -34,8 +34,7 @@ from gemmbench.report.diagnostics.inspection_report import (
     PeakRate,
     inspect_launch,
 )
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> l
     return make_plans(problems, chosen, primary, machine.targets, find_refusal(machine))
 
 
-def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
+def _plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
     """The one plan that a profiler records. Raises UsageError if there are several, or if it cannot run."""
     variant = request.find_variant()
     expanded = plan_kernel(request, variant, machine)
@@ -91,7 +90,7 @@ def plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
 
 def profile_kernel(request: KernelRequest, seed: int | None, machine: Machine) -> tuple[Plan, list[ncu.Counters]]:
     """Count what one launch does, with Nsight Compute. Raises UsageError, DeviceError, BuildError."""
-    plan = plan_one_launch(request, machine)
+    plan = _plan_one_launch(request, machine)
     find_watcher(ncu.PROGRAM)
     registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # so that ncu's time limit is not spent
     return plan, list(ncu.count_launches(_make_launch_command(plan, request, seed, machine)))
@@ -99,7 +98,7 @@ def profile_kernel(request: KernelRequest, seed: int | None, machine: Machine) -
 
 def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machine) -> None:
     """Launch one plan in the range that a profiler records, after a launch that warms up."""
-    plan = plan_one_launch(request, machine)
+    plan = _plan_one_launch(request, machine)
     artifact = registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)
     device = registry.open_backends(machine, [plan.device], gate=False)[plan.device]
     try:

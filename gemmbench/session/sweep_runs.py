@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.winners import TunedConfigs, read_winners
@@ -42,6 +40,8 @@ class SweepRequest:
 
 def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
     """Plan a sweep and measure it into a results file. Raises GemmbenchError."""
+    from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep  # a dry run measures nothing
+
     planned = plan_request(request, machine, reporter)
     sweep = planned.sweep
     rows = hash_plans(planned.chains, request.transfers)

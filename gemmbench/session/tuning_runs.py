@@ -51,8 +51,7 @@ from gemmbench.session.dispatch import (
     refuse_unwritable,
     write_rows,
 )
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, measure_sweep_peaks, open_results
 from gemmbench.session.open_session import Session, open_session
 from gemmbench.session.reporter import SILENT, Reporter

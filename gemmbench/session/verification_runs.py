@@ -18,8 +18,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans, parse_sizes
 from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import Policy, check_seed
-from gemmbench.session.fleet_machines import find_refusal
-from gemmbench.session.machine import open_catalog
+from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter
 

@@ -185,15 +185,20 @@ class CpuCompiler:
         raise DeviceError("the cpu device needs a C++ compiler: apt-get install g++, or set CXX")
 
     @cached_property
+    def _probe(self) -> subprocess.CompletedProcess[str]:
+        """What the compiler says of itself if it is to compile for this processor; it fails where it cannot."""
+        return self._run([_NATIVE, "-v", "-E", "-x", "c++", os.devnull])
+
+    @cached_property
     def _flags(self) -> tuple[str, ...]:
-        accepted = self._run([_NATIVE, "-E", "-x", "c++", os.devnull]).returncode == 0
-        return (*_FLAGS, _NATIVE) if accepted else _FLAGS
+        return _FLAGS if self._probe.returncode else (*_FLAGS, _NATIVE)
 
     @cached_property
     def _surroundings(self) -> list[str]:
-        # Includes the processor: machines that share the cache may not run each other's code.
-        texts = [path.read_text(encoding="utf-8") for path in sorted(PRELUDE.iterdir())]
-        return [*self._command, *self._flags, self.version, cpu_name(), *texts]
+        """What the machine code depends on besides the unit: compiler, processor, prelude, options of this module."""
+        # The processor, since machines that share the cache may not run each other's code.
+        texts = [path.read_text(encoding="utf-8") for path in (Path(__file__), *sorted(PRELUDE.iterdir()))]
+        return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
     @cached_property
     def _runtime(self) -> str:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
 
@@ -217,6 +217,12 @@ _MOST_LINES = 10
 _PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 
+@cache
+def _this_module() -> str:
+    """Its text says how a unit is compiled and what is read from it, so it is part of every key."""
+    return Path(__file__).read_text(encoding="utf-8")
+
+
 class NvccCompiler:
     """Compiles plans; safe to call from several threads, since each compilation is a process.
 
@@ -284,7 +290,8 @@ class NvccCompiler:
         return code_cache.find_key(key, unit.suffix) or code_cache.make_key(key, lambda: self._list_headers(unit))
 
     def _text_key(self, unit: CompilerUnit) -> str:
-        return content_key(["nvcc", nvcc_version(self.path), *unit.options, unit.arch, *unit.symbols[-1:], unit.text])
+        options = [*unit.options, unit.arch, *unit.symbols[-1:]]
+        return content_key(["nvcc", nvcc_version(self.path), *options, _this_module(), unit.text])
 
     def _list_headers(self, unit: CompilerUnit) -> list[str]:
         """Every file that nvcc reads for a unit. Raises as compile does."""

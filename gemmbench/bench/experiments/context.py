@@ -14,6 +14,10 @@ from gemmbench.planning.plans.plan import Target
 _FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP = "sweep: "
+AUDIT_SHARE = 0.02
+"""Of the time limit: the most that a turn of an audit may take, of which every block has two."""
+WARMING_SHARE = 0.25
+"""What a row's own load before its steady blocks takes at most, relative to the seconds of the blocks."""
 
 
 def limit_warm_up(target: Target, first: bool) -> float:

@@ -21,8 +21,8 @@ from gemmbench.bench.experiments.trial import SetCount, Trial, fail_together, ma
 from gemmbench.bench.experiments.verification import Verification
 from gemmbench.bench.experiments.workload import Workload, gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.operands.scratch import Scratch, find_room, size_workspaces
 from gemmbench.bench.record import Record
 from gemmbench.errors import DeviceLost, PlanError

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from gemmbench.backends.base import Backend, Executable, Rotation
 from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.batch import ChainBatch
-from gemmbench.bench.experiments.context import AnnouncedExecutable, ExperimentContext
+from gemmbench.bench.experiments.context import AUDIT_SHARE, AnnouncedExecutable, ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import Workload
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
-
-AUDIT_SHARE = 0.02
-"""Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import cast
 
 from gemmbench.backends.base import Executable, Monitor, Reading, SteadyExecutable, Window
 from gemmbench.bench.experiments.audit import Audit
+from gemmbench.bench.experiments.context import WARMING_SHARE
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import DAMAGED, Trial
 from gemmbench.bench.operands.arena import Inputs
@@ -143,8 +144,6 @@ _WINDOW_GRAPHS = 2
 """Graphs in a window, if launches are graphs: with two windows in the queue, none is launched again while it waits."""
 _LEAST_WINDOWS = 8
 _HEATING_SHARE, _HEATING_STRETCH = 0.5, 0.2
-WARMING_SHARE = 0.25
-"""What a row's own load before its blocks takes at most, relative to the seconds of the blocks."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.fill import Operands
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.expansion import make_plans

@@ -11,8 +11,8 @@ import numpy as np
 
 from gemmbench.backends.base import Executable
 from gemmbench.bench.operands.arena import Arena, Inputs
-from gemmbench.bench.operands.fill import Operands
 from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.operands.scratch import count_cold_sets
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch

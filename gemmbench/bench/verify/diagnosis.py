@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import round_factor
+from gemmbench.bench.operands.operand_values import round_factor
 from gemmbench.bench.verify import wrong_result as regions
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongRegion, WrongResult, WrongSample
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision, StorageType

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands, is_cached, make_operands
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.precisions import CLASSES, choose_weaker
@@ -149,8 +149,7 @@ class Reference:
         """Compare an integer result for equality, element by element or with Freivalds' vectors."""
         if self.compares_all:
             return self._compare_exactly(result, self.rows)
-        with np.errstate(invalid="ignore"):
-            right = _multiply_in_threads(result, self.vectors) == self.expected_projections
+        right = _multiply_in_threads(result, self.vectors) == self.expected_projections
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
@@ -238,7 +237,8 @@ def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     share = -(-matrix.shape[0] // _THREADS)
 
     def product(row: int) -> np.ndarray:
-        return np.concatenate([part @ vectors for _, part in _convert_in_slabs(matrix[row : row + share])])
+        with np.errstate(invalid="ignore"):  # it holds for one thread
+            return np.concatenate([part @ vectors for _, part in _convert_in_slabs(matrix[row : row + share])])
 
     with ThreadPoolExecutor(_THREADS) as pool:
         return np.concatenate(list(pool.map(product, range(0, matrix.shape[0], share))))

@@ -10,7 +10,7 @@ import numpy as np
 from gemmbench.backends.base import Executable
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
-from gemmbench.bench.operands.fill import Operands
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
 from gemmbench.bench.verify.reference import Check, Reference
 

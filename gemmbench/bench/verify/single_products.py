@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands, is_cached
+from gemmbench.bench.operands.operand_values import Operands, is_cached
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class

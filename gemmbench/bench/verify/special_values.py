@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands, round_factor
+from gemmbench.bench.operands.operand_values import Operands, round_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gemmbench.bench.operands.fill import Operands
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.planning.problems import Problem
 
 ROUNDING_FACTOR = 16

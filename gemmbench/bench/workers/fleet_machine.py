@@ -5,14 +5,16 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device
 from gemmbench.backends.devices import DeviceChoice, Machine
-from gemmbench.bench.workers.connection import Connection
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.version import __version__
+
+if TYPE_CHECKING:  # whoever has a fleet has imported it; a dry run need not
+    from gemmbench.bench.workers.connection import Connection
 
 T = TypeVar("T")
 Kind = tuple[str, int, int]

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.yaml_document import Document
 
+# A pattern that begins with plain letters, without \b, is searched for many times as fast.
 _HOST = re.compile(r'extern\s+"C"\s+[^;{]{0,1000}?\b(\w+)\s*\(\s*int\b')
-_STANDARD = re.compile(r"\b__global__\b[^;{]{0,1000}?\b(\w+)\s*\(\s*(?:const\s+)?int\b")
-_KERNEL = re.compile(r"\b__global__\b[^;{}]{0,1000}?\b(\w+)\s*\((?!\s*\d)")
+_STANDARD = re.compile(r"__global__\b[^;{]{0,1000}?\b(\w+)\s*\(\s*(?:const\s+)?int\b")
+_KERNEL = re.compile(r"__global__\b[^;{}]{0,1000}?\b(\w+)\s*\((?!\s*\d)")
 _UNMANGLED = re.compile(r'extern\s+"C"\s+(?:__global__\b|[^;{}]{0,200}?\b__global__\b)[^;{}]{0,1000}?\b(\w+)\s*\(')
-_BOUNDS = re.compile(r"\b__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
+_BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
