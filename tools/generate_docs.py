@@ -11,8 +11,6 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
-    <!-- begin cards FILES FILES -->      the fastest row of each kernel on two cards, from one sweep on each;
-                                          `squares` only where M = N = K, `only=naive,tiled` these kernels
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading

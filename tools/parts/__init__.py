@@ -4,7 +4,6 @@ tables      tables of results: kernels, transfers, posts, claims
 listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
-cards       the same sweep on two cards
 contests    a kernel against the best other at every problem, the worst first
 overviews   a sweep at a glance: kernels by problems
 recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
@@ -14,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import cards, charts, contests, listings, overviews, recorded, sources, tables
+from tools.parts import charts, contests, listings, overviews, recorded, sources, tables
 
 KINDS: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
-    **cards.KINDS,
     **contests.KINDS,
     **overviews.KINDS,
     **charts.KINDS,

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from gemmbench.errors import StoreError
 from gemmbench.report.columns.all_columns import COLUMNS
 from gemmbench.report.columns.column import pick_columns
+from gemmbench.report.comparison import Comparison
+from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells
+from gemmbench.report.verdicts import choose_fastest
 from tools.page import Page
-from tools.parts.cards import find_fastest
 from tools.parts.tables import STYLE, read_comparison
 
 
@@ -19,7 +21,7 @@ def _write_overview(_: Page, pattern: str, precision: str) -> str:
     Raises StoreError if no row is of that precision.
     """
     (column,) = pick_columns(COLUMNS, "% of {baseline}")
-    fastest = find_fastest(read_comparison(pattern), [], False)
+    fastest = _find_fastest(read_comparison(pattern))
     chosen = {key: row for key, row in fastest.items() if row.record.problem.precision_name == precision}
     if not chosen:
         raise StoreError(f"{pattern} has no ranked row in {precision}")
@@ -28,6 +30,16 @@ def _write_overview(_: Page, pattern: str, precision: str) -> str:
     found = {(row.record.variant, row.record.problem.size): column.cell(row) for row in chosen.values()}
     cells = [[kernel, *(found.get((kernel, size), "-") for size in sizes)] for kernel in kernels]
     return format_cells(cells, ["kernel", *sizes], STYLE, ["left", *["right"] * len(sizes)])
+
+
+def _find_fastest(run: Comparison) -> dict[tuple[str, str], Row]:
+    """The fastest ranked row of each kernel at each problem, in the order of the run."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for problem in run.problems:
+        for row in problem.rows:
+            if row.ranked:
+                found.setdefault((problem.title, row.record.variant), []).append(row)
+    return {key: fastest for key, rows in found.items() if (fastest := choose_fastest(rows))}
 
 
 KINDS: Mapping[str, Callable[..., str]] = {"overview": _write_overview}
