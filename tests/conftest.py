@@ -136,13 +136,14 @@ def make_plan(make_variant: Callable[..., Variant]) -> Callable[..., Plan]:
 
 @pytest.fixture
 def make_record() -> Callable[..., Record]:
-    """A record of 64 cubed on the fake device; `samples` are seconds of rounds 0, 1, 2 ...
+    """A record of 64 cubed on the fake device; `samples` are seconds of rounds 0, 1, 2 ..., two in a block.
 
     Fields of the problem are given by their names, as those of the record.
     """
 
     def make(variant: str = "naive", samples: Sequence[float] = (), size: int = 64, **changed: Any) -> Record:
         asked = {name: changed.pop(name) for name in Problem.__dataclass_fields__ if name in changed}
+        rounds = changed.pop("rounds", range(len(samples)))
         good: dict[str, Any] = {
             "order": 1.0,
             "config": {},
@@ -150,7 +151,8 @@ def make_record() -> Callable[..., Record]:
             "problem": Problem(**{**dict.fromkeys("MNK", size), **asked}),
             "status": "ok",
             "samples": list(samples),
-            "rounds": list(range(len(samples))),
+            "rounds": list(rounds),
+            "blocks": [number // 2 for number in rounds],
             "batch": 1,
             "batch_key": "key",
             "batch_rows": 1,

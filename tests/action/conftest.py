@@ -20,12 +20,8 @@ order: 5
 symbol: gemm
 precisions: [f32]
 layouts: [nn]
-grid:
-  - cdiv(N, 16)
-  - cdiv(M, 16)
-block:
-  - 16
-  - 16
+grid: ["cdiv(N, 16)", "cdiv(M, 16)"]
+block: [16, 16]
 ---*/
 // one element of C per thread
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

@@ -20,3 +20,14 @@ def listing() -> Callable[[str], tuple[Instruction, ...]]:
         return code
 
     return read
+
+
+@pytest.fixture
+def assemble() -> Callable[..., tuple[Instruction, ...]]:
+    """The instructions of a kernel of these lines, 16 bytes each."""
+
+    def read(*lines: str) -> tuple[Instruction, ...]:
+        numbered = [f"/*{16 * number:04x}*/ {line} ;" for number, line in enumerate(lines)]
+        return parse_kernels("\n".join(["Function : k", *numbered]))["k"]
+
+    return read

@@ -91,23 +91,25 @@ def test_errors_are_counted_and_the_first_is_a_sentence_with_its_line(said, erro
 
 
 def test_a_warning_of_racecheck_is_a_hazard_too():
-    said = RACES.format("1 hazard displayed (0 errors, 1 warning)")
-    assert read_log(said, OK).status == "errors"
+    assert read_log(RACES.format("1 hazard displayed (0 errors, 1 warning)"), OK).status == "errors"
 
 
-def test_a_wrong_result_without_an_error_is_a_failure_with_its_row():
-    out = "kernel  configurations\n---\nmine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong\n"
-    found = read_log(CLEAN, ToolRun(1, out, ""))
-    assert found == ToolVerdict("failed", 0, "mine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong")
+NO_PROCESS = "Error: No attachable process found. compute-sanitizer timed-out."
+WRONG = "mine T=8: wrong at 33x65x17 nn f32: exact check: 1 of 2 elements wrong"
 
 
-def test_a_tool_that_came_to_no_end_has_failed_and_says_why():
-    none = "========= Error: No attachable process found. compute-sanitizer timed-out.\n"
-    assert read_log(none, ToolRun(255, "", "x\n")).message.startswith("Error: No attachable process found")
-    assert read_log("", ToolRun(2, "", "gemmbench: unknown variant\n")) == ToolVerdict(
-        "failed", 0, "gemmbench: unknown variant"
-    )
-    assert read_log("", ToolRun(0, "", "")).status == "failed"
+@pytest.mark.parametrize(
+    ("said", "ran", "message"),
+    [
+        (CLEAN, ToolRun(1, f"kernel  configurations\n---\n{WRONG}\n", ""), WRONG),
+        (f"========= {NO_PROCESS}\n", ToolRun(255, "", "x\n"), NO_PROCESS),
+        ("", ToolRun(2, "", "gemmbench: unknown variant\n"), "gemmbench: unknown variant"),
+        ("", OK, "it printed nothing"),
+    ],
+    ids=["a wrong result", "no process", "a fault of the program", "no log"],
+)
+def test_a_run_that_ends_without_errors_and_not_well_has_failed_with_the_last_words(said, ran, message):
+    assert read_log(said, ran) == ToolVerdict("failed", 0, message)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_a_call_that_the_program_may_not_make_is_an_error_of_the_program():
     assert found == ToolVerdict("errors", 1, hit)
 
 
-def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
+def test_the_program_runs_under_the_tool_without_guards_and_gate_and_leaves_no_log(fake_tool):
     calls = fake_tool(
         sanitizer.PROGRAM,
         "calls.write(' '.join(arguments) + '\\n' + os.environ['GEMMBENCH_GUARDS'] + os.environ['GEMMBENCH_GATE'])\n"
@@ -140,16 +142,11 @@ def test_the_program_runs_under_the_tool_without_guards_and_gate(fake_tool):
     own = "--padding 65536 --report-api-errors no"
     assert line.startswith(f"--tool memcheck {own} --target-processes application-only --log-file ")
     assert line.endswith(" -m gemmbench verify mine") and variables == "00"
+    assert not Path(line.partition("--log-file ")[2].split()[0]).parent.exists()
     run_sanitizer("racecheck", ["verify", "mine"], 60.0)
     assert "--padding" not in calls.read_text().split("\n")[-2]
 
 
 def test_a_run_without_end_is_told_with_its_limit(fake_tool):
     fake_tool(sanitizer.PROGRAM, "time.sleep(60)")
-    assert run_sanitizer("racecheck", ["verify", "mine"], 1.0) == ToolVerdict("timeout", 0, "did not finish within 1 s")
-
-
-def test_the_log_is_gone_afterwards(fake_tool):
-    calls = fake_tool(sanitizer.PROGRAM, "calls.write(after('--log-file'))")
-    assert run_sanitizer("synccheck", [], 60.0).status == "failed"
-    assert not Path(calls.read_text()).parent.exists()
+    assert run_sanitizer("racecheck", [], 0.1) == ToolVerdict("timeout", 0, "did not finish within 0.1 s")

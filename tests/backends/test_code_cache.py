@@ -2,13 +2,12 @@
 
 import json
 import os
-import signal
 import stat
 import subprocess
 import sys
-import textwrap
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -16,20 +15,9 @@ import pytest
 
 from gemmbench.backends import code_cache
 from gemmbench.backends.base import Build
-from gemmbench.backends.code_cache import (
-    CacheUse,
-    Deleted,
-    cache_folder,
-    clear,
-    content_key,
-    fetch_or_build,
-    holds,
-    list_artifacts,
-    make_cache_folder,
-    prune,
-    refuse_unsafe,
-)
 from gemmbench.errors import BuildError, DeviceError
+
+FACTS = Build(registers=40, shared=1024, spills=8)
 
 
 @pytest.fixture
@@ -38,20 +26,22 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-FACTS = Build(registers=40, shared=1024, spills=8)
+@pytest.fixture
+def calls():
+    """The drafts that were built by `fetch`."""
+    return []
 
 
 @pytest.fixture
-def compiler():
-    """Writes `code`, and counts how often it was called."""
-    calls = []
+def fetch(cache, calls):
+    """Fetch the artifact of a key, which has the content `code`."""
 
     def build(path):
         calls.append(path)
         path.write_bytes(b"code")
         return FACTS
 
-    return build, calls
+    return lambda key: code_cache.fetch_or_build(key, ".cubin", build)
 
 
 def names(cache):
@@ -61,78 +51,48 @@ def names(cache):
 
 
 def test_a_key_hangs_on_every_part_and_on_their_borders():
-    keys = [content_key(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"])]
+    keys = [
+        code_cache.content_key(parts) for parts in (["ab", "c"], ["a", "bc"], ["abc"], ["ab", "c", ""], ["c", "ab"])
+    ]
     assert len(set(keys)) == 5
-    assert content_key(["ab", "c"]) == keys[0] and keys[0].isalnum()
+    assert code_cache.content_key(["ab", "c"]) == keys[0] and keys[0].isalnum()
 
 
-def test_the_second_time_nothing_is_compiled(cache, compiler):
-    build, calls = compiler
-    first, second = fetch_or_build("key", ".cubin", build), fetch_or_build("key", ".cubin", build)
+def test_the_second_time_nothing_is_compiled(cache, fetch, calls):
+    first, second = fetch("key"), fetch("key")
     assert len(calls) == 1
     assert first.key == second.key == "key" and first.path == second.path == str(cache / "key.cubin")
     assert (first.build.cached, second.build.cached) == (False, True)
     assert first.build.seconds > 0 == second.build.seconds
     assert (second.build.registers, second.build.shared, second.build.spills) == (40, 1024, 8)
     assert Path(first.path).read_bytes() == b"code"
-
-
-def test_another_key_is_other_code(cache, compiler):
-    build, calls = compiler
-    fetch_or_build("one", ".cubin", build)
-    fetch_or_build("two", ".cubin", build)
+    assert names(cache) == ["key.cubin", "key.json"]
+    fetch("other")
     assert len(calls) == 2
 
 
-def test_a_failed_build_leaves_nothing_and_is_tried_again(cache, compiler):
+def test_a_failed_build_leaves_nothing_and_is_tried_again(cache, fetch, calls):
     def failing(path):
         path.write_bytes(b"half")
         raise BuildError("no")
 
     with pytest.raises(BuildError):
-        fetch_or_build("key", ".cubin", failing)
+        code_cache.fetch_or_build("key", ".cubin", failing)
     assert names(cache) == []
-    build, calls = compiler
-    assert fetch_or_build("key", ".cubin", build).build.cached is False
-    assert len(calls) == 1
-
-
-def test_code_without_its_facts_is_compiled_again(cache, compiler):
-    build, calls = compiler
-    fetch_or_build("key", ".cubin", build)
-    (cache / "key.json").unlink()
-    assert fetch_or_build("key", ".cubin", build).build.registers == 40
-    assert len(calls) == 2
-
-
-@pytest.mark.parametrize("facts", ["", "{", '{"registers": 4, "of a later version": 1}', '{"registers": 4}', "[]"])
-def test_facts_that_cannot_be_read_are_made_again(cache, compiler, facts):
-    build, _ = compiler
-    fetch_or_build("key", ".cubin", build)
-    (cache / "key.json").write_text(facts)
-    assert fetch_or_build("key", ".cubin", build).build.registers == 40
-
-
-def test_only_the_code_and_its_facts_stay_behind(cache, compiler):
-    fetch_or_build("key", ".so", compiler[0])
-    assert names(cache) == ["key.json", "key.so"]
+    assert fetch("key").build.cached is False and len(calls) == 1
 
 
 def test_builds_of_one_key_at_once_all_end_with_the_whole_code(cache):
     together = threading.Barrier(4)
-    found = []
 
     def build(path):
         together.wait(10)
         path.write_bytes(b"code" * 1000)
         return FACTS
 
-    threads = [threading.Thread(target=lambda: found.append(fetch_or_build("key", ".so", build))) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {artifact.path for artifact in found} == {str(cache / "key.so")} and len(found) == 4
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: code_cache.fetch_or_build("key", ".so", build), range(4)))
+    assert [artifact.path for artifact in found] == [str(cache / "key.so")] * 4
     assert (cache / "key.so").read_bytes() == b"code" * 1000
     assert names(cache) == ["key.json", "key.so"]
 
@@ -183,6 +143,10 @@ DAMAGE = {
     "truncated facts": lambda code, facts: os.truncate(facts, 20),
     "facts that are a directory": lambda code, facts: put(facts, Path.mkdir),
     "facts without a checksum": lambda code, facts: facts.write_text(json.dumps(asdict(FACTS))),
+    "missing facts": lambda code, facts: facts.unlink(),
+    "empty facts": lambda code, facts: os.truncate(facts, 0),
+    "facts of a later version": lambda code, facts: facts.write_text('{"registers": 4, "of a later version": 1}'),
+    "a list of facts": lambda code, facts: facts.write_text("[]"),
 }
 
 
@@ -196,13 +160,13 @@ def test_a_damaged_artifact_is_noticed_and_built_again(cache, damage):
             path.chmod(0o755)
             return FACTS
 
-        return fetch_or_build(key, ".kernel", build)
+        return code_cache.fetch_or_build(key, ".kernel", build)
 
-    for key in contents:
-        fetch(key)
-    assert holds("key", ".kernel") and fetch("key").build.cached
+    fetch("other")
+    fetch("key")
+    assert code_cache.holds("key", ".kernel") and fetch("key").build.cached
     damage(cache / "key.kernel", cache / "key.json")
-    assert not holds("key", ".kernel")
+    assert not code_cache.holds("key", ".kernel")
     healed = fetch("key")
     assert not healed.build.cached and healed.build.shared == 1024
     assert Path(healed.path).read_bytes() == contents["key"] and os.access(healed.path, os.X_OK)
@@ -210,70 +174,71 @@ def test_a_damaged_artifact_is_noticed_and_built_again(cache, damage):
     assert fetch("other") and (cache / "other.kernel").read_bytes() == contents["other"]
 
 
-def test_a_folder_that_others_can_write_to_is_refused_before_anything_of_it_is_used(cache, compiler):
-    build, calls = compiler
-    fetch_or_build("key", ".cubin", build)
+def test_a_folder_that_others_can_write_to_is_refused_before_anything_of_it_is_used(cache, fetch, calls):
+    fetch("key")
     cache.chmod(0o777)
-    for use in (lambda: fetch_or_build("key", ".cubin", build), lambda: holds("key", ".cubin")):
+    for use in (lambda: fetch("key"), lambda: code_cache.holds("key", ".cubin")):
         with pytest.raises(DeviceError, match="is writable by everyone"):
             use()
     assert len(calls) == 1
 
 
-def test_a_use_is_noted_in_the_time_of_the_facts(cache, compiler):
-    fetch_or_build("key", ".cubin", compiler[0])
+def test_a_use_is_noted_in_the_time_of_the_facts(cache, fetch):
+    fetch("key")
     os.utime(cache / "key.json", (1e9, 1e9))
-    fetch_or_build("key", ".cubin", compiler[0])
+    fetch("key")
     assert (cache / "key.json").stat().st_mtime > 1.7e9
 
 
-def test_the_folder_can_be_chosen(cache, monkeypatch):
-    assert cache_folder() == cache
+def test_the_folder_can_be_chosen_and_a_new_one_is_private(cache, monkeypatch):
+    assert code_cache.cache_folder() == code_cache.make_cache_folder() == cache
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
     monkeypatch.delenv("GEMMBENCH_CACHE_DIR")
-    assert cache_folder().name == "gemmbench"
-
-
-def test_a_new_folder_is_private(cache):
-    assert stat.S_IMODE(make_cache_folder().stat().st_mode) == 0o700
+    assert code_cache.cache_folder().name == "gemmbench"
 
 
 @pytest.mark.parametrize(("mode", "who"), [(0o777, "everyone"), (0o1777, "everyone"), (0o775, "its group")])
 def test_a_folder_that_others_can_write_to_is_refused_with_the_next_step(cache, mode, who):
-    make_cache_folder().chmod(mode)
+    code_cache.make_cache_folder().chmod(mode)
     words = f"the cache {cache} is writable by {who}, who could put any code into it; chmod go-w {cache}, or name"
     with pytest.raises(DeviceError, match=words):
-        make_cache_folder()
+        code_cache.make_cache_folder()
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o750, 0o555])
 def test_a_folder_that_others_can_only_read_is_fine(cache, mode):
-    make_cache_folder().chmod(mode)
-    assert make_cache_folder() == cache
+    code_cache.make_cache_folder().chmod(mode)
+    assert code_cache.make_cache_folder() == cache
 
 
 def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
-    make_cache_folder()
+    code_cache.make_cache_folder()
     monkeypatch.setattr(code_cache.os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(DeviceError, match="belongs to another user, who could have put any code into it; name another"):
-        refuse_unsafe(cache)
+        code_cache.refuse_unsafe(cache)
 
 
 def test_a_file_in_its_place_is_an_error_in_words(cache):
     cache.write_text("")
     with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: File exists; name another folder"):
-        make_cache_folder()
+        code_cache.make_cache_folder()
 
 
-def test_a_missing_folder_is_safe(cache):
-    refuse_unsafe(cache)
+def test_a_missing_folder_is_safe_and_empty(cache):
+    code_cache.refuse_unsafe(cache)
+    assert code_cache.list_artifacts(cache) == []
 
 
-LONG_AGO = 1e9
+PROGRAM = """
+import time
+from gemmbench.backends import code_cache
+from gemmbench.backends.base import Build
+"""
 
 
-def fill(cache, *names, nbytes=1000, used=LONG_AGO):
+def fill(cache, *names, nbytes=1000, used=1e9):
     """Artifacts of 1000 bytes, each used a second after the one before."""
-    make_cache_folder()
+    code_cache.make_cache_folder()
     for number, name in enumerate(names):
         for suffix, size in ((".kernel", nbytes - 100), (".json", 100)):
             path = cache / f"{key(name)}{suffix}"
@@ -286,14 +251,14 @@ def key(name):
 
 
 def kept(cache):
-    return [bytes.fromhex(artifact.files[0].stem.lstrip("0")).decode() for artifact in list_artifacts(cache)]
+    return [bytes.fromhex(artifact.files[0].stem.lstrip("0")).decode() for artifact in code_cache.list_artifacts(cache)]
 
 
 @pytest.mark.parametrize(("limit", "left"), [(10_000, "abcd"), (4000, "abcd"), (3999, "bcd"), (2000, "cd"), (0, "")])
 def test_what_was_used_least_recently_goes_first_until_the_limit_holds(cache, limit, left):
     fill(cache, *"abcd")
     assert "".join(kept(cache)) == "abcd"
-    deleted = prune(cache, limit)
+    deleted = code_cache.prune(cache, limit)
     assert "".join(kept(cache)) == left
     assert (deleted.artifacts, deleted.nbytes, deleted.in_use) == (4 - len(left), 1000 * (4 - len(left)), 0)
 
@@ -301,19 +266,19 @@ def test_what_was_used_least_recently_goes_first_until_the_limit_holds(cache, li
 def test_a_use_is_what_counts_and_not_when_it_was_built(cache):
     fill(cache, *"abc")
     os.utime(cache / f"{key('a')}.json")
-    prune(cache, 1000)
+    code_cache.prune(cache, 1000)
     assert kept(cache) == ["a"]
 
 
 def test_what_a_running_process_used_stays_whatever_the_limit(cache):
     fill(cache, "old")
-    use = CacheUse(cache)
+    use = code_cache.CacheUse(cache)
     fill(cache, "new", used=time.time() + 1)
-    assert prune(cache, 0) == Deleted(1, 1000, 1)
+    assert code_cache.prune(cache, 0) == code_cache.Deleted(1, 1000, 1)
     assert kept(cache) == ["new"]
-    assert clear(cache).in_use == 1
+    assert code_cache.clear(cache).in_use == 1
     use.end()
-    assert clear(cache) == Deleted(1, 1000, 0)
+    assert code_cache.clear(cache) == code_cache.Deleted(1, 1000, 0)
     assert kept(cache) == []
 
 
@@ -323,53 +288,43 @@ def test_other_files_in_the_folder_are_left_alone(cache):
     (cache / f"{key('a')}.txt").write_text("")
     (cache / "tmp12345678").mkdir()
     (cache / "tmp12345678" / "thesis.tex").write_text("")
-    clear(cache)
+    code_cache.clear(cache)
     names = {path.name for path in cache.iterdir()}
     assert names == {"thesis.json", f"{key('a')}.txt", "tmp12345678", "gemmbench.lock"}
 
 
 def test_folders_of_killed_runs_are_removed_and_those_of_running_ones_stay(cache):
-    make_cache_folder()
-    program = """
-        import sys, time
-        from pathlib import Path
-        from gemmbench.backends.base import Build
-        from gemmbench.backends.code_cache import fetch_or_build
-        def build(path):
-            path.write_bytes(b"half")
-            print(path, flush=True)
-            time.sleep(100)
-        fetch_or_build("0" * 32, ".kernel", build)
-    """
-    command = [sys.executable, "-c", textwrap.dedent(program)]
+    code_cache.make_cache_folder()
+    program = f"""{PROGRAM}
+def build(path):
+    path.write_bytes(b"half")
+    print(path, flush=True)
+    time.sleep(100)
+code_cache.fetch_or_build("0" * 32, ".kernel", build)
+"""
+    command = [sys.executable, "-c", program]
     killed, alive = (subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2))
     drafts = [Path(process.stdout.readline().strip()) for process in (killed, alive)]
-    killed.send_signal(signal.SIGKILL)
+    killed.kill()
     killed.communicate()
     assert all(draft.exists() for draft in drafts)
-    prune(cache)
+    code_cache.prune(cache)
     assert [draft.exists() for draft in drafts] == [False, True]
     alive.kill()
     alive.communicate()
-    prune(cache)
+    code_cache.prune(cache)
     assert [path.name for path in cache.iterdir()] == ["gemmbench.lock"]
 
 
 def test_a_process_prunes_when_it_ends_and_leaves_no_folder(cache):
     fill(cache, "old", "older")
-    program = """
-        from gemmbench.backends.base import Build
-        from gemmbench.backends import code_cache
-        code_cache.prune.__defaults__ = (1500,)
-        def build(path):
-            path.write_bytes(bytes(700))
-            return Build()
-        code_cache.fetch_or_build("f" * 32, ".kernel", build)
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
+    program = f"""{PROGRAM}
+code_cache.prune.__defaults__ = (1500,)
+def build(path):
+    path.write_bytes(bytes(700))
+    return Build()
+code_cache.fetch_or_build("f" * 32, ".kernel", build)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
     names = {path.name for path in cache.iterdir()}
     assert names == {"gemmbench.lock", "f" * 32 + ".kernel", "f" * 32 + ".json"}
-
-
-def test_a_cache_that_is_missing_is_empty(cache):
-    assert list_artifacts(cache) == []

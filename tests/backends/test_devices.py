@@ -21,11 +21,8 @@ def test_a_folder_without_permission_is_a_fault_with_a_way_out(tmp_path):
     assert found.message.endswith("a is not writable: Permission denied")
 
 
-def test_a_file_in_the_way_is_a_fault(tmp_path):
+def test_a_file_in_the_way_is_a_fault_and_what_is_not_fatal_a_warning(tmp_path):
     (tmp_path / "a").write_text("")
     found = check_writable("cache", tmp_path / "a" / "b", "elsewhere")
     assert found.status == "fault" and "is not writable: Not a directory" in found.message
-
-
-def test_what_is_bad_is_a_warning_unless_it_is_fatal():
     assert [failed_check("x", "said", "do", fatal).status for fatal in (False, True)] == ["warning", "fault"]

@@ -7,13 +7,7 @@ import sys
 import pytest
 
 from gemmbench.backends import host
-from gemmbench.backends.host import (
-    BLAS_SETTINGS,
-    average_competitors,
-    count_competitors,
-    is_busy,
-    shorten_blas_spinning,
-)
+from gemmbench.backends.host import average_competitors, count_competitors, is_busy, shorten_blas_spinning
 
 
 @pytest.fixture
@@ -69,13 +63,11 @@ def test_a_setting_of_the_user_stays(monkeypatch):
 
 
 def test_the_command_line_sets_it_before_numpy_is_imported():
-    code = (
-        "import os, sys; sys.argv = ['gemmbench', '-V']\n"
-        "from gemmbench.cli import main\n"
-        "assert 'numpy' not in sys.modules\n"
-        "try: main()\n"
-        "except SystemExit: print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
-    )
-    environment = {name: value for name, value in os.environ.items() if name not in BLAS_SETTINGS}
+    code = """import os, sys; sys.argv = ['gemmbench', '-V']
+from gemmbench.cli import main
+assert 'numpy' not in sys.modules
+try: main()
+except SystemExit: print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"""
+    environment = {name: value for name, value in os.environ.items() if name not in host.BLAS_SETTINGS}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[-1] == BLAS_SETTINGS["OPENBLAS_THREAD_TIMEOUT"]
+    assert done.stdout.split()[-1] == host.BLAS_SETTINGS["OPENBLAS_THREAD_TIMEOUT"]

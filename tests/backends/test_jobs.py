@@ -8,6 +8,7 @@ from gemmbench.backends.fake.backend import FakeMemory
 from gemmbench.planning.precisions import BFLOAT16, E4M3, FLOAT16, FLOAT32, FLOAT64
 
 TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3]
+KINDS = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 COUNT = 37
 OTHER = 4096
 
@@ -27,7 +28,7 @@ def unlike(memory, kind, factor, count=COUNT):
 
 
 @pytest.mark.parametrize("factor", [1, -1, 2, -2, -4, 0.5])
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_a_scaled_array_is_like_its_source(memory, kind, factor):
     write(memory, kind, 0, np.linspace(-1, 1, COUNT))
     memory.scale([ScaledArray(0, OTHER, factor)], kind, COUNT)
@@ -43,14 +44,14 @@ def test_an_array_may_be_scaled_in_place(memory):
     assert (memory.array(0, (COUNT,), "f4") == -2.0 * np.arange(COUNT)).all()
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_nan_is_unlike_anything_and_zeros_of_both_signs_are_alike(memory, kind):
     write(memory, kind, 0, [np.nan, 1, np.nan, 0.0, -0.0])
     write(memory, kind, OTHER, [np.nan, np.nan, 1, -0.0, -0.0])
     assert unlike(memory, kind, 1, 5) == [3]
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_one_step_is_allowed_below_the_smallest_normal_number_only(memory, kind):
     normal, step = kind.smallest_normal, kind.subnormal_step
     write(memory, kind, 0, [normal - step, 3 * step, 3 * step, normal])
@@ -58,7 +59,7 @@ def test_one_step_is_allowed_below_the_smallest_normal_number_only(memory, kind)
     assert [unlike(memory, kind, 1, count) for count in (1, 2, 3, 4)] == [[0], [0], [1], [2]]
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_a_multiple_may_be_normal_where_its_source_was_rounded_below_that(memory, kind):
     exact = 0.625 * kind.smallest_normal + kind.subnormal_step / 4  # as a sum in float64; twice it is normal
     write(memory, kind, 0, [exact])

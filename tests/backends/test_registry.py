@@ -41,16 +41,13 @@ def test_what_a_record_names_is_there(entry):
     assert registry.load_services(entry.name).needs_own_process(DeviceChoice(entry.name)) in (True, False)
 
 
-def test_auto_takes_a_gpu_that_is_there(gpu):
-    assert registry.choose_device("auto") == DeviceChoice("cuda")
-
-
 def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(no_gpu):
     note = "no GPU is used: no NVIDIA driver; running on the CPU"
     assert registry.choose_device("auto") == DeviceChoice("cpu", note=note)
 
 
-def test_a_device_that_is_not_there_is_refused(gpu):
+def test_auto_takes_a_gpu_that_is_there_and_one_that_is_not_is_refused(gpu):
+    assert registry.choose_device("auto") == DeviceChoice("cuda")
     with pytest.raises(DeviceError, match="device cuda:1 cannot be used: there is no GPU number 1; or take"):
         registry.choose_device("cuda:1")
 
@@ -76,24 +73,19 @@ def test_tools_of_nvidia_need_its_gpu(no_gpu, option, why):
         registry.choose_profiled(option, "profile")
 
 
-def test_a_choice_opens_its_device():
-    machine = registry.describe_machine(registry.choose_device("fake"))
-    assert (machine.primary.name, machine.host, machine.on_cpu) == ("Fake GPU", None, False)
-    cpu = registry.describe_machine(registry.choose_device("cpu"))
+def test_a_choice_describes_its_machine():
+    fake, cpu = (registry.describe_machine(registry.choose_device(name)) for name in ("fake", "cpu"))
+    assert (fake.primary.name, fake.host, fake.on_cpu) == ("Fake GPU", None, False)
     assert cpu.on_cpu and cpu.host is cpu.primary
 
 
-def imported(code, libraries):
-    """Which of the libraries a new process has imported after it ran `code`."""
-    listing = f"; import sys; print(*[name for name in {libraries.split()} if name in sys.modules])"
-    command = [sys.executable, "-c", "from gemmbench.backends import registry; " + code + listing]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-
-
-def test_the_records_import_no_library_of_a_device():
-    code = "registry.list_library_variants(); registry.glance_at_devices(registry.choose_device('cpu'))"
-    assert imported(code, "pycuda nvmath cuda pynvml numpy yaml gemmbench.backends.cuda.backend") == []
-
-
-def test_the_services_of_a_gpu_are_imported_without_its_libraries():
-    assert imported("registry.load_services('cuda')", "pycuda nvmath pynvml") == []
+def test_neither_the_records_nor_the_services_of_a_gpu_import_libraries_of_a_device():
+    code = """import sys
+from gemmbench.backends import registry
+registry.list_library_variants()
+registry.glance_at_devices(registry.choose_device("cpu"))
+of_gpus = {"pycuda", "nvmath", "pynvml"}
+assert not (of_gpus | {"cuda", "numpy", "yaml", "gemmbench.backends.cuda.backend"}) & set(sys.modules)
+registry.load_services("cuda")
+assert not of_gpus & set(sys.modules)"""
+    subprocess.run([sys.executable, "-c", code], check=True)

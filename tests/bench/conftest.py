@@ -1,4 +1,4 @@
-"""One batch on a fake device, and kernels that do what they should not."""
+"""One batch on a fake device, kernels that do what they should not, and what is called along the way."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ import pytest
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
+from gemmbench.bench.experiments import context
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.problems import Problem
@@ -18,16 +19,24 @@ QUICK = Policy(rounds=2)
 
 
 @pytest.fixture
-def experiment(make_plan):
-    """Run one batch of the named variants on a fake device with these faults."""
+def short_warm_up(monkeypatch):
+    """What takes the same time from the start on needs few launches to warm up."""
+    monkeypatch.setattr(context, "_FIRST_WARM_SECONDS", 0.3)
+    monkeypatch.setattr(context, "WARM_SECONDS", 0.03)
 
-    def run(*names, faults=None, problem=ODD, built=None, policy=QUICK, backend=None, **options):
-        plans = tuple(make_plan(name, problem) for name in names)
-        codes = tuple((built or {}).get(name, CODE) for name in names)
-        device = backend or FakeBackend(Script(faults=faults or {}))
-        return LocalWorker({"fake": device}, **options).experiment(
-            replace(make_gemm_batch(plans, codes, policy), index=3)
-        )
+
+@pytest.fixture
+def experiment(make_plan, few_sets, short_warm_up):
+    """Run one batch on a fake device with these faults: of the named variants, or of `plans`."""
+
+    def run(
+        *names, plans=(), faults=None, problem=ODD, built=None, policy=QUICK, backend=None, changes=None, **options
+    ):
+        plans = plans or tuple(make_plan(name, problem) for name in names)
+        codes = tuple((built or {}).get(plan.variant.name, CODE) for plan in plans)
+        batch = replace(make_gemm_batch(plans, codes, policy), **{"index": 3, **(changes or {})})
+        backends = {"fake": backend or FakeBackend(Script(faults=faults or {}))}
+        return LocalWorker(backends, **options).experiment(batch)
 
     return run
 
@@ -49,3 +58,19 @@ def launch(monkeypatch):
         monkeypatch.setattr(FakeBackend, "bind", bound)
 
     return use
+
+
+@pytest.fixture
+def watch_calls(monkeypatch):
+    """Show each call of a method to a function, which may raise, before the method itself."""
+
+    def watch(owner, name, look):
+        whole = getattr(owner, name)
+
+        def watched(*arguments, **options):
+            look(*arguments, **options)
+            return whole(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    return watch

@@ -10,7 +10,7 @@ import pytest
 
 from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Artifact, Build
-from gemmbench.bench.build import compile_plans, open_pool
+from gemmbench.bench import build
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.errors import BuildTimeout, DeviceError, HostError
 from gemmbench.planning.manifests.variant import Code, Flag
@@ -19,50 +19,63 @@ from gemmbench.planning.problems import Problem
 SMALL = Problem(8, 8, 8)
 
 
-class CountingCompiler:
-    """Keeps what it compiles."""
+class Compiler:
+    """Keeps what it compiles; `work` is done for each plan, and may raise."""
 
-    def __init__(self):
-        self.compiled, self.lock = [], threading.Lock()
+    def __init__(self, work=lambda plan: None):
+        self.work, self.compiled, self.lock = work, [], threading.Lock()
 
     def compile(self, plan):
         with self.lock:
             self.compiled.append(plan)
-        return Artifact(f"{plan.variant.path} {plan.defines}", "", Build())
+        self.work(plan)
+        return Artifact(plan.variant.path, "", Build())
 
 
-def wait_until(holds):
-    end = time.monotonic() + 10
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.01)
+def compile_plans(plans, compiler, progress=ignore_progress):
+    return build.compile_plans(plans, {"fake": compiler}, progress)
 
 
-def test_another_layout_or_configuration_is_other_code(make_plan):
-    compiler = CountingCompiler()
+def read_t(plan):
+    return dict(plan.config.values)["T"]
+
+
+def test_another_layout_or_configuration_and_other_flags_are_other_code(make_plan):
+    compiler = Compiler()
     plans = [make_plan("naive", Problem(8, 8, 8, layout)) for layout in ("nn", "tt")]
     plans += [make_plan("naive", SMALL, {"T": number}) for number in (8, 16)]
-    built = compile_plans(plans, {"fake": compiler}, ignore_progress)
-    assert len(compiler.compiled) == 4 and set(built) == set(plans)
+    plans += [make_plan("naive", SMALL, code=Code(flags=(Flag("-use_fast_math"),)))]
+    built = compile_plans([*plans, replace(plans[0], problem=Problem(16, 8, 8))], compiler)
+    assert len(compiler.compiled) == 5 and set(built) > set(plans)
+
+
+def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
+    compiler = Compiler()
+    plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
+    found = compile_plans(plans, compiler)
+    assert sorted(plan.variant.path for plan in compiler.compiled) == ["cuda/16.cu", "cuda/8.cu"]
+    assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]
 
 
 def test_threads_that_are_held_back_compile_later(make_plan):
     held, running, most = threading.Event(), [], []
 
-    class Compiler(CountingCompiler):
-        def compile(self, plan):
-            with self.lock:
-                running.append(plan)
-                most.append(len(running))
-            held.wait(10)
-            with self.lock:
-                running.remove(plan)
-            return super().compile(plan)
+    def hold(plan):
+        running.append(plan)
+        most.append(len(running))
+        held.wait(10)
+        running.remove(plan)
 
-    compiler = Compiler()
-    with open_pool({"fake": compiler}, threads=3, held_back=2) as pool:
+    def wait_until(holds):
+        end = time.monotonic() + 10
+        while not holds() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    compiler = Compiler(hold)
+    with build.open_pool({"fake": compiler}, threads=3, held_back=2) as pool:
         jobs = [pool.submit(make_plan("naive", SMALL, {"T": number})) for number in range(5)]
         wait_until(lambda: running)
-        time.sleep(0.1)
+        time.sleep(0.05)
         assert len(running) == 1
         pool.use_all_threads()
         wait_until(lambda: len(running) == 3)
@@ -71,79 +84,47 @@ def test_threads_that_are_held_back_compile_later(make_plan):
     assert max(most) == 3 and len(compiler.compiled) == 5
 
 
-def test_other_flags_are_other_code(make_plan):
-    compiler = CountingCompiler()
-    plain = make_plan("naive", SMALL)
-    fast = replace(plain, variant=replace(plain.variant, code=Code(flags=(Flag("-use_fast_math"),))))
-    compile_plans([plain, fast], {"fake": compiler}, ignore_progress)
-    assert len(compiler.compiled) == 2
-
-
-def test_what_one_row_picks_at_two_sizes_is_compiled_twice(make_plan):
-    built = []
-
-    class Compiler:
-        def compile(self, plan):
-            built.append(plan.variant.path)
-            return Artifact(plan.variant.path, "", Build())
-
-    plans = [make_plan("best", Problem(size, 8, 8), path=f"cuda/{size}.cu") for size in (8, 16, 8)]
-    found = compile_plans(plans, {"fake": Compiler()}, ignore_progress)
-    assert sorted(built) == ["cuda/16.cu", "cuda/8.cu"]
-    assert [found[plan].key for plan in plans] == ["cuda/8.cu", "cuda/16.cu", "cuda/8.cu"]
-
-
 def test_an_exception_of_the_host_costs_the_code_that_it_hit_and_a_missing_compiler_everything(make_plan):
-    class Compiler:
-        def __init__(self, fault):
-            self.fault = fault
-
-        def compile(self, plan):
+    def fail_with(fault):
+        def fail(plan):
             if plan.variant.name == "bad":
-                raise self.fault
-            return Artifact("code", "", Build())
+                raise fault
+
+        return Compiler(fail)
 
     plans = [make_plan("bad", path="cuda/bad.cu"), make_plan("naive")]
-    built = compile_plans(plans, {"fake": Compiler(OSError("disk"))}, ignore_progress)
+    built = compile_plans(plans, fail_with(OSError("disk")))
     assert isinstance(built[plans[0]], HostError) and "OSError: disk (bench/build.py:" in str(built[plans[0]])
-    assert built[plans[1]].key == "code"
+    assert built[plans[1]].key == "cuda/naive.cu"
     with pytest.raises(DeviceError, match="no nvcc"):
-        compile_plans(plans, {"fake": Compiler(DeviceError("no nvcc"))}, ignore_progress)
+        compile_plans(plans, fail_with(DeviceError("no nvcc")))
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: No space left on device; name another"):
-        compile_plans(plans, {"fake": Compiler(full)}, ignore_progress)
+        compile_plans(plans, fail_with(full))
 
 
 def test_an_interruption_ends_what_still_compiles(make_plan):
-    class Compiler:
-        def compile(self, plan):
-            seconds = "0" if plan.variant.name == "quick" else "60"
-            run_limited(["sleep", seconds], 100)
-            return Artifact(plan.variant.name, "", Build())
-
     def interrupt(what, done, of, left=None):
         raise KeyboardInterrupt
 
+    compiler = Compiler(lambda plan: run_limited(["sleep", "0" if plan.variant.name == "quick" else "60"], 100))
     plans = [make_plan(name, path=f"cuda/{name}.cu") for name in ("quick", *(f"slow{i}" for i in range(20)))]
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        compile_plans(plans, {"fake": Compiler()}, interrupt)
+        compile_plans(plans, compiler, interrupt)
     assert time.monotonic() - started < 30
 
 
 def test_a_configuration_whose_compilation_timed_out_is_compiled_once(make_plan, monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 1)
 
-    class Compiler(CountingCompiler):
-        def compile(self, plan):
-            artifact = super().compile(plan)
-            if dict(plan.config.values)["T"] == 8:
-                raise BuildTimeout("did not compile within 1 s")
-            return artifact
+    def time_out(plan):
+        if read_t(plan) == 8:
+            raise BuildTimeout("did not compile within 1 s")
 
-    compiler = Compiler()
+    compiler = Compiler(time_out)
     layouts = [Problem(8, 8, 8, layout) for layout in ("nn", "nt", "tn")]
     plans = [make_plan("naive", problem, {"T": number}) for number in (8, 16) for problem in layouts]
-    built = compile_plans(plans, {"fake": compiler}, ignore_progress)
-    assert [dict(plan.config.values)["T"] for plan in compiler.compiled] == [8, 16, 16, 16]
+    built = compile_plans(plans, compiler)
+    assert [read_t(plan) for plan in compiler.compiled] == [8, 16, 16, 16]
     assert [str(built[plan]) for plan in plans[:3]] == ["did not compile within 1 s"] * 3

@@ -1,4 +1,4 @@
-"""The header of a run, and the estimate of its time."""
+"""The header of a run."""
 
 import re
 from dataclasses import replace
@@ -23,8 +23,12 @@ def machine():
     return registry.describe_machine(registry.choose_device("fake"))
 
 
-def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
-    sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
+@pytest.fixture
+def sweep():
+    return read_sweep("quick", SweepOverrides(), on_cpu=False)
+
+
+def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine, sweep):
     found = describe_run(machine, sweep, "gemmbench run --rounds 4")
     assert (found.schema, found.gemmbench, found.sweep) == (SCHEMA, __version__, "quick")
     assert (found.command, found.baseline) == ("gemmbench run --rounds 4", "cublas")
@@ -35,23 +39,18 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine):
     assert (found.uuid, found.vbios) == (machine.primary.uuid, "1.0") and found.uuid.startswith("GPU-")
 
 
-def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machine, tmp_path, make_record):
+def test_how_a_gpu_is_set_up_is_in_the_header_and_comes_back_from_the_file(machine, sweep, tmp_path, make_record):
     conditions = Conditions(mig=False, ecc=True, persistence=None, power_limit=700.0)
-    device = replace(machine.primary, conditions=conditions)
-    watched = Machine(machine.choice, {"fake": device})
-    found = describe_run(watched, read_sweep("quick", SweepOverrides(), on_cpu=False), "")
+    found = describe_run(Machine(machine.choice, {"fake": replace(machine.primary, conditions=conditions)}), sweep, "")
     assert found.conditions == conditions
+    telemetry = Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
     with Journal(Run(found, path=tmp_path / "x.jsonl")) as journal:
-        journal.write(
-            [make_record("naive", telemetry=Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"]))]
-        )
+        journal.write([make_record("naive", telemetry=telemetry)])
     run = read_results(tmp_path / "x.jsonl")
-    assert run.environment == found
-    assert run.records[0].telemetry == Telemetry(readings=2, temperature=40.0, slowed_by=["power cap"])
+    assert (run.environment, run.records[0].telemetry) == (found, telemetry)
 
 
-def test_every_run_has_its_own_name(machine):
-    sweep = read_sweep("quick", SweepOverrides(), on_cpu=False)
+def test_every_run_has_its_own_name(machine, sweep):
     names = {describe_run(machine, sweep, "").run for _ in range(20)}
     assert len(names) > 15
     assert all(re.fullmatch(r"\d{8}-\d{6}-quick-[0-9a-f]{4}", name) for name in names)

@@ -54,6 +54,20 @@ def sweep(machine):
     return lambda *chains, **policy: estimate_sweep(chains, machine.devices, Policy(**policy), "cublas", HOST)
 
 
+@pytest.fixture
+def estimate(machine):
+    """The estimate of a run of these chains, with those variants compiled."""
+
+    def run(chains, *compiled, cut=None):
+        return estimate_run(chains, machine, Policy(), "cublas", Compilers(*compiled), cut)
+
+    return run
+
+
+def move_to_host(device):
+    return replace(device, target=replace(device.target, kind="cpu", is_gpu=False))
+
+
 def test_an_estimate_grows_with_the_work_and_ends_at_the_time_limit(sweep, chain):
     assert sweep(chain(size=64)) < sweep(chain(size=4096)) < sweep(chain(size=4096), rounds=100, max_time=1e9)
     until = {"rounds": 10**6, "until": 0.0}
@@ -66,54 +80,32 @@ def test_a_round_takes_a_window(sweep, chain):
     assert two - one == pytest.approx(20 * 1.1e-3)  # in five blocks each
 
 
-def test_every_row_and_every_problem_counts(sweep, chain):
-    one = sweep(chain())
-    assert one < sweep(chain(), chain("tiled")) < sweep(chain(), chain("tiled"), chain(size=128))
-
-
-def test_what_is_swept_is_measured_again(sweep, chain):
-    swept = [chain(config={"T": value}) for value in (8, 16)]
-    apart = [chain("naive"), chain("tiled")]
-    assert sweep(*swept) > sweep(*apart) + 0.05
-
-
-def test_a_hot_cache_needs_one_operand_set(sweep, chain):
+def test_every_row_problem_and_operand_set_counts_and_what_is_swept_is_measured_again(sweep, chain):
+    assert sweep(chain()) < sweep(chain(), chain("tiled")) < sweep(chain(), chain("tiled"), chain(size=128))
     assert sweep(chain(), cache="hot") < sweep(chain())
+    swept = [chain(config={"T": value}) for value in (8, 16)]
+    assert sweep(*swept) > sweep(chain("naive"), chain("tiled")) + 0.05
 
 
-def test_a_busy_host_takes_longer(machine, chain):
-    batch = (make_cpu(chain(size=256)),)
-    devices = {"cpu": replace(machine.primary, target=replace(machine.primary.target, kind="cpu", is_gpu=False))}
-    free, busy = (estimate_batch(batch, devices, Policy(), replace(HOST, share=share)) for share in (1.0, 0.25))
+def test_a_busy_host_takes_longer(machine, make_plan):
+    chains = (make_chain(replace(make_plan("naive", Problem(256, 256, 256)), device="cpu")),)
+    devices = {"cpu": move_to_host(machine.primary)}
+    free, busy = (estimate_batch(chains, devices, Policy(), replace(HOST, share=share)) for share in (1.0, 0.25))
     assert busy > 1.5 * free
 
 
-def make_cpu(chain):
-    steps = tuple(replace(step, device="cpu") for step in chain.steps)
-    return replace(chain, device="cpu", steps=steps)
-
-
-def test_only_what_is_not_compiled_is_counted(machine, chain):
+def test_only_what_is_not_compiled_is_counted(estimate, chain):
     chains = [chain("naive"), chain("tiled"), replace(chain("wmma"), reason="no tensor cores", steps=())]
-
-    def estimate(*compiled):
-        return estimate_run(chains, machine, Policy(), "cublas", Compilers(*compiled))
-
-    none, one, both = estimate(), estimate("naive"), estimate("naive", "tiled")
+    none, one, both = estimate(chains), estimate(chains, "naive"), estimate(chains, "naive", "tiled")
     assert (none.kernels, one.kernels, both.kernels) == (2, 1, 0)
     assert none.compiling >= one.compiling > both.compiling == 0
     assert none.seconds - none.compiling == pytest.approx(both.seconds)
 
 
-def test_transfers_come_on_top(machine, chain):
-    chains, compilers = [chain(), chain("tiled")], Compilers("naive", "tiled")
-    without = estimate_run(chains, machine, Policy(), "cublas", compilers).seconds
-    with_transfers = estimate_run(chains, machine, Policy(), "cublas", compilers, PanelCut(8, 3)).seconds
-    assert with_transfers > without + 4 * 2 * 64 * 1e-3
-
-
-def test_a_run_of_nothing_takes_no_time(machine):
-    assert estimate_run([], machine, Policy(), "cublas", Compilers()).seconds == 0
+def test_transfers_come_on_top_and_a_run_of_nothing_takes_no_time(estimate, chain):
+    rows = [chain(), chain("tiled")], "naive", "tiled"
+    assert estimate(*rows, cut=PanelCut(8, 3)).seconds > estimate(*rows).seconds + 4 * 2 * 64 * 1e-3
+    assert estimate([]).seconds == 0
 
 
 def test_the_probe_finds_a_host_that_computes():
@@ -126,41 +118,29 @@ MIB = 1 << 20
 KERNEL = Variant("kernel", "", 1, "kernel", ("fake",), ("f32",), ("nn",))
 
 
-def chain_with_workspace(workspace, number=0, variant=KERNEL):
+def with_workspace(mib, number=0, variant=KERNEL):
     config = Config((("T", number),))
-    return make_chain(Plan(Problem(64, 64, 64), variant, config, "fake", "", None, workspace=workspace))
+    return make_chain(Plan(Problem(64, 64, 64), variant, config, "fake", "", None, workspace=mib * MIB))
 
 
-@pytest.fixture
-def devices():
-    """A GPU with 0.8 GiB for a batch."""
-    return {"fake": describe_fake()}
+def split(rows, device):
+    """The MiB of the workspaces of each batch on a device; the fake GPU has 0.8 GiB for one."""
+    groups = split_chains(rows, "", lambda group: fit_together({"fake": device}, group))
+    return [[chain.steps[0].workspace // MIB for chain in group] for group in groups]
 
 
 def test_every_kernel_has_its_own_workspace_and_a_library_one_for_all_its_rows():
-    rows = [
-        chain_with_workspace(100 * MIB),
-        chain_with_workspace(100 * MIB, 1),
-        *(chain_with_workspace(32 * MIB, number, CUBLAS) for number in range(3)),
-    ]
-    assert 232 * MIB < count_fixed_bytes(rows) < 233 * MIB
-    assert count_fixed_bytes([chain_with_workspace(0)]) == 0
+    library = [with_workspace(32, number, CUBLAS) for number in range(3)]
+    assert 232 * MIB < count_fixed_bytes([with_workspace(100), with_workspace(100, 1), *library]) < 233 * MIB
+    assert count_fixed_bytes([with_workspace(0)]) == 0
 
 
-def test_rows_whose_workspaces_do_not_fit_together_are_in_different_batches(devices):
-    rows = [chain_with_workspace(300 * MIB, number) for number in range(5)]
-    assert fit_together(devices, rows[:2]) and not fit_together(devices, rows[:3])
-    groups = split_chains(rows, "", lambda group: fit_together(devices, group))
-    assert [len(group) for group in groups] == [2, 2, 1]
-
-
-def test_a_row_that_does_not_fit_alone_is_alone(devices):
-    rows = [chain_with_workspace(0), chain_with_workspace(2000 * MIB, 1), chain_with_workspace(0, 2)]
-    groups = split_chains(rows, "", lambda group: fit_together(devices, group))
-    assert [[each.steps[0].workspace for each in group] for group in groups] == [[0], [2000 * MIB], [0]]
-
-
-def test_the_batches_of_a_cpu_do_not_depend_on_what_is_free(devices):
-    device = devices["fake"]
-    host = replace(device, target=replace(device.target, is_gpu=False))
-    assert fit_together({"fake": host}, [chain_with_workspace(2000 * MIB)])
+@pytest.mark.parametrize(
+    ("workspaces", "batches"),
+    [([300] * 5, [[300] * 2, [300] * 2, [300]]), ([0, 2000, 0], [[0], [2000], [0]])],
+    ids=["each pair fits", "one fits nowhere"],
+)
+def test_rows_whose_workspaces_do_not_fit_together_are_in_different_batches_of_a_gpu(workspaces, batches):
+    rows = [with_workspace(mib, number) for number, mib in enumerate(workspaces)]
+    assert split(rows, describe_fake()) == batches
+    assert split(rows, move_to_host(describe_fake())) == [workspaces]  # whatever is free now

@@ -37,17 +37,14 @@ class FakeWorker:
         return [letter.upper() for letter in batch.letters]
 
 
-def run(*texts, **options):
+def run(*texts, pace=None, **options):
     worker, emitted = FakeWorker(), []
     batches = [Letters(policy=Policy(), letters=text) for text in texts]
-    return Runner(worker, emitted.extend, **options).run(batches), worker.seen, emitted
+    return Runner(worker, emitted.extend, **options).run(batches, pace), worker.seen, emitted
 
 
-def test_batches_run_in_order_and_every_record_is_emitted():
+def test_batches_run_in_order_every_record_is_emitted_and_what_is_done_comes_from_the_earlier_run():
     assert run("ab", "c") == (["A", "B", "C"], ["ab", "c"], ["A", "B", "C"])
-
-
-def test_what_is_done_comes_from_the_earlier_run_and_the_rest_is_measured():
     done = {"a": ["earlier A"], "c": ["earlier C"]}
     assert run("ab", "c", done=done) == (["earlier A", "B", "earlier C"], ["b"], ["B"])
 
@@ -57,10 +54,13 @@ def test_no_batch_begins_after_an_interruption():
     assert run("a", "b", "c", is_interrupted=lambda: next(answers)) == (["A"], ["a"], ["A"])
 
 
-def test_progress_names_each_batch():
-    told = []
+def test_progress_names_each_batch_and_says_how_much_time_is_left_where_that_is_known():
+    told, pace = [], Pace([1.0, 2.0])
     run("a", "b", progress=lambda *what: told.append(what))
     assert told == [("sweep: a", 0, 2), ("sweep: b", 1, 2)]
+    pace.add(0, 4.0)
+    run("a", "b", progress=lambda *what: told.append(what), pace=pace)
+    assert told[2] == ("sweep: a", 0, 2, 12.0) and len(told[3]) == 4
 
 
 def test_a_fault_of_a_row_stays_with_the_batch():
@@ -76,18 +76,6 @@ def test_the_time_left_follows_from_the_estimates_once_a_batch_is_measured():
     assert pace.estimate_left(1) == 90.0
     pace.add(1, 5.0)
     assert pace.estimate_left(2) == 35.0
-
-
-def test_batches_of_an_earlier_run_say_nothing_about_the_time_left():
-    pace = Pace([1.0, 2.0])
-    pace.add(0, 1e-5)
-    assert pace.estimate_left(1) is None
-
-
-def test_progress_says_how_much_time_is_left():
-    told, pace = [], Pace([1.0, 2.0])
-    pace.add(0, 4.0)
-    worker = FakeWorker()
-    batches = [Letters(policy=Policy(), letters=text) for text in ("a", "b")]
-    Runner(worker, lambda record: None, lambda *what: told.append(what)).run(batches, pace)
-    assert told[0] == ("sweep: a", 0, 2, 12.0) and len(told[1]) == 4
+    resumed = Pace([1.0, 2.0])
+    resumed.add(0, 1e-5)  # a batch of an earlier run
+    assert resumed.estimate_left(1) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,21 @@ from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.backends.fake.backend import FakeCompiler, FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.cli import main, output
+from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.plan import Target
+from gemmbench.session import tuning_runs
+
+
+def cut_after(journal, rows):
+    """Leave the header and so many rows of a results file."""
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[: 1 + rows]))
+
+
+def git(folder, *arguments):
+    """What a git command prints."""
+    who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    call = ["git", "-C", str(folder), *who, *arguments]
+    return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @dataclass
@@ -53,6 +68,14 @@ def gemmbench(tmp_path, monkeypatch, capsys, data_home):
 @pytest.fixture(autouse=True)
 def short_audits(few_sets):
     """Commands take few operand sets."""
+
+
+@pytest.fixture
+def few_shapes(monkeypatch):
+    """Verify and tune on three small awkward problems."""
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 
 
 @pytest.fixture

@@ -1,11 +1,12 @@
 """Bad input: the message names the place, the fault and the next step; exit code 2 or 3; no traceback."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from gemmbench.backends.cuda.system import probe
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
@@ -29,10 +30,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "--sizes", "1k"], "'1k' is not a size; write 1024, 1024x768x512 or 512:4096:512"),
         (["run", "--sizes", "16,0"], "size '0': 0 is not positive; a matrix needs at least one row and column"),
         (["run", "--sizes", "-16"], "size '-16': -16 is not positive"),
-        (
-            ["run", "--sizes", "9999999999"],
-            "size '9999999999': 9999999999 is too large; the largest",
-        ),
+        (["run", "--sizes", "9999999999"], "size '9999999999': 9999999999 is too large; the largest"),
         (
             ["run", "--sizes", "16,40000"],
             "size 40000: its operands need 17.9 GiB, but the fake device has 1.0 GiB; choose a smaller size",
@@ -43,6 +41,12 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "--alpha", "nan"], "alpha"),
         (["run", "--beta", "inf"], "beta"),
         (["run", "--kernels", "nowhere"], "no folder of kernels at nowhere; give --kernels a folder with .cu files"),
+        (["verify", "nive"], "unknown variant 'nive' (did you mean 'naive'?)"),
+        (["verify", "naive", "--sizes", "0"], "size '0': 0 is not positive"),
+        (["verify", "naive", "--layout", "nx"], "unknown layout 'nx'"),
+        (["verify", "naive", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?)"),
+        (["verify", "naive", "--sizes", "100000"], "size 100000: its operands need 149.0 GiB, but the fake device has"),
+        (["verify", "naive", "--seed", "-5"], "seed: -5 is negative"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(refused, arguments, message):
@@ -66,16 +70,6 @@ def test_an_unknown_device_offers_the_nearest(refused, device, message):
     assert refused("run", "naive", "--device", device, *FAST).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("[1, 2]", ""), ("times: {naive: -1}", "times.naive: -1 should be seconds"), ("{", ""), ("tims: {}", "")],
-)
-def test_a_file_that_is_no_script_is_named(refused, tmp_path, text, message):
-    (tmp_path / "odd.yaml").write_text(text)
-    said = refused("run", "naive", "--device", "fake:odd.yaml", *FAST)
-    assert said.startswith(f"odd.yaml: not a script for the fake device: {message}")
-
-
 def test_an_output_folder_that_cannot_be_written_is_named(refused, tmp_path):
     (tmp_path / "taken").write_text("")
     message = refused("run", "naive", "--out", "taken/here", "--device", "fake", *FAST)
@@ -92,23 +86,14 @@ def test_an_export_that_cannot_be_written_loses_no_results(gemmbench, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        ["run", "--cache", "warm"],
-        ["run", "--data", "noise"],
-        ["run", "--rounds", "x"],
-        ["run", "--format", "word"],
-        ["rum"],
-    ],
+    "arguments", ["run --cache warm", "run --data noise", "run --rounds x", "run --format word", "rum"]
 )
 def test_click_refuses_what_is_no_option_of_its(gemmbench, arguments):
-    said = gemmbench(*arguments)
+    said = gemmbench(*arguments.split())
     assert (said.code, said.out) == (2, "") and "Error: " in said.err
 
 
 def test_cuda_that_is_not_there_ends_with_3_and_says_why(refused, monkeypatch):
-    from gemmbench.backends.cuda.system import probe
-
     monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for device in ("cuda", "cuda:1"):
         message = refused("run", "naive", "--device", device, *FAST, code=3)
@@ -146,10 +131,8 @@ def test_a_cache_that_cannot_be_written_ends_with_3_and_the_variable(refused, tm
 
 def test_a_range_of_very_many_sizes_is_refused_before_it_fills_the_memory():
     command = "gemmbench run naive --device fake --sizes 1:2147483647:1 --dry-run"
-    call = f"ulimit -v 1000000; exec {sys.executable} -m {command}"
-    done = subprocess.run(
-        ["bash", "-c", call], cwd=ROOT, capture_output=True, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    )
+    call = ["bash", "-c", f"ulimit -v 1000000; exec {sys.executable} -m {command}"]
+    done = subprocess.run(call, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "1:2147483647:1" in done.stderr and "Traceback" not in done.stderr
 
@@ -200,6 +183,5 @@ def test_so_is_one_of_a_config(refused, tmp_path, key):
 
 def test_so_is_one_of_a_manifest(refused, write_kernel):
     write_kernel("mine.cu", order=LONG)
-    assert (
-        refused("run", "mine", "--kernels", "kernels", "--device", "fake") == f"kernels/mine.cu:3: number: {TOO_LONG}"
-    )
+    said = refused("run", "mine", "--kernels", "kernels", "--device", "fake")
+    assert said == f"kernels/mine.cu:3: number: {TOO_LONG}"

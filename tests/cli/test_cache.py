@@ -13,22 +13,24 @@ def cache(tmp_path, monkeypatch, gemmbench):
     return folder
 
 
-def fill(folder):
-    folder.mkdir(mode=0o700)
+@pytest.fixture
+def filled(cache):
+    """A cache with four artifacts of 1 KiB."""
+    cache.mkdir(mode=0o700)
     for number, suffix in enumerate((".kernel", ".kernel", ".o", ".cubin")):
-        for path in (folder / f"{number:032x}{suffix}", folder / f"{number:032x}.json"):
+        for path in (cache / f"{number:032x}{suffix}", cache / f"{number:032x}.json"):
             path.write_bytes(bytes(512))
             os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    return cache
 
 
-def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, cache):
-    fill(cache)
+def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, filled):
     said = gemmbench("cache")
     assert (said.code, said.err) == (0, "")
     head, _, *lines = (" ".join(line.split()) for line in said.out.splitlines())
     assert head == "cache value"
     assert lines == [
-        f"folder {cache}",
+        f"folder {filled}",
         "CPU kernels 2",
         "CPU runtime 1",
         "GPU kernels 1",
@@ -41,10 +43,9 @@ def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, cache):
     assert gemmbench("cache", "show").out == said.out
 
 
-def test_the_json_has_the_same_figures(gemmbench, cache):
-    fill(cache)
+def test_the_json_has_the_same_figures(gemmbench, filled):
     assert json.loads(gemmbench("cache", "show", "--json").out) == {
-        "folder": str(cache),
+        "folder": str(filled),
         "artifacts": 4,
         "bytes": 4096,
         "limit_bytes": 2 << 30,
@@ -54,17 +55,12 @@ def test_the_json_has_the_same_figures(gemmbench, cache):
     }
 
 
-def test_it_clears(gemmbench, cache):
-    fill(cache)
+def test_it_clears(gemmbench, filled):
     said = gemmbench("cache", "clear")
-    assert (said.code, said.out) == (0, f"deleted 4 artifacts (4 KiB) from {cache}\n")
+    assert (said.code, said.out) == (0, f"deleted 4 artifacts (4 KiB) from {filled}\n")
     assert json.loads(gemmbench("cache", "--json").out)["artifacts"] == 0
-    assert json.loads(gemmbench("cache", "clear", "--json").out) == {
-        "folder": str(cache),
-        "artifacts": 0,
-        "bytes": 0,
-        "in_use": 0,
-    }
+    empty = {"folder": str(filled), "artifacts": 0, "bytes": 0, "in_use": 0}
+    assert json.loads(gemmbench("cache", "clear", "--json").out) == empty
 
 
 def test_without_a_cache_there_is_nothing_to_show_or_clear(gemmbench, cache):

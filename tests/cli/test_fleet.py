@@ -2,14 +2,14 @@
 
 import pytest
 
+from gemmbench.bench.workers import connection
+
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 def test_a_scheduler_that_does_not_answer_is_named(refused, monkeypatch):
-    from gemmbench.bench.workers import connection
-
-    monkeypatch.setattr(connection, "_CONNECTING_SECONDS", 1)
+    monkeypatch.setattr(connection, "_CONNECTING_SECONDS", 0.2)
     said = refused("run", "naive", "--device", "fake", "--fleet", "tcp://127.0.0.1:9", code=3)
     assert said.startswith("no Dask scheduler answers at tcp://127.0.0.1:9") and "use --fleet local" in said
 
@@ -22,17 +22,11 @@ def test_a_protocol_for_which_dask_lacks_something_is_refused_at_once(refused, p
     assert message in refused("run", "naive", "--device", "fake", "--fleet", address, code=3)
 
 
-def test_a_fleet_that_cannot_be_parsed_is_a_usage_error(refused):
-    assert "cannot parse --fleet everywhere" in refused("run", "naive", "--device", "fake", "--fleet", "everywhere")
+@pytest.mark.parametrize("fleet", ["everywhere", "tcp://host:99999"])
+def test_a_fleet_that_cannot_be_parsed_is_a_usage_error(refused, fleet):
+    assert f"cannot parse --fleet {fleet}" in refused("run", "naive", "--device", "fake", "--fleet", fleet)
 
 
-def test_a_port_is_at_most_65535(refused):
-    assert "cannot parse --fleet tcp://host:99999" in refused("run", "naive", "--fleet", "tcp://host:99999")
-
-
-@pytest.mark.parametrize(
-    "option", [("verify", "naive", "--sanitize"), ("mlp", "--digit", "7"), ("run", "naive", "--with-transfers")]
-)
-def test_what_needs_one_device_refuses_a_fleet(refused, option):
-    command, *rest = option
-    assert "uses one device; leave out --fleet" in refused(command, "--fleet", "local", "--device", "fake", *rest)
+@pytest.mark.parametrize("call", ["verify naive --sanitize", "mlp --digit 7", "run naive --with-transfers"])
+def test_what_needs_one_device_refuses_a_fleet(refused, call):
+    assert "uses one device; leave out --fleet" in refused(*call.split(), "--fleet", "local", "--device", "fake")

@@ -1,16 +1,12 @@
 """`gemmbench mlp`, on the fake device and on the CPU."""
 
-from __future__ import annotations
-
-import csv
 import json
 
 import pytest
-from click.testing import CliRunner
 
-from gemmbench.cli import group
-from gemmbench.errors import GemmbenchError
 from gemmbench.report.store.reading import read_results
+
+from .conftest import cut_after
 
 CONFIG = """
 layers: [12x8, 8x3]
@@ -26,77 +22,65 @@ on_cpu: {rows: [cpu_naive, mlp_fused], baseline: cpu_naive}
 
 
 @pytest.fixture
-def call(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def call(gemmbench, script, tmp_path, monkeypatch):
+    """Run `mlp` with a small network, whose times are known on the fake device."""
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "net.yaml").write_text(CONFIG)
-    script = "times: {tiled: 4.0e-5, cublas+graph: 2.0e-5, mlp_fused: 5.0e-6}\n"
-    (tmp_path / "script.yaml").write_text(script)
-
-    def run(*arguments: str, device: str = "fake:script.yaml"):
-        return CliRunner().invoke(
-            group, ["mlp", "-c", "net.yaml", "--device", device, *arguments], standalone_mode=False
-        )
-
-    return run
+    fake = script(times={"tiled": 4.0e-5, "cublas+graph": 2.0e-5, "mlp_fused": 5.0e-6})
+    return lambda *arguments, device=fake: gemmbench("mlp", "-c", "net.yaml", "--device", device, *arguments)
 
 
-def fault(result) -> str:
-    assert isinstance(result.exception, GemmbenchError), result.output
-    assert result.exception.exit_code == 2
-    return str(result.exception)
+@pytest.fixture
+def journal(call, tmp_path):
+    """The results file of a run of three rows."""
+    call("--rounds", "10")
+    return next((tmp_path / "results").glob("*.jsonl"))
+
+
+def fault(said):
+    """The message of a usage error."""
+    assert (said.code, said.out) == (2, "")
+    return said.err.removeprefix("gemmbench: ").rstrip("\n")
 
 
 def test_the_table_compares_with_the_graph(call):
-    result = call("--rounds", "10")
-    assert (result.return_value, result.exception) == (0, None)
-    lines = result.stdout.splitlines()
+    said = call("--rounds", "10")
+    assert said.code == 0
+    lines = said.out.splitlines()
     assert lines[0] == "12-8-3, relu softmax, batch 5, f32"
     fused = next(line.split() for line in lines if " mlp_fused " in line)
-    assert "0.005000" in fused
-    assert "4.000" in fused
+    assert "0.005000" in fused and "4.000" in fused
     assert any("tiles" in line and "43.22" in line and "0.04000" in line for line in lines)
     assert "x cublas+graph: times as fast, in the same rounds. Rows are verified before they are timed." in lines
 
 
-def test_results_are_kept_shown_and_exported(call, tmp_path):
+def test_results_are_kept_shown_and_exported(call, gemmbench, saved, tmp_path):
     call("--rounds", "2", "--export-json", "out.json")
-    (journal,) = (tmp_path / "results").glob("*.jsonl")
-    run = read_results(journal)
-    assert [record.variant for record in run.records] == ["tiled", "mlp_fused", "cublas+graph"]
-    rows = list(csv.DictReader(journal.with_suffix(".csv").read_text().splitlines()))
+    journal, rows = saved()
+    assert [record.variant for record in read_results(journal).records] == ["tiled", "mlp_fused", "cublas+graph"]
     assert {row["network"] for row in rows} == {"12-8-3, relu softmax, batch 5"}
     assert rows[0]["launched"] == "tiled+bias+relu, tiled+bias, softmax+softmax"
     assert float(rows[0]["gflops"]) == pytest.approx(2 * 5 * (12 * 8 + 8 * 3) / 4e-5 / 1e9)
     assert json.loads((tmp_path / "out.json").read_text())["rows"][1]["variant"] == "cublas+graph"
-    shown = CliRunner().invoke(group, ["show", str(journal), "--format", "github"], standalone_mode=False)
-    assert "### 12-8-3" in shown.stdout
-    assert "x cublas+graph |" in shown.stdout
+    shown = gemmbench("show", journal, "--format", "github").out
+    assert "### 12-8-3" in shown and "x cublas+graph |" in shown
 
 
 def test_a_dry_run_lists_what_each_row_launches(call):
-    result = call("tiled", "mlp_fused", "--param", "ROWS=1,2", "--dry-run")
-    assert "tiled+bias+relu, tiled+bias, softmax+softmax" in result.stdout
-    assert result.stdout.count("mlp_fused ") == 2
+    said = call("tiled", "mlp_fused", "--param", "ROWS=1,2", "--dry-run")
+    assert "tiled+bias+relu, tiled+bias, softmax+softmax" in said.out
+    assert said.out.count("mlp_fused ") == 2
 
 
 def test_the_same_command_runs_on_the_cpu(call):
-    result = call("--rounds", "1", "--max-time", "0.01", device="cpu")
-    assert result.return_value == 0, result.output
-    assert [line.split()[0] for line in result.stdout.splitlines()[4:6]] == ["cpu_naive", "mlp_fused"]
+    said = call("--rounds", "1", "--max-time", "0.01", device="cpu")
+    assert said.code == 0, said.err
+    assert [line.split()[0] for line in said.out.splitlines()[4:6]] == ["cpu_naive", "mlp_fused"]
 
 
-def test_a_kernel_of_networks_is_no_row_of_run():
-    result = CliRunner().invoke(group, ["run", "mlp_fused", "--device", "fake", "--dry-run"], standalone_mode=False)
-    assert "skipped 2: mlp_fused: computes a whole network, not a GEMM; use gemmbench mlp mlp_fused" in " ".join(
-        result.stdout.split()
-    )
-
-
-def test_list_marks_what_computes_a_network():
-    result = CliRunner().invoke(group, ["list", "--device", "fake"], standalone_mode=False)
-    marked = [line.split()[0] for line in result.stdout.splitlines() if " in mlp " in line]
-    assert marked == ["mlp_fused", "mlp_cluster"]
+def test_a_kernel_of_networks_is_no_row_of_run(gemmbench):
+    said = " ".join(gemmbench("run", "mlp_fused", "--device", "fake", "--dry-run").out.split())
+    assert "skipped 2: mlp_fused: computes a whole network, not a GEMM; use gemmbench mlp mlp_fused" in said
 
 
 @pytest.mark.parametrize(
@@ -132,62 +116,31 @@ def test_a_bad_config_is_told_by_line(call, tmp_path, old, new, message):
 
 
 @pytest.mark.parametrize("digit", range(10))
-def test_an_image_of_the_digit_is_shown_and_read(digit):
-    command = ["mlp", "mlp_fused", "--device", "fake", "--digit", str(digit)]
-    result = CliRunner().invoke(group, command, standalone_mode=False)
-    assert result.return_value == 0, result.output
-    assert result.stdout.splitlines()[-1] == f"mlp_fused reads {digit}: right"
+def test_an_image_of_the_digit_is_shown_and_read(gemmbench, digit):
+    said = gemmbench("mlp", "mlp_fused", "--device", "fake", "--digit", digit)
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[-1] == f"mlp_fused reads {digit}: right"
 
 
-def test_a_digit_without_an_image_is_refused():
-    command = ["mlp", "mlp_fused", "--device", "fake", "--digit", "10"]
-    beyond = CliRunner().invoke(group, command, standalone_mode=False)
-    assert fault(beyond) == "--digit 10: there are test images of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+def test_a_digit_without_an_image_is_refused(gemmbench):
+    said = gemmbench("mlp", "mlp_fused", "--device", "fake", "--digit", "10")
+    assert fault(said) == "--digit 10: there are test images of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
 
 
-def journal(tmp_path):
-    (found,) = (tmp_path / "results").glob("*.jsonl")
-    return found
-
-
-def cut_after(path, rows):
-    """Leave the header and so many rows."""
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[: 1 + rows]))
-
-
-def test_a_finished_run_is_not_resumed(call, tmp_path):
-    call("--rounds", "10")
-    before = journal(tmp_path).read_bytes()
-    assert fault(call("--rounds", "10", "--resume")).startswith("nothing to resume: ")
-    assert journal(tmp_path).read_bytes() == before
-
-
-def test_a_run_without_its_last_line_is_finished_without_measuring(call, tmp_path):
-    first = call("--rounds", "10")
-    cut_after(journal(tmp_path), 3)
+def test_a_run_without_its_last_line_is_finished_without_measuring(call, gemmbench, journal):
+    shown = gemmbench("show", journal).out
+    cut_after(journal, 3)
     again = call("--resume")
-    assert (again.return_value, again.stdout) == (0, first.stdout)
-    assert "resuming results/" in again.stderr
+    assert (again.code, again.out) == (0, shown) and "resuming results/" in again.err
 
 
-def test_a_run_that_was_cut_off_is_completed(call, tmp_path):
-    call("--rounds", "10")
-    cut_after(journal(tmp_path), 1)
-    assert call("--rounds", "10", "--resume").return_value == 0
-    names = [record.variant for record in read_results(journal(tmp_path)).records]
-    assert sorted(names) == ["cublas+graph", "mlp_fused", "tiled"]
-
-
-def test_rows_of_another_network_are_not_mixed_in(call, tmp_path):
-    call("--rounds", "10")
-    cut_after(journal(tmp_path), 1)
+def test_rows_of_another_network_are_not_mixed_in(call, journal):
+    cut_after(journal, 1)
     message = fault(call("--rounds", "10", "--batch", "6", "--resume"))
     assert message.endswith("another experiment: this run lacks 3 of its 3 rows; start a new run without --resume")
 
 
-def test_rows_of_other_code_are_not_mixed_in(call, tmp_path):
-    call("--rounds", "10")
-    path = journal(tmp_path)
-    cut_after(path, 2)
-    path.write_text(path.read_text().replace('"artifact":"fake-tiled', '"artifact":"fake-other'))
-    assert fault(call("--rounds", "10", "--resume")).startswith("tiled was measured with other code")
+def test_rows_of_other_code_are_not_mixed_in(call, journal):
+    cut_after(journal, 2)
+    journal.write_text(journal.read_text().replace('"artifact":"fake-tiled', '"artifact":"fake-other'))
+    assert "\ngemmbench: tiled was measured with other code" in fault(call("--rounds", "10", "--resume"))

@@ -9,21 +9,23 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "message"),
     [
-        "",
-        "- 1",
-        "times: [",
-        "other: {}",
-        "times: {naive: 2e-3}",
-        "times: {naive: []}",
-        "faults: {naive: crahs}",
-        "times: 3",
+        ("", ""),
+        ("[1, 2]", ""),
+        ("times: [", ""),
+        ("other: {}", ""),
+        ("times: {naive: 2e-3}", "times.naive: '2e-3' should be seconds, such as 1.0e-3"),
+        ("times: {naive: []}", "times.naive: [] should be seconds"),
+        ("times: {naive: -1}", "times.naive: -1 should be seconds"),
+        ("faults: {naive: crahs}", "faults.naive: unknown 'crahs' (did you mean 'crash'?)"),
+        ("times: 3", ""),
     ],
 )
-def test_a_script_that_is_none_is_refused(refused, tmp_path, content):
+def test_a_script_that_is_none_is_refused(refused, tmp_path, content, message):
     (tmp_path / "s.yaml").write_text(content)
-    assert refused("run", "naive", "--device", "fake:s.yaml", *FAST).startswith("s.yaml")
+    said = refused("run", "naive", "--device", "fake:s.yaml", *FAST)
+    assert said.startswith(f"s.yaml: not a script for the fake device: {message}")
 
 
 @pytest.mark.parametrize(
@@ -34,10 +36,7 @@ def test_a_script_that_is_none_is_refused(refused, tmp_path, content):
         ("variants: [naive]\nsize: [16]\n", "mine.yaml:2: unknown key 'size' (did you mean 'sizes'?)"),
         ("variants: [naive]\nsizes: [16]\nsizes: [8]\n", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
         ("variants: naive\nsizes: [16]\n", "mine.yaml:1: variants: Expected `array`, got `str`"),
-        (
-            "variants: [naive]\nsizes: [16]\nmeasure: {rounds: x}\n",
-            "mine.yaml:3: measure.rounds: Expected `int | null`, got `str`",
-        ),
+        ("sizes: [16]\nmeasure: {rounds: x}\n", "mine.yaml:2: measure.rounds: Expected `int | null`, got `str`"),
         ("sizes: [16]\n", "mine.yaml: no variants; add `variants: [tiled]`"),
         ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown variant 'nave' (did you mean 'naive'?)"),
         ("variants: [naive]\nsizes: [16]\nbaseline: cubals\n", "mine.yaml:3: unknown variant 'cubals'"),
@@ -62,15 +61,9 @@ def test_a_parameter_that_its_variant_lacks_names_the_line(refused, tmp_path, va
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        (
-            {"symbol": "sgemm"},
-            "kernels/bad.cu:4: symbol: no `__global__ void sgemm(...)` in bad.cu; it",
-        ),
+        ({"symbol": "sgemm"}, "kernels/bad.cu:4: symbol: no `__global__ void sgemm(...)` in bad.cu; it"),
         ({"grid": None}, "kernels/bad.cu:2: grid: 0 expressions; give 1 to 3, such as `- cdiv(N, BN)`"),
-        (
-            {"require": ["__import__('os').system('true')"]},
-            "kernels/bad.cu:14: require: '__import__('os').system('true')'",
-        ),
+        ({"require": ["__import__('os').system('true')"]}, "kernels/bad.cu:14: require: '__import__('os').sy"),
         ({"require": ["M.real > 1"]}, "kernels/bad.cu:14: require: 'M.real > 1': Attribute is not allowed"),
         ({"require": ["9**9**9 > K"]}, "kernels/bad.cu:14: require: '9**9**9 > K': Pow is not allowed"),
         ({"require": ["K %% 8"]}, "kernels/bad.cu:14: require: 'K %% 8' is not an expression"),
@@ -85,16 +78,14 @@ def test_a_fault_in_a_manifest_names_the_file_and_the_line(refused, write_kernel
     assert refused("run", "bad", "--kernels", "kernels", "--device", "fake", *FAST).startswith(message)
 
 
-def test_a_name_that_stands_twice_is_refused(refused, write_kernel):
+def test_a_name_that_stands_twice_is_refused_and_files_that_read_alike_are_named_in_full(
+    refused, write_kernel, tmp_path
+):
+    call = ["run", "--device", "fake", *FAST, "--kernels"]
     write_kernel("naive.cu")
-    message = refused("run", "--kernels", "kernels", "--device", "fake", *FAST)
-    assert message == "kernels/naive.cu: the name 'naive' is taken by cuda/naive.cu; rename one"
-
-
-def test_two_files_that_read_alike_are_named_in_full(refused, write_kernel, tmp_path):
+    assert refused(*call, "kernels") == "kernels/naive.cu: the name 'naive' is taken by cuda/naive.cu; rename one"
     write_kernel("naive.cu", folder="cuda")
-    message = refused("run", "--kernels", "cuda", "--device", "fake", *FAST)
-    assert message.startswith(f"{tmp_path}/cuda/naive.cu: the name 'naive' is taken by /")
+    assert refused(*call, "cuda").startswith(f"{tmp_path}/cuda/naive.cu: the name 'naive' is taken by /")
 
 
 def test_a_manifest_that_cannot_be_read_costs_its_row_only(gemmbench, write_kernel):
@@ -141,36 +132,23 @@ def folder(write_kernel):
     return home
 
 
-@pytest.fixture
-def lines():
-    return sorted(f"kernels/{name}: {fault}" for name, fault in WRONG.items())
-
-
-def test_list_names_each_file_in_one_line_and_lists_the_others(gemmbench, folder, lines):
-    said = gemmbench("list", "--device", "fake", "--kernels", folder)
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [(["list"], "gemmbench: "), (["verify", "--sizes", "8", "--layout", "nn", "--precision", "f32"], "left out: ")],
+    ids=["list", "verify"],
+)
+def test_each_file_is_named_in_one_line_and_the_others_are_used(gemmbench, folder, command, start):
+    said = gemmbench(*command, "--device", "fake", "--kernels", folder)
     assert said.code == 2
-    assert sorted(said.err.splitlines()) == sorted(f"gemmbench: {line}" for line in lines)
+    told = sorted(line for line in said.err.splitlines() if "kernels/" in line)
+    assert told == sorted(f"{start}kernels/{name}: {fault}" for name, fault in WRONG.items())
     assert {"good", 'quo"te'} <= {line.split()[0] for line in said.out.splitlines() if line}
 
 
-def test_verify_leaves_them_out_and_says_so(gemmbench, folder, lines):
-    said = gemmbench("verify", "--device", "fake", "--kernels", folder, "--sizes", "8", "--layout", "nn")
-    assert said.code == 2
-    assert sorted(line for line in said.err.splitlines() if "kernels/" in line) == sorted(
-        f"left out: {line}" for line in lines
-    )
-    assert "good  " in said.out
-
-
-def test_verify_of_a_good_kernel_is_silent_about_the_others(gemmbench, folder):
-    said = gemmbench("verify", "good", "--device", "fake", "--kernels", folder, "--sizes", "8")
+@pytest.mark.parametrize("command", [["verify", "--sizes", "8"], ["run", 'quo"te', *FAST]], ids=["verify", "run"])
+def test_whoever_names_good_kernels_hears_nothing_of_the_others(gemmbench, folder, command):
+    said = gemmbench(*command, "good", "--device", "fake", "--kernels", folder)
     assert said.code == 0 and "kernels/" not in said.err
-
-
-def test_run_measures_the_others(gemmbench, folder):
-    fast = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
-    said = gemmbench("run", "good", 'quo"te', "--device", "fake", "--kernels", folder, *fast)
-    assert said.code == 0, said.err
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -194,6 +172,7 @@ def test_a_config_that_no_file_can_be_is_unknown(refused, name):
     assert refused("run", "-c", name, "--device", "fake").startswith(f"unknown config '{name}'")
 
 
+CONTROLS = {"\x1b", "\x07", "\u202e"}
 ODD = "na\x1b]0;owned\x07ive\u202e"
 
 
@@ -203,9 +182,8 @@ def odd_file(run_naive, saved):
     run_naive()
     path, _ = saved()
     header, row, *rest = map(json.loads, path.read_text().splitlines())
-    header |= {
-        name: header[name] + ODD for name in ("run", "sweep", "command", "gemmbench", "revision", "host", "post")
-    }
+    texts = "run", "sweep", "command", "gemmbench", "revision", "host", "post"
+    header |= {name: header[name] + ODD for name in texts}
     header |= {"software": {ODD: ODD}, "device": header["device"] + ODD}
     row |= {"variant": ODD, "reason": ODD, "diagnosis": ODD, "stopped": "interrupted", "data": ODD, "path": f"{ODD}@1"}
     row |= {"config": {ODD: 1}, "picked": ODD, "wrong_map": ODD, "cache": ODD, "check_rule": ODD}
@@ -215,21 +193,11 @@ def odd_file(run_naive, saved):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        (),
-        ("--wide",),
-        ("--explain", "1"),
-        ("--format", "github"),
-        ("--format", "html"),
-        ("--format", "tsv"),
-        ("--explain", "none"),
-    ],
-    ids=" ".join,
+    ["", "--wide", "--explain 1", "--format github", "--format html", "--format tsv", "--explain none"],
 )
 def test_show_sends_no_control_sequence(gemmbench, odd_file, options):
-    said = gemmbench("show", odd_file, *options)
-    for text in (said.out, said.err):
-        assert not set(text) & {"\x1b", "\x07", "\u202e"}
+    said = gemmbench("show", odd_file, *options.split())
+    assert not set(said.out + said.err) & CONTROLS
     assert r"\x1b]0;owned\x07" in said.out + said.err
 
 
@@ -239,7 +207,7 @@ def test_no_export_for_people_has_a_control_sequence(gemmbench, odd_file, tmp_pa
     gemmbench("plot", odd_file, "-o", "x.svg")
     for name in ("x.md", "x.html", "x.svg"):
         text = (tmp_path / name).read_text()
-        assert not set(text) & {"\x1b", "\x07", "\u202e"} and r"\x1b]0;owned\x07" in text
+        assert not set(text) & CONTROLS and r"\x1b]0;owned\x07" in text
 
 
 def test_a_folder_with_an_odd_file_is_listed(gemmbench, odd_file):
@@ -253,10 +221,8 @@ def test_a_pipe_among_the_results_is_left_alone(gemmbench, run_naive, saved):
     os.mkfifo(path.with_name("zz.jsonl"))
     assert gemmbench("show").code == 0
     said = gemmbench("show", path.with_name("zz.jsonl"))
-    assert (said.code, said.err) == (
-        2,
-        f"gemmbench: {path.parent}/zz.jsonl: not a file but a pipe or a device; name a .jsonl\n",
-    )
+    message = f"gemmbench: {path.parent}/zz.jsonl: not a file but a pipe or a device; name a .jsonl\n"
+    assert (said.code, said.err) == (2, message)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,20 @@ from gemmbench.cli import output
 from gemmbench.cli.output import TERMINAL
 from gemmbench.report.store.reading import read_results
 
+LONG_SWEEP = ["--sizes", "16,24,32", "--rounds", "10", "--cache", "hot"]
+
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+def open_terminal(monkeypatch):
+    """A terminal of 120 columns in the place of stderr."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    return sys.stderr
 
 
 def test_off_a_terminal_a_quick_command_prints_nothing(monkeypatch):
@@ -74,22 +85,20 @@ def test_the_time_left_is_told_where_it_is_known(beats):
     assert wait() == "128 nn f32 3/4"
 
 
-def test_a_bar_shows_the_time_left(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+def test_a_bar_shows_the_problem_the_step_and_the_time_left_on_stderr(monkeypatch, capsys):
+    terminal = open_terminal(monkeypatch)
     with TERMINAL.progress_bar() as progress:
-        progress(SWEEP + "64 nn f32", 1, 4)
+        progress(SWEEP + "1024 nn f32", 1, 4)
         assert "left" not in terminal.getvalue()
-        progress(SWEEP + "64 nn f32", 1, 4, 1000.0)
-    assert "about 16 min" in terminal.getvalue()
+        progress(SWEEP + "1024 nn f32", 1, 4, 1000.0)
+        progress("verify tiled", 3, 7)
+    drawn = terminal.getvalue()
+    assert all(word in drawn for word in ("1024 nn f32", "1/4", "verify tiled", "3/7", "about 16 min"))
+    assert SWEEP not in drawn and capsys.readouterr().out == ""
 
 
 def test_an_activity_that_cannot_be_counted_has_no_count_on_a_terminal(monkeypatch):
-    monkeypatch.setenv("TERM", "xterm")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
+    terminal = open_terminal(monkeypatch)
     with TERMINAL.progress_bar() as progress:
         progress("operands", 3, 12)
         progress("warm up", 0, 0)
@@ -97,40 +106,25 @@ def test_an_activity_that_cannot_be_counted_has_no_count_on_a_terminal(monkeypat
     assert "/" not in last.replace("\x1b", "") and "0:00" not in terminal.getvalue()
 
 
-def test_on_a_terminal_the_problem_and_the_step_are_drawn_on_stderr(monkeypatch, capsys):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with TERMINAL.progress_bar() as progress:
-        progress(SWEEP + "1024 nn f32", 1, 4)
-        progress("verify tiled", 3, 7)
-    drawn = terminal.getvalue()
-    assert "1024 nn f32" in drawn and "1/4" in drawn
-    assert "verify tiled" in drawn and "3/7" in drawn
-    assert SWEEP not in drawn
-    assert capsys.readouterr().out == ""
-
-
-LONG_SWEEP = ["--sizes", "16,24,32", "--rounds", "10", "--cache", "hot"]
-
-
-@pytest.fixture
-def full_at(monkeypatch):
+@contextmanager
+def full_disk(size):
     """Let no file grow beyond a number of bytes, as if the disk were full."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:  # at once: pytest may write to a file
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("extra", [0, 1, 300, 700])
-def test_a_disk_that_fills_up_ends_the_run_and_shows_what_was_measured(gemmbench, tmp_path, full_at, extra):
+def test_a_disk_that_fills_up_ends_the_run_and_shows_what_was_measured(gemmbench, tmp_path, extra):
     call = ["run", "naive", "--device", "fake", *LONG_SWEEP]
     gemmbench(*call, "--out", "whole")
     (whole,) = (tmp_path / "whole").glob("*.jsonl")
     lines = whole.read_bytes().splitlines(keepends=True)
-    full_at(sum(map(len, lines[:4])) + extra)
-    said = gemmbench(*call)
+    with full_disk(sum(map(len, lines[:4])) + extra):
+        said = gemmbench(*call)
     assert said.code == 2
     (path,) = (tmp_path / "results").glob("*.jsonl")
     message = f"gemmbench: cannot write to results/{path.name}: File too large; the run ended, and --resume continues"
@@ -141,26 +135,27 @@ def test_a_disk_that_fills_up_ends_the_run_and_shows_what_was_measured(gemmbench
     assert path.read_bytes().endswith(b"\n")
 
 
-def test_a_disk_that_is_full_from_the_start_leaves_no_file(gemmbench, tmp_path, full_at):
-    full_at(100)
-    said = gemmbench("run", "naive", "--device", "fake", *LONG_SWEEP)
+def test_a_disk_that_is_full_from_the_start_leaves_no_file(gemmbench, tmp_path):
+    with full_disk(100):
+        said = gemmbench("run", "naive", "--device", "fake", *LONG_SWEEP)
     assert said.code == 2 and said.out == ""
     assert said.err.startswith("gemmbench: cannot write to results/") and "choose another --out" in said.err
     assert list((tmp_path / "results").iterdir()) == []
 
 
-def test_the_post_whose_file_cannot_be_written_is_the_last(gemmbench, tmp_path, full_at):
-    full_at(6000)
-    said = gemmbench("posts", "000", "001", "--device", "fake", "--sizes", "64,96", "--rounds", "10", "--cache", "hot")
+def test_the_post_whose_file_cannot_be_written_is_the_last(gemmbench, tmp_path):
+    call = "posts 000 001 --device fake --sizes 64,96 --rounds 10 --cache hot"
+    with full_disk(6000):
+        said = gemmbench(*call.split())
     assert said.code == 2 and "File too large" in said.err
     assert len(list((tmp_path / "results").glob("*.jsonl"))) == 1
 
 
-def test_a_check_whose_file_cannot_be_written_promises_no_resuming(gemmbench, tmp_path, full_at):
+def test_a_check_whose_file_cannot_be_written_promises_no_resuming(gemmbench, tmp_path):
     gemmbench("run", "naive", "--device", "fake", *LONG_SWEEP, "--save", "main")
     (path,) = (tmp_path / "results").glob("*.jsonl")
-    full_at(sum(map(len, path.read_bytes().splitlines(keepends=True)[:4])))
-    said = gemmbench("check", "--device", "fake")
+    with full_disk(sum(map(len, path.read_bytes().splitlines(keepends=True)[:4]))):
+        said = gemmbench("check", "--device", "fake")
     assert said.code == 2 and said.err.endswith(": File too large; the run ended\n")
 
 
@@ -182,15 +177,9 @@ def test_an_output_that_cannot_be_written_is_told_in_one_line(tmp_path, words):
         assert len(read_results(path).records) == 6 and path.with_suffix(".csv").exists()
 
 
-def test_a_closed_stdout_loses_only_the_output(tmp_path):
-    said = start(["run", "naive", *LONG_SWEEP], tmp_path, preexec_fn=lambda: os.close(1))
+@pytest.mark.parametrize("closed", [(1, 2), (0, 3)], ids=["stdout", "all"])
+def test_closed_streams_lose_only_the_output(tmp_path, closed):
+    said = start(["run", "naive", *LONG_SWEEP], tmp_path, preexec_fn=lambda: os.closerange(*closed))
     assert said.returncode == 0
     (path,) = (tmp_path / "results").glob("*.jsonl")
     assert len(read_results(path).records) == 6 and path.with_suffix(".csv").exists()
-
-
-def test_all_streams_may_be_closed(tmp_path):
-    said = start(["run", "naive", *LONG_SWEEP], tmp_path, preexec_fn=lambda: os.closerange(0, 3))
-    assert said.returncode == 0
-    (path,) = (tmp_path / "results").glob("*.jsonl")
-    assert len(read_results(path).records) == 6

@@ -12,10 +12,9 @@ def title_of(path):
 
 
 @pytest.fixture
-def sizes(gemmbench, script, saved):
+def sizes(run_naive, saved):
     """A results file with two variants at two sizes."""
-    device = script(times={"naive": 2e-3, "cublas": 1e-3})
-    gemmbench("run", "naive", "--device", device, "--sizes", "16,24", "--rounds", "10", "--cache", "hot")
+    run_naive()
     return saved()[0]
 
 
@@ -37,17 +36,13 @@ def test_one_size_becomes_a_ladder(gemmbench, ladder, tmp_path):
     assert title_of(tmp_path / "x.svg") == "The ladder at 32"
 
 
-def test_without_a_name_the_chart_lies_next_to_the_results(gemmbench, ladder):
-    said = gemmbench("plot", ladder)
+def test_without_a_name_the_chart_lies_next_to_the_results_and_without_a_file_next_to_the_newest(gemmbench, ladder):
     path = ladder.with_name(f"{ladder.stem}-ladder.svg")
-    assert said.err == f"chart (ladder): {path}\n" and path.is_file()
+    assert gemmbench("plot", ladder).err == f"chart (ladder): {path}\n" and path.is_file()
+    assert gemmbench("plot").err == f"chart (ladder): results/{path.name}\n"
 
 
-def test_without_a_file_the_newest_run_is_drawn(gemmbench, ladder):
-    relative = f"results/{ladder.stem}-ladder.svg"
-    assert gemmbench("plot").err == f"chart (ladder): {relative}\n"
-
-
+@pytest.mark.usefixtures("few_shapes")
 def test_without_a_file_the_search_is_that_of_the_newest_tune(gemmbench, script):
     options = ("--device", script(), "--sizes", "16", "--rounds", "4", "--cache", "hot")
     gemmbench("run", "naive", *options)

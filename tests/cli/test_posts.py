@@ -4,6 +4,8 @@ import pytest
 
 from gemmbench.report.store.reading import read_results
 
+from .conftest import cut_after
+
 FAST = ["--rounds", "2", "--cache", "hot", "--device", "fake"]
 
 
@@ -35,7 +37,13 @@ def test_the_network_refuses_sizes_and_precisions(refused, option):
     assert message.startswith(f"{option[0]}: post 003-neural-network is a network with its own sizes")
 
 
-def test_of_all_posts_the_network_is_left_out_with_a_message(gemmbench, monkeypatch):
+@pytest.mark.parametrize("option", ["--with-transfers", "--wide", "--export-csv=x.csv"])
+def test_posts_refuses_what_it_would_not_do(gemmbench, option):
+    said = gemmbench("posts", "004", option, "--device", "fake")
+    assert said.code == 2 and "No such option" in said.err
+
+
+def test_of_all_posts_the_network_is_left_out_with_a_message(gemmbench):
     said = gemmbench("posts", "--sizes", "16", *FAST)
     assert said.code == 0, said.err
     assert "post 003-neural-network is left out: it is a network, which takes no --sizes" in said.err
@@ -58,24 +66,21 @@ def test_posts_are_resumed_where_they_were_cut_off(gemmbench, tmp_path):
     gemmbench("posts", "000-cuda", "001", "004", "--sizes", "64", *FAST)
     first, second, third = sorted((tmp_path / "results").glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
     before = first.read_bytes()
-    second.write_text("".join(second.read_text().splitlines(keepends=True)[:2]))
+    cut_after(second, 1)
     third.unlink()
     said = gemmbench("posts", "--resume")
     assert said.code == 0, said.err
     assert f"resuming results/{second.name}, which has 1 row: gemmbench posts 000-cuda 001 004 --sizes 64 " in said.err
     assert "CUDA 007 - GEMM" in said.out and first.read_bytes() == before
     runs = [read_results(path) for path in (tmp_path / "results").glob("*.jsonl")]
-    assert sorted(run.environment.post for run in runs) == [
-        "posts/000-cuda-matmul",
-        "posts/001-warptile",
-        "posts/004-gemm",
-    ]
+    posts = [f"posts/{name}" for name in ("000-cuda-matmul", "001-warptile", "004-gemm")]
+    assert sorted(run.environment.post for run in runs) == posts
     assert all(run.finished for run in runs)
     assert "nothing to resume" in gemmbench("posts", "--resume").err
 
 
 def test_a_post_that_is_not_asked_for_is_not_resumed(gemmbench, saved):
     gemmbench("posts", "004", "--sizes", "64", *FAST)
-    saved()[0].write_text("".join(saved()[0].read_text().splitlines(keepends=True)[:2]))
+    cut_after(saved()[0], 1)
     said = gemmbench("posts", "001", "--resume")
     assert said.code == 2 and "not one of the posts that are asked for; start a new run" in said.err

@@ -3,7 +3,6 @@
 import pytest
 
 from gemmbench.analysis import toolkit as tools
-from gemmbench.cli import group
 
 TABLE = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device",'
@@ -86,11 +85,6 @@ def test_without_a_gpu_there_is_nothing_to_profile(gemmbench):
     said = gemmbench("profile", "tiled", "--device", "cpu")
     assert (said.code, said.out) == (3, "")
     assert said.err == "gemmbench: profile needs an NVIDIA GPU: --device cpu is not a GPU\n"
-
-
-def test_the_command_that_ncu_watches_is_not_listed(gemmbench):
-    assert "one-launch" in group.table
-    assert "one-launch" not in gemmbench("--help").out
 
 
 def test_what_a_variant_picks_is_profiled_by_its_name_and_told(profile, write_kernel):

@@ -1,28 +1,31 @@
 """`gemmbench report`: one HTML file from results files."""
 
+import pytest
 
-def test_a_run_becomes_a_page(run_three, gemmbench, saved, tmp_path):
+
+@pytest.fixture
+def journal(run_three, saved):
+    """A results file with three variants."""
     run_three()
-    journal, _ = saved()
+    return saved()[0]
+
+
+def test_a_run_becomes_a_page(gemmbench, journal, tmp_path):
     said = gemmbench("report", journal, "-o", "pages/run.html")
     assert (said.code, said.out, said.err) == (0, "", "page: pages/run.html\n")
     page = (tmp_path / "pages" / "run.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>\n")
-    assert '<td class="left">tiled</td>' in page
+    assert page.startswith("<!doctype html>\n") and '<td class="left">tiled</td>' in page
 
 
-def test_without_a_file_the_page_shows_the_newest_run(run_three, gemmbench, tmp_path):
-    run_three()
+def test_without_a_file_the_newest_run_becomes_the_page(gemmbench, journal, tmp_path):
     assert gemmbench("report").code == 0
-    assert "tiled" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_differences_from_another_run_are_on_the_page(run_three, gemmbench, saved, tmp_path):
-    run_three()
-    journal, _ = saved()
-    assert gemmbench("report", journal, "--against", journal).code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Unpaired" in page
+    assert journal.name in page and "tiled" in page
+
+
+def test_differences_from_another_run_are_on_the_page(gemmbench, journal, tmp_path):
+    assert gemmbench("report", journal, "--against", journal).code == 0
+    assert "Unpaired" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
@@ -31,24 +34,12 @@ def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
     assert refused("report", "gone.jsonl").startswith("gone.jsonl: cannot be read")
 
 
-def test_a_page_that_cannot_be_written_is_a_usage_error(run_three, gemmbench, saved):
-    run_three()
-    journal, _ = saved()
+def test_a_page_that_cannot_be_written_is_a_usage_error(gemmbench, journal):
     said = gemmbench("report", journal, "-o", journal / "page.html")
-    assert said.code == 2
-    assert "cannot write" in said.err
+    assert said.code == 2 and "cannot write" in said.err
 
 
-def test_without_a_file_the_newest_run_becomes_the_page(run_three, gemmbench, saved, tmp_path):
-    run_three()
-    journal, _ = saved()
-    assert gemmbench("report").code == 0
-    assert journal.name in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_run_that_was_cut_off_has_a_warning_and_a_page(run_three, gemmbench, saved, tmp_path):
-    run_three()
-    journal, _ = saved()
+def test_a_run_that_was_cut_off_has_a_warning_and_a_page(gemmbench, journal, tmp_path):
     with journal.open("a") as file:
         file.write('{"row":"record","vari')
     said = gemmbench("report", journal)

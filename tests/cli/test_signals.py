@@ -1,6 +1,5 @@
 """Ctrl-C, SIGTERM and SIGKILL at any moment: complete rows are saved, nothing stays running, runs resume."""
 
-import os
 import random
 import signal
 import subprocess
@@ -14,6 +13,12 @@ import pytest
 
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
+
+ROOT = Path(__file__).parents[2]
+SIZES = range(8, 14)
+NAMES = ["naive", "tiled", "cublas"]
+SWEEP = ["run", *NAMES, "--sizes", ",".join(map(str, SIZES)), "--rounds", "10", "--cache", "hot", "--device"]
+HOSTILE = ["run", "--kernels", ROOT / "tests" / "hostile", "--device", "cpu", "--sizes", "33x17x19"]
 
 
 def interrupt():
@@ -54,100 +59,15 @@ def test_ctrl_c_while_verifying_ends_with_130(gemmbench, windows):
     assert len(seen) < 6
 
 
-def test_after_a_run_the_old_handler_of_ctrl_c_is_back(run_naive):
-    before = signal.getsignal(signal.SIGINT)
-    run_naive()
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-SIZES = "8,9,10,11,12,13,14,15"
-NAMES = ["naive", "tiled", "cublas"]
-KILLED_SWEEP = ["run", *NAMES, "--sizes", SIZES, "--rounds", "10", "--cache", "hot", "--out", "results"]
-
-
-def start_killed(device, folder, *options):
-    command = [sys.executable, "-m", "gemmbench", *KILLED_SWEEP, "--device", device, *options]
+def start(folder, *arguments):
+    """Begin a command in a process of its own, in a folder."""
+    command = [sys.executable, "-m", "gemmbench", *map(str, arguments)]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def rows(folder):
-    (path,) = (folder / "results").glob("*.jsonl")
-    found = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    return [(row["problem"]["M"], row["variant"]) for row in found if row["row"] == "record"]
-
-
-def await_rows(folder, count):
-    """Wait until so many rows are on the disk."""
-    for _ in range(600):
-        paths = list((folder / "results").glob("*.jsonl"))
-        if paths and len(paths[0].read_bytes().splitlines()) > count:
-            return
-        time.sleep(0.01)
-    pytest.fail("the sweep does not move")
-
-
-@pytest.mark.parametrize("isolated", [False, True])
-def test_a_killed_sweep_resumes(tmp_path, script, isolated):
-    device, rng = script(isolated=isolated), random.Random(0)
-    for at in (1, 8):
-        process = start_killed(device, tmp_path, *(["--resume"] if at > 1 else []))
-        await_rows(tmp_path, at)
-        time.sleep(rng.random() * 0.02)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    ended = start_killed(device, tmp_path, "--resume")
-    assert ended.communicate()[1].startswith("resuming")
-    assert ended.returncode == 0
-    (path,) = (tmp_path / "results").glob("*.jsonl")
-    wanted = [(int(size), name) for size in SIZES.split(",") for name in NAMES]
-    assert sorted((record.problem.M, record.variant) for record in read_results(path).records) == sorted(wanted)
-    whole = [row for row in rows(tmp_path) if rows(tmp_path).count(row) == 1]
-    assert len(whole) >= len(wanted) - 2 * len(NAMES)  # only what was in flight was measured again
-
-
-def test_the_worker_of_a_killed_run_goes_too(tmp_path, script):
-    process = start_killed(script(isolated=True, faults={"tiled": "hang"}), tmp_path)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    for _ in range(400):
-        time.sleep(0.02)
-        found = children.read_text().split()
-        if found:  # the worker
-            break
-    assert found, "the worker does not start"
+def kill(process):
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    for _ in range(200):
-        if not any(Path(f"/proc/{child}").exists() for child in found):
-            return
-        time.sleep(0.05)
-    pytest.fail("the worker is still there")
-
-
-def test_two_runs_may_share_a_folder_and_not_a_file(tmp_path, script):
-    device = script()
-    both = [start_killed(device, tmp_path) for _ in range(2)]
-    assert [process.communicate() and process.returncode for process in both] == [0, 0]
-    paths = list((tmp_path / "results").glob("*.jsonl"))
-    assert [len(read_results(path).records) for path in paths] == [24, 24]
-    lines = paths[0].read_bytes().splitlines(keepends=True)
-    paths[0].write_bytes(b"".join(lines[:-1]))
-    with Journal(read_results(paths[0])):
-        second = start_killed(device, tmp_path, "--resume-from", str(paths[0]))
-        assert "another run is writing it; wait until it ends" in second.communicate()[1]
-        assert second.returncode == 2
-
-
-ROOT = Path(__file__).parents[2]
-SWEEP = ["run", "naive", "tiled", "cublas", "--sizes", "8,9,10,11,12,13,14,15", "--rounds", "10", "--cache", "hot"]
-HOSTILE = ["run", "--kernels", ROOT / "tests" / "hostile", "--device", "cpu", "--sizes", "33x17x19"]
-
-
-def start(folder, *arguments):
-    command = [sys.executable, "-m", "gemmbench", *map(str, arguments)]
-    environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder / "cache")}
-    return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
 
 
 def terminate(process):
@@ -165,8 +85,13 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
+def await_rows(folder, count):
+    """Wait until so many rows are on the disk."""
+    wait_until(lambda: any(len(path.read_bytes().splitlines()) > count for path in folder.glob("results/*.jsonl")))
+
+
 def list_processes_in(folder):
-    """The processes that work in a folder or below."""
+    """The command lines of the processes that work in a folder or below."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile, or belongs to another user
@@ -177,18 +102,61 @@ def list_processes_in(folder):
 
 
 @pytest.mark.parametrize("isolated", [False, True])
+def test_a_killed_sweep_resumes(gemmbench, tmp_path, script, isolated):
+    device, rng = script(isolated=isolated), random.Random(0)
+    for at in (1, 8):
+        process = start(tmp_path, *SWEEP, device, *(["--resume"] if at > 1 else []))
+        await_rows(tmp_path, at)
+        time.sleep(rng.random() * 0.02)
+        kill(process)
+    ended = gemmbench(*SWEEP, device, "--resume")
+    assert ended.code == 0 and ended.err.startswith("resuming")
+    (path,) = tmp_path.glob("results/*.jsonl")
+    wanted = [(size, name) for size in SIZES for name in NAMES]
+    assert sorted((record.problem.M, record.variant) for record in read_results(path).records) == sorted(wanted)
+    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
+    rows = [(row["problem"]["M"], row["variant"]) for row in lines if row["row"] == "record"]
+    once = [row for row in rows if rows.count(row) == 1]
+    assert len(once) >= len(wanted) - 2 * len(NAMES)  # only what was in flight was measured again
+
+
+def test_the_worker_of_a_killed_run_goes_too(tmp_path, script):
+    process = start(tmp_path, *SWEEP, script(isolated=True, faults={"tiled": "hang"}))
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_until(children.read_text)
+    found = children.read_text().split()
+    kill(process)
+    wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in found))
+
+
+def test_two_runs_may_share_a_folder_and_not_a_file(gemmbench, tmp_path, script):
+    call = [*SWEEP, script()]
+    other = start(tmp_path, *call)
+    assert gemmbench(*call).code == 0
+    assert other.communicate() and other.returncode == 0
+    paths = list(tmp_path.glob("results/*.jsonl"))
+    assert [len(read_results(path).records) for path in paths] == [len(SIZES) * len(NAMES)] * 2
+    lines = paths[0].read_bytes().splitlines(keepends=True)
+    paths[0].write_bytes(b"".join(lines[:-1]))
+    with Journal(read_results(paths[0])):
+        second = start(tmp_path, *call, "--resume-from", paths[0])
+        assert "another run is writing it; wait until it ends" in second.communicate()[1]
+    assert second.returncode == 2
+
+
+@pytest.mark.parametrize("isolated", [False, True])
 def test_complete_rows_are_saved_and_the_run_can_be_resumed(tmp_path, script, isolated):
-    device = script(isolated=isolated)
-    process = start(tmp_path, *SWEEP, "--device", device)
-    wait_until(lambda: any(len(path.read_bytes().splitlines()) > 4 for path in tmp_path.glob("results/*.jsonl")))
+    process = start(tmp_path, *SWEEP, script(isolated=isolated))
+    await_rows(tmp_path, 4)
     terminate(process)
     (path,) = tmp_path.glob("results/*.jsonl")
     run = read_results(path)
-    assert run.warning == "" and 3 <= len(run.records) < 24
+    assert run.warning == "" and 3 <= len(run.records) < len(SIZES) * len(NAMES)
     wait_until(lambda: not list_processes_in(tmp_path))
 
 
-def test_while_a_kernel_compiles(tmp_path):
+def test_while_a_kernel_compiles(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     process = start(tmp_path, *HOSTILE, "compiles_for_minutes")
     wait_until(lambda: any(b"cc1plus" in command for command in list_processes_in(tmp_path)))
     terminate(process)
@@ -198,7 +166,7 @@ def test_while_a_kernel_compiles(tmp_path):
 
 def test_while_a_kernel_hangs(tmp_path):
     process = start(tmp_path, *HOSTILE, "infinite_loop")
-    wait_until(lambda: any(command.startswith(bytes(tmp_path / "cache")) for command in list_processes_in(tmp_path)))
+    wait_until(lambda: any(b".kernel" in command for command in list_processes_in(tmp_path)))
     terminate(process)
     wait_until(lambda: not list_processes_in(tmp_path))
 
@@ -212,6 +180,8 @@ def test_where_the_signal_is_ignored_it_stays_ignored(gemmbench):
         signal.signal(signal.SIGTERM, before)
 
 
-def test_afterwards_the_signal_ends_a_process_as_before(gemmbench):
-    gemmbench("list", "--device", "fake")
+def test_after_a_run_ctrl_c_and_sigterm_do_what_they_did_before(run_naive):
+    before = signal.getsignal(signal.SIGINT)
+    run_naive()
+    assert signal.getsignal(signal.SIGINT) is before
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -8,7 +8,10 @@ import json
 
 import pytest
 
+from gemmbench.backends.cuda.system import probe
 from gemmbench.report.store.reading import read_results
+
+from .conftest import cut_after
 
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}
 JOB = ["--sizes", "256x128x64", "--rounds", "10", "--cache", "hot", "--with-transfers"]
@@ -54,6 +57,15 @@ def test_the_digits_are_those_of_the_rates(run, rows):
     assert [row["panels"] for row in found.values()] == ["1", "1", "4", "4"]
 
 
+def test_only_the_option_or_the_environment_asks_for_transfers(run, saved, monkeypatch, tmp_path):
+    said = run("--out", "without", options=JOB[:-1])
+    assert "Transfers" not in said.out and not list((tmp_path / "without").glob("*.transfers.csv"))
+    assert read_results(saved("without")[0]).transfers == []
+    monkeypatch.setenv("GEMMBENCH_WITH_TRANSFERS", "1")
+    monkeypatch.setenv("GEMMBENCH_PANELS", "2")
+    assert "overlapped, 2 panels" in run(options=JOB[:-1]).out
+
+
 def test_panels_and_streams_are_options(run, rows):
     run("--panels", "2", "--streams", "1", variants=("cublas",))
     overlapped = rows()[3]
@@ -73,22 +85,14 @@ def test_of_a_sweep_the_best_configuration_is_measured(run, rows):
     assert len({row["config"] for row in rows() if row["variant"] == "naive"}) == 1
 
 
-def test_without_the_option_nothing_is_different(run, saved, tmp_path):
-    said = run(options=JOB[:-1])
-    assert "Transfers" not in said.out and not list((tmp_path / "results").glob("*.transfers.csv"))
-    assert read_results(saved()[0]).transfers == []
-
-
 def test_show_prints_and_exports_them_again(run, gemmbench, saved, tmp_path):
     out = run().out
     journal = saved()[0]
     said = gemmbench("show", journal, "--export-csv", "x.csv", "--export-json", "x.json", "--export-markdown", "x.md")
     assert said.out == out
     assert (tmp_path / "x.transfers.csv").read_text() == journal.with_suffix(".transfers.csv").read_text()
-    assert [row["mode"] for row in json.loads((tmp_path / "x.json").read_text())["transfers"]][:2] == [
-        "pageable",
-        "pinned",
-    ]
+    exported = json.loads((tmp_path / "x.json").read_text())["transfers"]
+    assert [row["mode"] for row in exported][:2] == ["pageable", "pinned"]
     assert "### Transfers: M = 256" in (tmp_path / "x.md").read_text()
 
 
@@ -100,10 +104,9 @@ def test_a_wrong_kernel_has_no_transfers_and_ends_in_1(run, rows):
 def test_resume_repeats_only_what_is_not_complete(run, saved, rows):
     run()
     journal = saved()[0]
-    lines = journal.read_text().splitlines(keepends=True)
-    journal.write_text("".join(lines[:-3]))  # cublas has lost two of its four modes, and the run its end
-    said = run("--resume")
-    assert said.code == 0
+    lines = journal.read_text().splitlines()
+    cut_after(journal, len(lines) - 4)  # cublas has lost two of its four modes, and the run its end
+    assert run("--resume").code == 0
     again = journal.read_text().splitlines()
     assert len(again) == len(lines) - 2 + 4 and len(rows()) == 8
     assert all(json.loads(line)["variant"] == "cublas" for line in again[-5:-1])
@@ -111,8 +114,6 @@ def test_resume_repeats_only_what_is_not_complete(run, saved, rows):
 
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_transfers_on_the_cpu_are_refused_before_anything_runs(gemmbench, monkeypatch, tmp_path, device):
-    from gemmbench.backends.cuda.system import probe
-
     monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for command in (["run", "naive"], ["compare", "naive", "openblas"]):
         said = gemmbench(*command, "--device", device, *JOB)
@@ -131,10 +132,3 @@ def test_panels_and_streams_that_make_no_sense_are_refused(run, option):
 def test_a_script_with_other_rates_is_refused(run, rates):
     said = run(transfers=rates)
     assert said.code == 2 and "should be one of h2d, d2h, pageable, flops, such as 1.0e+9" in said.err
-
-
-def test_the_environment_asks_for_them_too(gemmbench, script, monkeypatch, rows):
-    monkeypatch.setenv("GEMMBENCH_WITH_TRANSFERS", "1")
-    monkeypatch.setenv("GEMMBENCH_PANELS", "2")
-    gemmbench("run", "cublas", "--device", script(transfers=RATES), *JOB[:-1])
-    assert rows()[3]["panels"] == "2"

@@ -1,7 +1,5 @@
 """gemmbench tune: search, keep the winner, use it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -9,33 +7,33 @@ import signal
 
 import pytest
 
-from gemmbench.planning.plans import configurations
 from gemmbench.report.store.journal import Journal
-from gemmbench.session import tuning_runs
 from gemmbench.session.dispatch import evaluate_rows
 
 TIMES = {f"mine T={value}": 1e-3 * (1 + abs(value - 3) / 10) for value in range(1, 6)} | {"cublas": 5e-4}
+FAST = ["--cache", "hot", "--rounds", "10", "--kernels", "kernels"]
+BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
+
+
+def fill_disk(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture
-def tune(gemmbench, script, write_kernel, monkeypatch):
+def tune(gemmbench, script, write_kernel, few_shapes):
     """Tune a kernel with five configurations, of which T=3 is the fastest."""
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
-    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
     write_kernel("mine.cu", params={"T": [1, 2, 3, 4, 5]}, require=["T < 5"])
 
     def run(*arguments, command="tune", times=TIMES, faults=None):
         device = script(times=times, faults=faults or {})
-        where = ("--device", device, "--kernels", "kernels")
-        return gemmbench(command, "mine", *where, "--sizes", "8", "--cache", "hot", "--rounds", "10", *arguments)
+        return gemmbench(command, "mine", "--device", device, "--sizes", "8", *FAST, *arguments)
 
     return run
 
 
 def test_it_prints_the_finalists_the_winner_and_why_the_others_went(tune):
     said = tune("--wide")
-    assert said.code == 0
+    assert said.code == 0 and "why configurations went" not in said.out
     assert said.out.splitlines()[-2:] == [
         "mine at 8 nn f32: best T=3, 1.000 +- 0 ms, 1.20x faster than the default.",
         "  Tried 4 of 4 configurations (1 more cannot run here): 4 measured in full.",
@@ -51,8 +49,7 @@ def test_the_winner_runs_with_tuned_and_only_without_parameters(tune):
     assert "T=3" in tune("--tuned", command="run").out
     assert "T=1" in tune(command="run").out
     assert "T=4" in tune("--tuned", "--param", "T=4", command="run").out
-    planned = tune("--tuned", "--dry-run", command="run")
-    assert "T=3" in planned.out
+    assert "T=3" in tune("--tuned", "--dry-run", command="run").out
 
 
 def test_winners_are_shown_exported_and_forgotten(tune, gemmbench, tmp_path):
@@ -75,17 +72,6 @@ def test_winners_are_shown_exported_and_forgotten(tune, gemmbench, tmp_path):
 def test_winners_of_an_unknown_variant_are_refused(refused, option, tmp_path):
     assert "unknown variant 'tild' (did you mean 'tiled'?)" in refused("tune", "tild", *option)
     assert not (tmp_path / "out.json").exists()
-
-
-def test_a_variant_without_parameters_is_not_tuned(refused):
-    message = refused("tune", "cublas", "--device", "fake")
-    assert message == "cublas has no parameters, so there is nothing to tune; gemmbench run cublas measures it"
-
-
-def test_wide_lists_what_went_only_if_something_went(tune):
-    assert "why configurations went" not in tune("--wide").out
-    said = tune("--wide", faults={"mine T=4": "build"})
-    assert "mine at 8 nn f32: why configurations went" in said.out
 
 
 def test_a_result_is_shown_even_if_it_cannot_be_kept(tune, monkeypatch, data_home):
@@ -117,15 +103,13 @@ def test_a_full_disk_for_results_is_no_ctrl_c(tune, monkeypatch):
     assert "No space left on device; the run ended, and --resume continues it" in said.err
 
 
-def fill_disk(*_):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 def test_what_is_not_right_is_listed_with_its_reason(tune):
-    said = tune(faults={"mine T=3": "zero", "mine T=4": "build"})
+    faults = {"mine T=3": "zero", "mine T=4": "build"}
+    said = tune(faults=faults)
     assert said.code == 0 and "best T=2" in said.out
     assert "  Not right: T=3: wrong at 7x5x3: exact check: " in said.out
     assert "  Not right: T=4: failed at 7x5x3: " in said.out
+    assert "mine at 8 nn f32: why configurations went" in tune("--wide", faults=faults).out
 
 
 def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench):
@@ -149,13 +133,16 @@ def test_what_cannot_be_searched_ends_with_2(tune, tmp_path, arguments, message)
     assert not list((tmp_path / "results").glob("*"))
 
 
-def test_without_a_variant_it_says_what_to_type(refused):
-    assert refused("tune", "--device", "fake").startswith("tune needs a variant: gemmbench tune ")
-
-
-def test_a_kernel_that_this_device_cannot_run_ends_with_3(refused):
-    message = refused("tune", "sgemm_tma", "--device", "cpu", "--sizes", "64", code=3)
-    assert message.startswith("sgemm_tma at 64 nn f32: no configuration can run here: needs a GPU")
+@pytest.mark.parametrize(
+    ("words", "message", "code"),
+    [
+        ("--device fake", "tune needs a variant: gemmbench tune ", 2),
+        ("cublas --device fake", "cublas has no parameters, so there is nothing to tune; gemmbench run cublas meas", 2),
+        ("sgemm_tma --device cpu --sizes 64", "sgemm_tma at 64 nn f32: no configuration can run here: needs a GPU", 3),
+    ],
+)
+def test_what_has_nothing_to_search_here_is_refused(refused, words, message, code):
+    assert refused("tune", *words.split(), code=code).startswith(message)
 
 
 def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, windows, gemmbench, monkeypatch):
@@ -190,13 +177,13 @@ def dispatch(tune, gemmbench, script, write_kernel):
     """Tune a variant that picks from two others: `large` with B=2 is the best everywhere."""
     write_kernel("small.cu", params={"P": [1, 2]})
     write_kernel("large.cu", params={"Q": [1, 2]}, order=6)
-    path = write_kernel("best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=PICK)
+    path = write_kernel("best.cu", **BARE, order=7, pick=PICK)
     times = {"small P=1": 3e-3, "small P=2": 2e-3, "large Q=1": 1.5e-3, "large Q=2": 1e-3, "cublas": 5e-4}
 
     def run(*arguments):
-        device = script(times=times)
-        fast = ("--sizes", "8,12,16,24,32,40", "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
-        return gemmbench("tune", "best", "--device", device, *fast, *arguments)
+        return gemmbench(
+            "tune", "best", "--device", script(times=times), "--sizes", "8,12,16,24,32,40", *FAST, *arguments
+        )
 
     return run, path
 
@@ -224,9 +211,8 @@ def test_rows_of_a_pick_are_written_and_the_others_stay(dispatch, gemmbench):
 
 def test_rows_that_were_edited_during_the_search_are_not_overwritten(dispatch, monkeypatch):
     run, path = dispatch
-    edited = path.read_text().replace(
-        "  - when: M <= 16      # small", "  - when: M <= 4\n    variant: small\n  - when: M <= 16"
-    )
+    first = "  - when: M <= 16      # small"
+    edited = path.read_text().replace(first, "  - when: M <= 4\n    variant: small\n  - when: M <= 16")
 
     def edit(*arguments):
         path.write_text(edited)
@@ -268,29 +254,28 @@ def test_of_the_candidates_of_a_pick_only_those_of_the_config_are_searched(dispa
     (tmp_path / "few.yaml").write_text(FEW)
     before = path.read_text()
     device = script(times={"small": 2e-3, "large": 1e-3})
-    fast = ("--device", device, "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
-    said = gemmbench("tune", "best", "-c", "few.yaml", "--write-pick", "--hold-out", "0", *fast)
+    said = gemmbench("tune", "best", "-c", "few.yaml", "--write-pick", "--hold-out", "0", "--device", device, *FAST)
     assert said.code == 0 and gemmbench("tune", "--show").out == ""
     assert said.out.count("Tried 1 of 1 configuration:") == 4  # what the row names now, and what the config lists
-    assert path.read_text() == before.replace(
-        "variant: small\n    params: {P: 1} ", "variant: large\n    params: {Q: 1} "
-    )
+    wanted = before.replace("variant: small\n    params: {P: 1} ", "variant: large\n    params: {Q: 1} ")
+    assert path.read_text() == wanted
 
 
-def test_the_kernels_of_a_pick_share_their_finals(tune, gemmbench, script, write_kernel):
+def test_the_kernels_of_a_pick_share_their_finals(few_shapes, gemmbench, script, write_kernel):
     for name in ("first", "second"):
         write_kernel(f"{name}.cu", params={"V": list(range(1, 7))})
-    pick = "\n  - {when: M > 8, variant: first}\n  - variant: second"
-    write_kernel("best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=pick)
-    times = {f"first V={v}": 1e-3 * (1 + v / 100) for v in range(1, 7)}
-    times |= {f"second V={v}": 1e-3 * (1.05 + v / 100) for v in range(1, 7)}
-    fast = ("--sizes", "8", "--cache", "hot", "--rounds", "10", "--kernels", "kernels")
-    said = gemmbench("tune", "best", "--device", script(times={**times, "cublas": 5e-4}), *fast)
+    write_kernel("best.cu", **BARE, order=7, pick="\n  - {when: M > 8, variant: first}\n  - variant: second")
+
+    def tune_best(second):
+        times = {"first": 1.0, "second": second}
+        times = {f"{name} V={v}": 1e-3 * (base + v / 100) for name, base in times.items() for v in range(1, 7)}
+        return gemmbench("tune", "best", "--device", script(times={**times, "cublas": 5e-4}), "--sizes", "8", *FAST)
+
+    said = tune_best(1.05)
     assert said.code == 0
     assert "Tried 6 of 6 configurations: 2 left out by rank, 4 measured in full." in said.out
     assert "second at 8 nn f32: no finalist; fastest V=1, from short rounds only. Other kernels are faster." in said.out
-    times |= {f"second V={v}": 1e-3 * (1.015 + v / 100) for v in range(1, 7)}
-    said = gemmbench("tune", "best", "--device", script(times={**times, "cublas": 5e-4}), *fast)
+    said = tune_best(1.015)
     assert "Tried 6 of 6 configurations: 3 left out by rank, 3 measured in full." in said.out
     assert "Tried 6 of 6 configurations: 5 left out by rank, 1 measured in full." in said.out
 

@@ -20,16 +20,14 @@ KERNELS = Path(__file__).parent / "kernels"
 
 
 @pytest.fixture(scope="session")
-def backend(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        opened = CpuBackend(timeout=5)
-        yield opened
-        opened.close()
+def backend():
+    opened = CpuBackend(timeout=5)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def read(tmp_path_factory):
+def read():
     """A variant of the folder, or of a path."""
     return Catalog([KERNELS]).get
 
@@ -38,9 +36,9 @@ def read(tmp_path_factory):
 def plan(backend, read):
     """The plans of a variant in all configurations for a problem."""
 
-    def planned(name, problem, chosen=None):
+    def planned(name, problem):
         variant = read(name)
-        configs = list_configurations(variant, {name: values for name, values in variant.params if chosen is None})
+        configs = list_configurations(variant, dict(variant.params))
         targets = {"cpu": backend.device.target}
         return make_plans([problem], [(variant, configs)], "cpu", targets, lambda variant, _: why_unsupported(variant))
 
@@ -49,7 +47,7 @@ def plan(backend, read):
 
 @pytest.fixture
 def verify(backend, plan):
-    """The records of a variant, in all configurations or the default one, verified on the CPU."""
+    """The records of a variant in all configurations, verified on the CPU."""
 
     def verified(name, layout="nn", precision="f32", alpha=1.0, beta=0.0):
         plans = plan(name, Problem(35, 53, 37, layout, precision, alpha, beta))

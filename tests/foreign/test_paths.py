@@ -33,12 +33,9 @@ def test_a_revision_has_its_own_headers(checkout):
     assert variant.path.startswith("kernels/template.yaml@")
 
 
-def test_a_path_in_a_revision_is_a_variant(checkout):
+def test_a_path_in_a_revision_is_a_variant_if_the_revision_has_it(checkout):
     variant = find_variant_at("HEAD:./kernels/own.cu", [])
     assert (variant.name, variant.launch.symbol) == ("HEAD:./kernels/own.cu", "own")
-
-
-def test_a_path_that_a_revision_lacks_is_refused(checkout):
     with pytest.raises(UsageError, match=r"^HEAD:kernels/new\.cu: no file kernels/new\.cu in revision HEAD"):
         find_variant_at("HEAD:kernels/new.cu", [])
 

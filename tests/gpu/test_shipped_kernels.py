@@ -13,7 +13,7 @@ FAMILIES = {
     "ladder": (
         SIZES,
         "f32",
-        "naive coalesced tiled sgemm_1d blocktile_2d sgemm_vectorised sgemm_warptile sgemm_pipelined",
+        "naive_rows naive tiled sgemm_1d blocktile_2d sgemm_vectorised sgemm_warptile sgemm_pipelined",
     ),
     "hopper": (SIZES, "f32", "sgemm_cp_async sgemm_schedule sgemm_tma sgemm_splitk sgemm"),
     "shapes": (
@@ -23,9 +23,9 @@ FAMILIES = {
     ),
     "libraries": (SIZES, "f32", "cublas cublas_default cublas_pedantic cublaslt"),
     "f16 sums": (SIZES, "f16_f16", "naive cublas cublaslt"),
-    "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive coalesced tiled blocktile_2d cublas cublaslt"),
+    "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive tiled blocktile_2d cublas cublaslt"),
     "3xtf32": (SIZES, "3xtf32", "cublas cublas_default cublas_pedantic cublaslt"),
-    "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive coalesced tiled blocktile_2d cublaslt"),
+    "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive tiled blocktile_2d cublaslt"),
     "tensor": (SIZES, "bf16,f16,tf32,f16_f16,bf16_f32,f16_f32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16,bf16_f32,f16_f32", "wgmma wgmma_ring wgmma_hybrid"),
     "fp8 on tensor cores": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),

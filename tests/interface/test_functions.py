@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import logging
+import runpy
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import yaml
 from rich.console import Console
 
 import gemmbench
+from gemmbench.bench.experiments import context
 from gemmbench.cli import main
 from gemmbench.errors import UsageError
 from gemmbench.interface import progress
@@ -29,10 +31,16 @@ from gemmbench.session import tuning_runs
 MODULES = ["gemmbench", "gemmbench.interface.functions"]
 
 
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "python_interface.py"
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """An empty working folder."""
+def folder(tmp_path, monkeypatch, few_sets):
+    """An empty working folder; searches verify few shapes, and audits few operand sets."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
     return tmp_path
 
 
@@ -83,20 +91,15 @@ def test_a_folder_is_given_or_no_file_is_kept(folder):
     assert path.parent == folder / "here" and gemmbench.load(path).records
 
 
-def test_a_run_is_resumed():
+def test_a_run_that_was_killed_is_interrupted_and_can_be_resumed():
     first = gemmbench.run("naive", sizes=64, device="fake", rounds=4)
     lines = first.path.read_text().splitlines(keepends=True)
-    for resume in (True, first.path):
-        first.path.write_text("".join(lines[:2]))
+    assert not gemmbench.load(first.path).interrupted
+    for resume, kept in ((True, -1), (first.path, 2)):
+        first.path.write_text("".join(lines[:kept]))
+        assert gemmbench.load(first.path).interrupted
         again = gemmbench.run("naive", sizes=64, device="fake", rounds=4, resume=resume)
         assert (again.path, len(again.records)) == (first.path, 2)
-
-
-def test_a_file_whose_run_was_killed_is_that_of_an_interrupted_run():
-    path = gemmbench.run("naive", sizes=64, device="fake", rounds=4).path
-    assert not gemmbench.load(path).interrupted
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    assert gemmbench.load(path).interrupted
 
 
 def test_a_kernel_that_fails_is_a_row_and_no_error(script):
@@ -132,25 +135,21 @@ def test_compare_needs_two_variants(names):
         gemmbench.compare(*names, device="fake")
 
 
-def test_verify_gives_checks_and_says_what_is_wrong(script):
-    device = script(faults={"naive": "last_column"})
-    checks = gemmbench.verify(["naive", "tiled"], sizes=[33], layout="nn", precision="f32", device=device)
+def test_verify_gives_checks_says_what_is_wrong_and_stops_at_the_first_failure_if_asked(script):
+    options = {"sizes": [33], "layout": "nn", "precision": "f32", "device": script(faults={"naive": "last_column"})}
+    checks = gemmbench.verify(["naive", "tiled"], **options)
     assert not checks.ok and {record.status for record in checks.records} == {"ok", "wrong"}
     assert "look at the guard on N" in checks.failures[0]
     assert "naive" in checks.table() and "look at the guard on N" in checks._repr_html_()
-
-
-def test_verify_names_files_that_cannot_be_read(folder):
-    (folder / "broken.cu").write_text("/*---\nsummary: it\n---*/\n")
-    checks = gemmbench.verify(kernels=folder, sizes=[33], layout="nn", precision="f32", device="fake")
-    assert not checks.ok and [line.partition(":")[0] for line in checks.broken] == ["broken.cu"]
-
-
-def test_verify_stops_at_the_first_failure_if_asked(script):
-    device = script(faults={"naive": "last_column"})
-    options = {"sizes": [33], "layout": "nn", "precision": "f32", "device": device}
     one, all_of_them = (gemmbench.verify("naive", exit_first=each, **options) for each in (True, False))
     assert len(one.records) == 1 < len(all_of_them.records)
+
+
+def test_verify_names_files_that_cannot_be_read(folder, monkeypatch):
+    (folder / "broken.cu").write_text("/*---\nsummary: it\n---*/\n")
+    monkeypatch.setattr("gemmbench.session.machine.data_folder", lambda name: folder)  # instead of all kernels
+    checks = gemmbench.verify(sizes=[33], layout="nn", precision="f32", device="fake")
+    assert not checks.ok and [line.partition(":")[0] for line in checks.broken] == ["broken.cu"]
 
 
 def test_errors_are_those_of_the_package():
@@ -162,9 +161,8 @@ def test_errors_are_those_of_the_package():
 
 
 def test_an_unknown_argument_is_refused_with_the_nearest_name():
-    with pytest.raises(
-        TypeError, match=r"run\(\) got an unexpected keyword argument 'size' \(did you mean 'sizes'\?\)"
-    ):
+    message = r"run\(\) got an unexpected keyword argument 'size' \(did you mean 'sizes'\?\)"
+    with pytest.raises(TypeError, match=message):
         gemmbench.run("naive", size=64)
 
 
@@ -185,18 +183,16 @@ def test_messages_are_logged(caplog):
     assert caplog.messages == ["no GPU is used"]
 
 
-def test_bars_are_drawn_in_a_terminal_and_on_request():
-    assert draws(NotebookReporter(True)) and not draws(NotebookReporter(False)) and not draws(NotebookReporter())
+@pytest.mark.parametrize(("asked", "drawn"), [((True,), True), ((False,), False), ((), False)])
+def test_bars_are_drawn_in_a_terminal_and_on_request(asked, drawn):
+    bar = NotebookReporter(*asked).progress_bar()
+    assert (bar.__class__.__name__ == "_GeneratorContextManager") == drawn
 
 
 @pytest.mark.parametrize(("widgets", "drawn"), [(None, False), ("a spec", True)])
 def test_bars_in_a_notebook_need_ipywidgets(monkeypatch, widgets, drawn):
     monkeypatch.setattr(progress.importlib.util, "find_spec", lambda name: widgets)
     assert progress._can_draw(Console(force_jupyter=True)) == drawn
-
-
-def draws(reporter):
-    return reporter.progress_bar().__class__.__name__ == "_GeneratorContextManager"
 
 
 def test_a_run_with_bars_prints_nothing_to_stdout(capfd):
@@ -226,15 +222,15 @@ def test_an_unknown_name_is_an_attribute_error():
         assert getattr(gemmbench, name)
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-
-
 def test_a_run_needs_no_click_and_an_import_nothing_at_all():
-    assert python(
-        "import gemmbench, sys; print('numpy' in sys.modules, 'rich' in sys.modules);"
-        "gemmbench.run('naive', sizes=16, device='fake', out=None, rounds=2); print('click' in sys.modules)"
-    ).split() == ["False", "False", "False"]
+    code = """
+import gemmbench, sys
+print('numpy' in sys.modules, 'rich' in sys.modules)
+gemmbench.run('naive', sizes=16, device='fake', out=None, rounds=2)
+print('click' in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "False"]
 
 
 def test_a_script_without_a_main_guard_runs_once(script, folder):
@@ -249,18 +245,13 @@ def test_a_script_without_a_main_guard_runs_once(script, folder):
     assert found.stdout == "once\n['ok', 'failed', 'ok']\n"
 
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "python_interface.py"
-
-
-def test_the_notebook_runs_on_the_cpu(tmp_path):
-    found = subprocess.run([sys.executable, NOTEBOOK], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert found.returncode == 0, found.stderr
-    assert "% of openblas" in found.stdout and "inconclusive - " in found.stdout
-    assert "did you mean 'tiled'" in found.stdout
-    assert not (tmp_path / "results").exists()
-
-
-def test_every_cell_has_a_heading_or_code():
+def test_the_notebook_runs_on_the_cpu_and_every_cell_has_a_heading_or_code(folder, capsys, monkeypatch):
+    monkeypatch.setattr(context, "_FIRST_WARM_SECONDS", 0.03)
+    monkeypatch.setattr(context, "WARM_SECONDS", 0.03)
+    runpy.run_path(NOTEBOOK, run_name="__main__")
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in ("% of openblas", "inconclusive - ", "did you mean 'tiled'"))
+    assert not (folder / "results").exists()
     cells = NOTEBOOK.read_text().split("# %%")[1:]
     assert len(cells) > 15 and all(cell.partition("\n")[2].strip() for cell in cells)
 
@@ -270,14 +261,6 @@ def test_a_short_load_that_fails_does_not_make_a_run_bad(environment, make_recor
     failed = make_record("cublaslt", status="out of memory", phase=phase)
     results = RunResults(Run(environment, [failed, make_record("cublaslt", [1e-3] * 2)]))
     assert (results.ok, len(results.records)) == (ok, 1 if ok else 2)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch, tmp_path, few_sets):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
-    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
-    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 
 
 def test_it_returns_the_winner_and_keeps_it():

@@ -15,26 +15,18 @@ from gemmbench.report.table import Report, Table
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_checkout_uses_its_own_folders():
-    assert files.data_folder("cuda").resolve() == ROOT / "cuda"
-    assert files.data_folder("configs").resolve() == ROOT / "configs"
-
-
-def test_package_data_comes_first(tmp_path, monkeypatch):
+def test_a_checkout_uses_its_own_folders_and_a_package_its_data(tmp_path, monkeypatch):
+    assert [files.data_folder(name).resolve() for name in ("cuda", "configs")] == [ROOT / "cuda", ROOT / "configs"]
     monkeypatch.setattr(files, "_PACKAGE", tmp_path / "gemmbench")
     assert files.data_folder("cuda") == tmp_path / "cuda"
     (tmp_path / "gemmbench/data/cuda").mkdir(parents=True)
     assert files.data_folder("cuda") == tmp_path / "gemmbench/data/cuda"
 
 
-def test_a_kernel_of_the_tree_is_named_from_cuda_on(tmp_path, monkeypatch):
+def test_files_are_named_from_the_tree_or_the_current_folder_or_in_full(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert files.display_path(ROOT / "cuda/tiled.cu") == "cuda/tiled.cu"
     assert files.display_path(ROOT / "configs/quick.yaml") == "configs/quick.yaml"
-
-
-def test_other_files_are_named_from_the_current_folder_or_in_full(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     assert files.display_path(tmp_path / "mine/x.cu") == "mine/x.cu"
     monkeypatch.chdir("/")
     outside = tmp_path / "x.cu"
@@ -55,10 +47,11 @@ def test_a_name_that_cannot_be_printed_is_escaped():
 
 
 def test_a_name_that_no_file_can_have_is_no_file(tmp_path):
+    checks = files.is_file, files.is_folder, files.exists
     for name in ("x" * 300, "a\0b", "nowhere"):
-        assert not any(check(Path(name)) for check in (files.is_file, files.is_folder, files.exists))
-    assert [check(tmp_path) for check in (files.is_file, files.is_folder, files.exists)] == [False, True, True]
-    assert [check(Path(__file__)) for check in (files.is_file, files.is_folder, files.exists)] == [True, False, True]
+        assert not any(check(Path(name)) for check in checks)
+    assert [check(tmp_path) for check in checks] == [False, True, True]
+    assert [check(Path(__file__)) for check in checks] == [True, False, True]
     assert files.list_saved(Path("x" * 300)) == []
 
 
@@ -123,8 +116,9 @@ def test_only_control_characters_change(text, shown):
     assert escape_controls(shown) == shown
 
 
-def test_a_cell_stays_on_one_line():
+def test_neither_a_cell_nor_a_page_has_a_control_character():
     assert escape_cell("a\n\tb\x1b") == r"a\n\tb\x1b"
+    assert tag("p", "<\x1b>", title="\x07") == r'<p title="\x07">&lt;\x1b&gt;</p>'
 
 
 @pytest.mark.parametrize("style", ["simple", "github", "html", "tsv", "latex", "rst"])
@@ -134,7 +128,3 @@ def test_no_format_of_a_table_has_a_control_character(style):
     text = Report([table], footer=[odd], details=[odd], closing=[odd]).format(style)
     assert not set(text) & set(odd) - set("[31m")
     assert text.count(r"\x1b") + text.count(r"\textbackslash{}x1b") >= 5
-
-
-def test_a_page_has_no_control_character():
-    assert tag("p", "<\x1b>", title="\x07") == r'<p title="\x07">&lt;\x1b&gt;</p>'

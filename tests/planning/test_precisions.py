@@ -6,10 +6,8 @@ import pytest
 from gemmbench.backends.cuda.library_variants import PEDANTIC, _compute_type
 from gemmbench.backends.cuda.system.device import flops_per_cycle
 from gemmbench.backends.sources import compiler_text
-from gemmbench.bench.operands.fill import make_operands
+from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.verify.reference import Reference
-from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.precisions import (
     FLOAT32,
     INT8,
@@ -28,17 +26,7 @@ NEW = (
     Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
     Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
 )
-NAMES = [
-    "3xtf32",
-    "f16_f16",
-    "f16_f32",
-    "bf16_f32",
-    "e4m3",
-    "e4m3_fast",
-    "e5m2",
-    "e5m2_fast",
-    *(new.name for new in NEW),
-]
+NAMES = [*"3xtf32 f16_f16 f16_f32 bf16_f32 e4m3 e4m3_fast e5m2 e5m2_fast".split(), *(new.name for new in NEW)]
 
 
 @pytest.fixture(autouse=True)
@@ -47,11 +35,13 @@ def added(monkeypatch):
         monkeypatch.setitem(PRECISIONS, new.name, new)
 
 
-def plan_of(name: str) -> Plan:
-    variant = Variant(
-        "x", "", 1, "cuda", ("cuda",), (name,), ("nn",), text="#include <cstdint>\nint body;\n", path="x.cu"
-    )
-    return Plan(Problem(6, 5, 7, precision_name=name), variant, Config(), "cuda", "90", None)
+@pytest.fixture
+def plan_of(make_plan):
+    def make(name):
+        text = "#include <cstdint>\nint body;\n"
+        return make_plan("x", Problem(6, 5, 7, precision_name=name), precisions=(name,), text=text)
+
+    return make
 
 
 def test_no_new_precision_is_offered_yet(monkeypatch):
@@ -60,47 +50,32 @@ def test_no_new_precision_is_offered_yet(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "a", "b", "c"),
+    ("name", "a", "b", "c", "types"),
     [
-        ("e4m3", 6 * 7, 7 * 5, 2 * 6 * 5),
-        ("e5m2", 6 * 7, 7 * 5, 2 * 6 * 5),
-        ("f16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5),
-        ("bf16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5),
-        ("int8", 6 * 7, 7 * 5, 4 * 6 * 5),
-        ("int4", 6 * 4, 7 * 3, 4 * 6 * 5),  # a row of 7 takes 28 bits: 4 bytes
-        ("f16_f16", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5),
-        ("3xtf32", 4 * 6 * 7, 4 * 7 * 5, 4 * 6 * 5),
+        ("e4m3", 6 * 7, 7 * 5, 2 * 6 * 5, ["__nv_fp8_e4m3", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
+        ("e5m2", 6 * 7, 7 * 5, 2 * 6 * 5, ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
+        ("f16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5, ["__half", "__half", "float", "float"]),
+        ("bf16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5, ["__nv_bfloat16", "__nv_bfloat16", "float", "float"]),
+        ("int8", 6 * 7, 7 * 5, 4 * 6 * 5, ["signed char", "signed char", "int", "int"]),
+        # a row of 7 takes 28 bits: 4 bytes
+        ("int4", 6 * 4, 7 * 3, 4 * 6 * 5, ["unsigned char", "unsigned char", "int", "int"]),
+        ("f16_f16", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5, ["__half", "__half", "__half", "__half"]),
+        ("3xtf32", 4 * 6 * 7, 4 * 7 * 5, 4 * 6 * 5, ["float", "float", "float", "float"]),
     ],
 )
-def test_each_operand_has_the_bytes_of_its_own_type(name, a, b, c):
-    problem = Problem(6, 5, 7, precision_name=name)
-    assert [problem.operand_bytes(operand) for operand in "ABC"] == [a, b, c]
-    assert problem.bytes == a + b + c
-
-
-@pytest.mark.parametrize(
-    ("name", "types"),
-    [
-        ("e4m3", ["__nv_fp8_e4m3", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
-        ("e5m2", ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
-        ("bf16_f32", ["__nv_bfloat16", "__nv_bfloat16", "float", "float"]),
-        ("int8", ["signed char", "signed char", "int", "int"]),
-        ("int4", ["unsigned char", "unsigned char", "int", "int"]),
-        ("f16_f16", ["__half", "__half", "__half", "__half"]),
-        ("3xtf32", ["float", "float", "float", "float"]),
-    ],
-)
-def test_the_macros_of_a_plan_name_each_type(name, types):
-    defines = dict(plan_of(name).defines)
-    assert [defines[macro] for macro in ("TA", "TB", "TC", "TACC")] == types
+def test_each_operand_has_the_bytes_of_its_own_type_which_the_macros_name(plan_of, name, a, b, c, types):
+    plan = plan_of(name)
+    assert [plan.problem.operand_bytes(operand) for operand in "ABC"] == [a, b, c]
+    assert plan.problem.bytes == a + b + c
+    assert [dict(plan.defines)[macro] for macro in ("TA", "TB", "TC", "TACC")] == types
 
 
 @pytest.mark.parametrize(("name", "value"), [("e4m3", "128"), ("e5m2_fast", "0"), ("bf16_f32", None), ("int8", None)])
-def test_a_kernel_in_fp8_gets_to_know_how_its_sums_are_promoted(name, value):
+def test_a_kernel_in_fp8_gets_to_know_how_its_sums_are_promoted(plan_of, name, value):
     assert dict(plan_of(name).defines).get("PROMOTED_EVERY") == value
 
 
-def test_the_headers_of_all_types_are_included_once():
+def test_the_headers_of_all_types_are_included_once(plan_of):
     text = compiler_text(plan_of("e4m3"))
     assert text.splitlines()[:3] == ["#include <cuda_fp8.h>", "#include <cuda_bf16.h>", "#include <cstdint>"]
     assert compiler_text(plan_of("int8")).startswith("#include <cstdint>")
@@ -173,18 +148,15 @@ def test_peaks_come_from_the_record():
 
 
 def test_cublas_finds_the_compute_type_by_the_accumulator():
-    names = ("f32", "3xtf32", "tf32", "bf16", "bf16_f32", "f16_f16", "int8", "e4m3")
-    found = {name: _compute_type(PRECISIONS[name], PEDANTIC) for name in names}
-    assert found == {
-        "f32": "COMPUTE_32F_PEDANTIC",
-        "3xtf32": "COMPUTE_32F_PEDANTIC",
-        "tf32": "COMPUTE_32F_FAST_TF32",
-        "bf16": "COMPUTE_32F",
-        "bf16_f32": "COMPUTE_32F",
-        "f16_f16": "COMPUTE_16F",
-        "int8": "COMPUTE_32I",
-        "e4m3": "COMPUTE_32F",
+    by_type = {
+        "COMPUTE_32F_PEDANTIC": "f32 3xtf32",
+        "COMPUTE_32F_FAST_TF32": "tf32",
+        "COMPUTE_32F": "bf16 bf16_f32 e4m3",
+        "COMPUTE_16F": "f16_f16",
+        "COMPUTE_32I": "int8",
     }
+    for expected, names in by_type.items():
+        assert {_compute_type(PRECISIONS[name], PEDANTIC) for name in names.split()} == {expected}
 
 
 def test_scale_factors_have_a_granularity_and_a_type():

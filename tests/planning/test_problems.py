@@ -31,10 +31,6 @@ def test_a_panel_is_a_problem_of_the_same_kind_with_fewer_rows():
     assert Panel(64, 32).make_problem(whole) == Problem(32, 24, 16, "tn", "tf32", 2.0, 0.5)
 
 
-def test_flops_are_two_m_n_k():
-    assert Problem(3, 5, 7).flops == 210
-
-
 @pytest.mark.parametrize(
     ("layout", "a", "b"),
     [("nn", (3, 7), (7, 5)), ("nt", (3, 7), (5, 7)), ("tn", (7, 3), (7, 5)), ("tt", (7, 3), (5, 7))],
@@ -42,23 +38,16 @@ def test_flops_are_two_m_n_k():
 def test_the_stored_shapes_follow_the_layout(layout, a, b):
     problem = Problem(3, 5, 7, layout=layout)
     assert (problem.shape("A"), problem.shape("B"), problem.shape("C")) == (a, b, (3, 5))
-
-
-def test_every_layout_has_its_shapes():
     assert LAYOUTS == ("nn", "nt", "tn", "tt")
 
 
-def test_bytes_count_c_twice_only_if_beta_reads_it():
-    assert Problem(3, 5, 7).bytes == 4 * (21 + 35 + 15)
+def test_flops_are_two_m_n_k_and_bytes_count_c_twice_only_if_beta_reads_it():
+    assert (Problem(3, 5, 7).flops, Problem(3, 5, 7).bytes) == (210, 4 * (21 + 35 + 15))
     assert Problem(3, 5, 7, beta=0.5).bytes == 4 * (21 + 35 + 15 + 15)
 
 
-def test_the_size_is_short_for_a_cube():
-    assert Problem(64, 64, 64).size == "64"
-    assert Problem(64, 32, 64).size == "64x32x64"
-
-
-def test_a_problem_prints_scalars_only_where_they_matter():
+def test_a_size_is_short_for_a_cube_and_scalars_are_printed_only_where_they_matter():
+    assert (Problem(64, 64, 64).size, Problem(64, 32, 64).size) == ("64", "64x32x64")
     assert str(Problem(64, 64, 64)) == "64 nn f32"
     assert str(Problem(1, 2, 3, "tn", "tf32", 1.5, -0.5)) == "1x2x3 tn tf32 alpha=1.5 beta=-0.5"
 
@@ -79,21 +68,10 @@ def test_precisions_hold_the_numbers_of_their_formats():
     assert (f32.factor_bits, f32.accumulator.unit(64), f32.result_unit) == (24, 2**-24, 2**-24)
     assert tf32.factor_bits == 11
     assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
-    assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == {
-        "f32": 4,
-        "tf32": 4,
-        "3xtf32": 4,
-        "f64": 8,
-        "f16": 2,
-        "f16_f16": 2,
-        "bf16": 2,
-        "f16_f32": 2,
-        "bf16_f32": 2,
-        "e4m3": 1,
-        "e4m3_fast": 1,
-        "e5m2": 1,
-        "e5m2_fast": 1,
-    }
+    by_bytes = {8: "f64", 4: "f32 tf32 3xtf32", 2: "f16 f16_f16 bf16 f16_f32 bf16_f32"}
+    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast"
+    expected = {name: count for count, names in by_bytes.items() for name in names.split()}
+    assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == expected
 
 
 @pytest.mark.parametrize("name", PRECISIONS)

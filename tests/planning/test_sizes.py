@@ -47,42 +47,34 @@ def test_what_is_no_size_is_named_with_the_three_forms(text):
     assert str(fault.value) == f"'{item}' is not a size; {FORMS}"
 
 
+NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
+
+
 @pytest.mark.parametrize(
-    ("text", "item", "value"),
-    [("0", "0", 0), ("-5", "-5", -5), ("8,4x0x4", "4x0x4", 0), ("1:9:0", "1:9:0", 0), ("1:9:-1", "1:9:-1", -1)],
+    ("text", "message"),
+    [
+        ("0", f"size '0': 0 {NOT_POSITIVE}"),
+        ("-5", f"size '-5': -5 {NOT_POSITIVE}"),
+        ("8,4x0x4", f"size '4x0x4': 0 {NOT_POSITIVE}"),
+        ("1:9:0", f"size '1:9:0': 0 {NOT_POSITIVE}"),
+        ("1:9:-1", f"size '1:9:-1': -1 {NOT_POSITIVE}"),
+        ("9:8:1", f"size '9:8:1': the start is above the end; {FORMS}"),
+        ("1x2147483648x1", "2147483648 is too large; the largest size is 2147483647, which fits"),
+        ("9" * 5000, "too many; the largest size is 2147483647"),
+    ],
 )
-def test_a_size_or_step_below_one_is_refused(text, item, value):
+def test_an_impossible_size_is_refused(text, message):
     with pytest.raises(UsageError) as fault:
         parse_sizes(text)
-    message = f"size '{item}': {value} is not positive; a matrix needs at least one row and column"
-    assert str(fault.value) == message
-
-
-def test_a_size_above_an_int_is_refused():
-    with pytest.raises(UsageError, match="2147483648 is too large; the largest size is 2147483647, which fits"):
-        parse_sizes("1x2147483648x1")
-
-
-def test_a_range_that_starts_above_its_end_is_refused():
-    with pytest.raises(UsageError) as fault:
-        parse_sizes("9:8:1")
-    assert str(fault.value) == f"size '9:8:1': the start is above the end; {FORMS}"
-
-
-def test_a_number_of_thousands_of_digits_is_refused_like_any_other():
-    with pytest.raises(UsageError, match="too many; the largest size is 2147483647"):
-        parse_sizes("9" * 5000)
+    assert message in str(fault.value)
 
 
 @pytest.mark.parametrize(
     ("number", "digits"),
     [("0", 0), ("-12_3", 3), ("000123", 3), ("1.5e-300", 2), ("0.0001", 1), ("9" * 5000, 5000), (10**17, 18), (-5, 1)],
 )
-def test_digits_are_counted(number, digits):
+def test_digits_are_counted_without_writing_them(number, digits):
     assert count_digits(number) == digits
-
-
-def test_the_digits_of_very_long_integers_are_counted_without_writing_them():
     assert abs(count_digits(10**5000) - 5001) <= 2
 
 

@@ -24,13 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_ROWS = 5
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COMMITTED = [
-    "2026-11-21-quick",
-    "2026-11-21-tiles",
-    "2026-11-21-transfers-small",
-    "2026-11-22-003-neural-network",
-    "2026-11-22-004-gemm",
-    "2026-11-22-ablations",
-    "2026-11-22-mlp",
+    "h200/2026-11-23-tiles",
+    "h200/2026-11-23-003-neural-network",
+    "h200/2026-11-23-004-gemm",
+    "h100/2026-11-27-quick",
+    "h100/2026-11-27-transfers-small",
+    "h100/2026-11-27-mlp",
 ]
 ODD_TEXTS = [
     "", "t", "nn", "ok", "wrong", "skipped", "final", "hot", "cold", "interrupted", "max-time", "until", "f32",
@@ -65,7 +64,7 @@ def read_originals():
     call = ["run", "naive", "tiled", "mlp_fused", "--param", "TILE=8,16", "--sizes", "16", "--rounds", "10"]
     with tempfile.TemporaryDirectory() as folder:
         run_command([*call, "--device", "fake", "--cache", "hot", "--out", folder])
-        paths = [*Path(folder).glob("*.jsonl"), *(ROOT / f"results/nvidia-h200/{name}.jsonl" for name in COMMITTED)]
+        paths = [*Path(folder).glob("*.jsonl"), *(ROOT / f"results/nvidia-{name}.jsonl" for name in COMMITTED)]
         return [path.read_bytes().splitlines(keepends=True)[: 1 + MOST_ROWS] for path in paths]
 
 

@@ -5,7 +5,6 @@ import pytest
 
 from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
 from gemmbench.errors import UsageError
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation import (
     explain_in_paragraphs,
     explain_row,
@@ -14,47 +13,39 @@ from gemmbench.report.explanation import (
     rerun_command,
 )
 
-
-@pytest.mark.parametrize("command", ["", "gemmbench run '"])
-def test_a_command_that_is_empty_or_broken_has_no_options(environment, command):
-    assert find_recorded_option(msgspec.structs.replace(environment, command=command), "--kernels") is None
-
-
 MS = 1e-3
 LAUNCH = {"grid": [8, 8, 1], "block": [256, 1, 1], "registers": 40, "spills": 16, "shared_static": 2048}
 
 
 @pytest.fixture
-def run(make_run, paired, make_record):
+def comparison(compare, steady, make_record):
     """Three rows of two sizes, one that is skipped."""
     telemetry = Telemetry(
         readings=4, temperature=61.0, power=512.0, memory_clock_hz=3.2e9, slowed_by=["power cap"], other_processes=1
     )
-    weighed = msgspec.structs.replace(telemetry, energy=0.5, energy_power=500.0, energy_seconds=2.0)
-    policy = {"rounds": 10, "until": 0.005, "max_time": 5.0, "energy": 2.0, "gate": True}
-    return make_run(
-        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, telemetry=weighed, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
-        paired("cublas", *[1 * MS] * 5, order=9.0),
+    policy = {"rounds": 10, "until": 0.005, "max_time": 5.0, "gate": True}
+    return compare(
+        steady("tiled", 2, config={"TILE": 16}, telemetry=telemetry, clocks_hz=[0.9e9, 1e9, 1e9], **LAUNCH),
+        steady("cublas", order=9.0),
         make_record("other", status="skipped", reason="needs sm_90", order=5.0),
-        paired("tiled", *[2 * MS] * 5, config={"TILE": 16}, size=128),
+        steady("tiled", 2, config={"TILE": 16}, size=128),
         policy=policy,
         command="gemmbench run --kernels mine -c tiles --device=cuda:1 --sizes 64",
     )
 
 
-def test_everything_about_a_row(run, golden):
-    golden("explain.txt", "\n".join(explain_row(find_row(compare_rows(run), "tiled@64"))) + "\n")
+def test_everything_about_a_row_is_in_short_lines_except_the_command_to_copy(comparison, golden):
+    lines = explain_row(find_row(comparison, "tiled@64"))
+    golden("explain.txt", "\n".join(lines) + "\n")
+    assert max(map(len, lines[:-1])) <= 110 < len(lines[-1])
 
 
-def test_a_steady_load_is_told_next_to_the_burst(make_run, paired):
+def test_a_steady_load_is_told_next_to_the_burst(compare, steady):
     own = Load(seconds=0.8, launches=1600, clock_hz=1.5e9, joules=350.0, joules_seconds=0.5, temperature=61.0)
     base = Load(seconds=0.8, launches=1584, slowed_by=["power cap"], settled=False)
-    mine = paired(
-        "tiled", *[MS] * 5, clocks_hz=[1.996e9] * 10, sustained=Sustained(own=[own, own], baseline=[base] * 2)
-    )
-    cublas = paired("cublas", *[1.171 * MS] * 5, order=9.0, clocks_hz=[2e9] * 10, sustained=Sustained(own=[base]))
-    rows = compare_rows(make_run(mine, cublas)).rows
-    told = dict(explain_in_paragraphs(rows[0]))
+    mine = steady("tiled", clocks_hz=[1.996e9] * 10, sustained=Sustained(own=[own, own], baseline=[base] * 2))
+    cublas = steady("cublas", 1.171, order=9.0, clocks_hz=[2e9] * 10, sustained=Sustained(own=[base]))
+    told, of_cublas = (dict(explain_in_paragraphs(row)) for row in compare(mine, cublas).rows)
     assert "117.1 +- 0 % of cublas, paired by rounds: of the 17.1 %, -0.20 % is clock." in told["Measured"]
     assert told["Load"] == (
         "0.5000 ms per launch, 0.001049 TFLOPS, alone under a steady load (2 blocks, 1.60 s in all). "
@@ -62,41 +53,33 @@ def test_a_steady_load_is_told_next_to_the_burst(make_run, paired):
         "SM clock 1.500 GHz, power 700.0 W, temperature 61.00 degrees C. "
         "0.3500 J per launch, 0.001498 GFLOPS per watt."
     )
-    told = dict(explain_in_paragraphs(rows[1]))
-    assert told["Load"].endswith(
+    assert of_cublas["Load"].endswith(
         "Clock held down by power cap. Clock, power or temperature still changed when counting began."
     )
 
 
-def test_lines_are_short_except_the_command_which_is_one_line_to_copy(run):
-    *lines, again = explain_row(find_row(compare_rows(run), "tiled@64"))
-    assert max(map(len, lines)) <= 110 < len(again)
-
-
-def test_a_row_that_did_not_run_has_a_reason(run):
-    lines = explain_row(find_row(compare_rows(run), "other"))
+def test_a_row_that_did_not_run_has_a_reason(comparison):
+    lines = explain_row(find_row(comparison, "other"))
     assert [line.partition(":")[0] for line in lines] == ["Row", "Status", "Checked", "Bound", "Again"]
     assert lines[1:3] == ["Status:   skipped: needs sm_90.", "Checked:  no: it did not get that far."]
 
 
-def test_a_wrong_row_shows_its_likely_cause_and_where_c_is_wrong(make_run, make_record):
+def test_a_wrong_row_shows_its_likely_cause_and_where_c_is_wrong(compare, make_record):
     wrong = {
         "status": "wrong",
         "reason": "exact check: no guard",
         "diagnosis": "no guard on N",
         "wrong_map": "..#\n..#",
     }
-    run = make_run(make_record("naive", **wrong))
-    lines = explain_row(find_row(compare_rows(run), "naive"))
+    lines = explain_row(find_row(compare(make_record("naive", **wrong)), "naive"))
     assert "Status:   wrong: exact check: no guard. Likely cause: no guard on N." in lines
     assert lines[-3:-1] == [" " * 10 + "..#"] * 2
 
 
-def test_a_row_is_found_by_number_name_or_name_and_size(run):
-    rows = compare_rows(run).rows
-    assert [find_row(compare_rows(run), str(number)) for number in (1, 2, 3, 4)] == rows
-    assert find_row(compare_rows(run), "cublas").record.variant == "cublas"
-    assert find_row(compare_rows(run), "tiled@128").number == 4
+def test_a_row_is_found_by_number_name_or_name_and_size(comparison):
+    assert [find_row(comparison, str(number)) for number in (1, 2, 3, 4)] == comparison.rows
+    assert find_row(comparison, "cublas").record.variant == "cublas"
+    assert find_row(comparison, "tiled@128").number == 4
 
 
 @pytest.mark.parametrize(
@@ -109,35 +92,42 @@ def test_a_row_is_found_by_number_name_or_name_and_size(run):
         ("tiled", "2 rows; choose one by its number: 1: tiled at 64 nn f32 TILE=16; 4: tiled at 128 nn f32 TILE=16"),
     ],
 )
-def test_an_unknown_row_is_refused_with_the_known_ones(run, wanted, words):
+def test_an_unknown_row_is_refused_with_the_known_ones(comparison, wanted, words):
     with pytest.raises(UsageError, match="--explain") as fault:
-        find_row(compare_rows(run), wanted)
+        find_row(comparison, wanted)
     assert words in str(fault.value)
 
 
-def test_the_command_has_every_option_that_a_row_depends_on(environment, paired):
-    record = paired(
-        "mine", MS, cache="hot", gated=False, alpha=0.1, beta=-1.0, M=3, seed=7, picked="x", config={"T": 8}
-    )
-    changed = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False, "pdl": False}}
-    typed = msgspec.structs.replace(environment, **changed)
-    assert rerun_command(typed, record) == (
-        "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
-        "--cache hot --data uniform --seed 7 --no-gate --no-pdl --device fake"
-    )
-
-
-def test_a_row_whose_launches_overlap_says_so(make_run, paired):
-    (row,) = compare_rows(make_run(paired("mine", MS, MS, pdl=True, launches=8))).rows
+def test_a_row_whose_launches_overlap_says_so(compare, paired):
+    (row,) = compare(paired("mine", MS, MS, pdl=True, launches=8)).rows
     said = dict(explain_in_paragraphs(row))
     assert "8 launches back to back, each of which may begin before the one before it has ended, " in said["How"]
     assert said["Flag P"].startswith("PDL: ")
 
 
-def test_the_command_of_a_network_is_that_of_mlp(environment, paired):
-    record = paired("tiled+graph", MS, data="digits", network=NetworkFacts(title="n", flops=1, bytes=1), M=256)
-    typed = msgspec.structs.replace(environment, command="gemmbench mlp -c my.yaml --weights w.npz", baseline="cublas")
-    assert rerun_command(typed, record) == (
+@pytest.fixture
+def rerun(environment, paired):
+    """The command that measures a row again, of a run with this header."""
+
+    def make(variant="mine", header=(), **changed):
+        return rerun_command(msgspec.structs.replace(environment, **dict(header)), paired(variant, MS, **changed))
+
+    return make
+
+
+def test_the_command_has_every_option_that_a_row_depends_on(rerun):
+    header = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False, "pdl": False}}
+    scalars = {"alpha": 0.1, "beta": -1.0, "M": 3}
+    assert rerun("mine", header, cache="hot", gated=False, seed=7, picked="x", config={"T": 8}, **scalars) == (
+        "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
+        "--cache hot --data uniform --seed 7 --no-gate --no-pdl --device fake"
+    )
+
+
+def test_the_command_of_a_network_is_that_of_mlp(rerun):
+    header = {"command": "gemmbench mlp -c my.yaml --weights w.npz", "baseline": "cublas"}
+    network = NetworkFacts(title="n", flops=1, bytes=1)
+    assert rerun("tiled+graph", header, data="digits", network=network, M=256) == (
         "gemmbench mlp tiled+graph --batch 256 --cache cold --seed 0 --baseline cublas --device fake "
         "-c my.yaml --weights w.npz"
     )
@@ -147,6 +137,10 @@ def test_the_command_of_a_network_is_that_of_mlp(environment, paired):
     ("typed", "kept"),
     [("gemmbench run --kernels 'my kernels'", "--kernels 'my kernels'"), ("gemmbench run -k it's --kernels x", "x")],
 )
-def test_a_recorded_command_is_split_as_a_shell_would(environment, paired, typed, kept):
-    header = msgspec.structs.replace(environment, command=typed)
-    assert rerun_command(header, paired("mine", MS)).endswith(kept)
+def test_a_recorded_command_is_split_as_a_shell_would(rerun, typed, kept):
+    assert rerun(header={"command": typed}).endswith(kept)
+
+
+@pytest.mark.parametrize("command", ["", "gemmbench run '"])
+def test_a_command_that_is_empty_or_broken_has_no_options(environment, command):
+    assert find_recorded_option(msgspec.structs.replace(environment, command=command), "--kernels") is None

@@ -1,21 +1,16 @@
 """Which columns fit a width, and rows, sentences and blocks as lines."""
 
-import pytest
-
 from gemmbench.report.layout import draw_blocks, draw_row, fit_columns, wrap_text
 
 BLOCK_HEADINGS = ["kernel", "configuration", "time (ms)", "GFLOPS", "status"]
 BLOCK_CELLS = [["tiled", "TILE=16", "16.70 +- 0.01", "8232", "ok"], ["naive", "-", "-", "-", "wrong"]]
 
 
-def test_a_block_names_the_row_and_then_its_values_in_columns():
+def test_a_block_names_the_row_and_then_its_values_in_columns_that_fit():
     assert draw_blocks(BLOCK_HEADINGS, BLOCK_CELLS, ["configuration"], 60) == [
         ["tiled  TILE=16", "  time (ms): 16.70 +- 0.01   GFLOPS: 8232", "  status: ok"],
         ["naive", "  status: wrong"],
     ]
-
-
-def test_a_narrow_block_has_one_value_on_a_line():
     assert draw_blocks(BLOCK_HEADINGS, BLOCK_CELLS, ["configuration"], 40)[0] == [
         "tiled  TILE=16",
         "  time (ms): 16.70 +- 0.01",
@@ -46,24 +41,18 @@ def test_text_folds_before_a_column_is_hidden():
     assert fit(65)["configuration"] == 13 and len(fit(65)) == 5
 
 
-def test_columns_are_hidden_in_their_order():
+def test_columns_are_hidden_in_their_order_and_give_their_room_to_text():
     assert list(fit(64)) == ["kernel", "configuration", "time (ms)", "% of peak"]
     assert list(fit(53)) == ["kernel", "configuration", "time (ms)"]
-
-
-def test_a_hidden_column_gives_its_room_to_text():
     assert (fit(65)["configuration"], fit(64)["configuration"]) == (13, 19)
 
 
-@pytest.mark.parametrize("width", range(43, 130))
-def test_the_columns_never_exceed_the_width_and_only_text_folds(width):
-    widths = fit(width)
-    assert sum(widths.values()) + 2 * (len(widths) - 1) <= width
-    assert widths["kernel"] == 12 and widths["time (ms)"] == 14 and widths["configuration"] >= 13
-
-
-def test_nothing_fits_if_what_must_be_shown_is_wider():
-    assert fit(42) is None
+def test_the_columns_never_exceed_the_width_and_only_text_folds():
+    for width in range(43, 130):
+        widths = fit(width)
+        assert sum(widths.values()) + 2 * (len(widths) - 1) <= width
+        assert widths["kernel"] == 12 and widths["time (ms)"] == 14 and widths["configuration"] >= 13
+    assert fit(42) is None  # what must be shown is wider
 
 
 def test_long_text_folds_at_every_word_only_when_nothing_is_left_to_hide():

@@ -59,8 +59,15 @@ def test_a_row_in_another_style_is_refused_with_its_line(number, message):
     assert str(fault.value).startswith(message)
 
 
+BARE = {"symbol": None, "grid": None, "block": None, "body": ""}
 PICK = "\n  - {when: M <= 64, variant: slow}\n  - {when: M > 1000, variant: fast}\n  - variant: slow"
 SLOW, FAST = ("slow", (("P", 1),)), ("fast", (("Q", 1),))
+
+
+def make_outcome(name, edge, values):
+    """What a search found for a cube."""
+    task = SimpleNamespace(problem=Problem(edge, edge, edge), name=name)
+    return SimpleNamespace(task=task, relative_values=values)
 
 
 @pytest.fixture
@@ -70,9 +77,7 @@ def make_best(tmp_path, write_kernel):
     def make(**of_fast):
         write_kernel("slow.cu", params={"P": [1]}, precisions=["f32", "f16"])
         write_kernel("fast.cu", params={"Q": [1]}, order=6, **of_fast)
-        write_kernel(
-            "best.cu", symbol=None, grid=None, block=None, body="", order=7, pick=PICK, precisions=["f32", "f16"]
-        )
+        write_kernel("best.cu", **BARE, order=7, pick=PICK, precisions=["f32", "f16"])
         return Catalog([tmp_path / "kernels"]).get("best")
 
     return make
@@ -85,9 +90,7 @@ def choose(make_best):
     def run(times, share=0.0, **of_fast):
         variant = make_best(**of_fast)
         outcomes = [
-            SimpleNamespace(
-                task=SimpleNamespace(problem=Problem(edge, edge, edge), name=name), relative_values={key: value}
-            )
+            make_outcome(name, edge, {key: value})
             for edge, both in times.items()
             for (name, key), value in zip((SLOW, FAST), both, strict=True)
         ]
@@ -107,12 +110,9 @@ def test_a_row_gets_what_is_fastest_on_average(choose):
 def test_a_row_with_costs_keeps_its_configuration(tmp_path, write_kernel):
     write_kernel("slow.cu", params={"P": [1]})
     rows = ["variant: slow\n    params: {P: 1}\n    costs: {start: 1}", "variant: slow"]
-    bare = {"symbol": None, "grid": None, "block": None, "body": ""}
-    write_kernel("best.cu", **bare, order=7, estimates="\n  slow:\n    time: start", pick=rows)
+    write_kernel("best.cu", **BARE, order=7, estimates="\n  slow:\n    time: start", pick=rows)
     variant = Catalog([tmp_path / "kernels"]).get("best")
-    task = SimpleNamespace(problem=Problem(8, 8, 8), name="slow")
-    outcomes = [SimpleNamespace(task=task, relative_values={SLOW[1]: 1.0})]
-    rows, _ = choose_rows(variant, outcomes, find_machine("fake", SILENT), 0.0, 0)
+    rows, _ = choose_rows(variant, [make_outcome("slow", 8, {SLOW[1]: 1.0})], find_machine("fake", SILENT), 0.0, 0)
     assert (rows[0].candidate, rows[0].reason) == (None, "it has `costs`, which are those of its configuration")
 
 

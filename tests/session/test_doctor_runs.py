@@ -18,19 +18,12 @@ def seen(option, folder):
     return {finding.subject: finding.status for finding in doctor_runs.examine_machine(option, folder)}
 
 
-def test_without_a_gpu_auto_warns_and_looks_at_the_cpu(no_gpu, tmp_path):
+def test_without_a_gpu_auto_warns_and_looks_at_the_cpu_and_an_option_for_a_gpu_is_a_fault(no_gpu, tmp_path):
     found = seen("auto", tmp_path)
     assert found["GPU"] == "warning"
     assert {"nvcc", "CPU", "C++ compiler", "BLAS", "host load", "cache", "results"} <= found.keys()
-
-
-@pytest.mark.parametrize("option", ["cuda", "cuda:3"])
-def test_a_gpu_that_was_asked_for_and_is_not_there_is_a_fault(no_gpu, tmp_path, option):
-    assert seen(option, tmp_path)["GPU"] == "fault"
-
-
-def test_the_cpu_alone_needs_nothing_of_a_gpu(no_gpu, tmp_path):
     assert {"GPU", "nvcc", "driver"}.isdisjoint(seen("cpu", tmp_path))
+    assert seen("cuda", tmp_path)["GPU"] == seen("cuda:3", tmp_path)["GPU"] == "fault"
 
 
 def test_the_folders_are_those_that_will_be_written(no_gpu, tmp_path):

@@ -31,16 +31,13 @@ def measure(machine, notes, destination, **more):
         return opened.result
 
 
-def test_every_record_is_in_the_file(machine, notes):
+def test_every_record_and_the_versions_of_the_open_device_are_in_the_file(machine, notes, monkeypatch):
+    monkeypatch.setattr(Session, "software", {"driver": "2.0"})
     result = measure(machine, notes, Destination())
     saved = read_results(result.run.path)
-    assert [record.variant for record in saved.records] == ["mlp_fused", "naive", "cublas"]
-    assert [record.variant for record in result.run.records] == ["mlp_fused", "naive", "cublas"]
-
-
-def test_the_versions_of_the_open_device_are_in_the_header(machine, notes, monkeypatch):
-    monkeypatch.setattr(Session, "software", {"driver": "2.0"})
-    assert read_results(measure(machine, notes, Destination()).run.path).environment.software == {"driver": "2.0"}
+    for records in (saved.records, result.run.records):
+        assert [record.variant for record in records] == ["mlp_fused", "naive", "cublas"]
+    assert saved.environment.software == {"driver": "2.0"}
 
 
 def test_a_device_that_is_lost_says_where_the_rows_are(machine, notes, monkeypatch):
@@ -56,15 +53,6 @@ def test_a_device_that_is_lost_says_where_the_rows_are(machine, notes, monkeypat
         measure(machine, notes, Destination())
 
 
-def test_a_resumed_run_adds_neither_rows_nor_skips_that_it_has(machine, notes):
-    first = measure(machine, notes, Destination())
-    path, lines = first.run.path, first.run.path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join(lines[:-1]) + b"\n")  # all but the line that says it is finished
-    again = measure(machine, notes, Destination(resume=path))
-    assert path.read_bytes().splitlines()[:-1] == lines[:-1] and len(again.run.records) == 3
-    assert read_results(path).finished
-
-
 def test_the_peaks_of_the_device_are_measured_if_asked_for(machine, notes):
     assert measure(machine, notes, Destination()).run.environment.peaks is None
     asked = measure(machine, notes, Destination(), peaks=True)
@@ -72,30 +60,9 @@ def test_the_peaks_of_the_device_are_measured_if_asked_for(machine, notes):
     assert peaks == measure_peaks(machine) and peaks.copy > 0
 
 
-@pytest.fixture
-def saved(tmp_path, environment, make_record):
-    """A results file with one skip."""
-    path = tmp_path / "old.jsonl"
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record(status="skipped", reason="no")])
-    return path
-
-
 def test_a_new_run_has_a_file_of_its_own_name(tmp_path, environment):
     run = choose_results(environment, Destination(tmp_path), SILENT)
     assert run.path == tmp_path / f"{environment.run}.jsonl" and run.records == []
-
-
-def test_an_unfinished_run_is_resumed(saved, environment, notes):
-    assert len(choose_results(environment, Destination(resume=saved), notes).records) == 1
-    assert notes.messages == [f"resuming {saved}, which has 1 row: gemmbench run"]
-
-
-def test_a_finished_run_is_not_resumed(saved, environment):
-    with Journal(read_results(saved)) as journal:
-        journal.finish()
-    with pytest.raises(UsageError, match=r"this run was finished 20.*; start a new run without --resume"):
-        choose_results(environment, Destination(resume=saved), SILENT)
 
 
 @pytest.mark.parametrize(
@@ -117,24 +84,17 @@ def test_another_experiment_is_not_mixed_in(tmp_path, environment, make_record, 
     assert str(fault.value) == f"{path}: {words}; start a new run without --resume"
 
 
-def test_a_run_of_another_device_is_not_resumed(saved, environment):
-    other = msgspec.structs.replace(environment, device="Other GPU")
-    with pytest.raises(UsageError, match="measured on Fake GPU, this is Other GPU"):
-        choose_results(other, Destination(resume=saved), SILENT)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"device": "Other GPU"}, "measured on Fake GPU, this is Other GPU"),
         ({"uuid": "GPU-1111"}, "measured on another card, a card that it does not name; this is GPU-1111"),
         ({"vbios": "2.0"}, "in another state (VBIOS 1.0 -> 2.0)"),
         ({"software": {"driver": "2.0"}}, "in another state (driver 1.0 -> 2.0)"),
         ({"conditions": Conditions(power_limit=600.0)}, "in another state (power limit 700 W -> 600 W)"),
     ],
 )
-def test_a_run_of_another_card_or_of_another_state_of_it_is_not_resumed(
-    tmp_path, environment, make_record, changed, message
-):
+def test_a_run_of_another_card_or_state_is_not_resumed(tmp_path, environment, make_record, changed, message):
     known = msgspec.structs.replace(environment, vbios="1.0", conditions=Conditions(power_limit=700.0))
     with Journal(Run(known, path=tmp_path / "old.jsonl")) as journal:
         journal.write([make_record(status="skipped", reason="no")])

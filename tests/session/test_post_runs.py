@@ -20,8 +20,9 @@ NETWORKS = ["posts/003-neural-network", "posts/003-neural-network-large"]
 REFUSED = [("sizes", "64"), ("precisions", "f32"), ("layouts", "tn"), ("alpha", 2.0), ("beta", 0.0)]
 
 
-def test_all_posts_are_repeated_in_order(notes):
+def test_all_posts_are_repeated_in_order_and_others_take_the_option(notes):
     assert choose_posts(PostsRequest(), notes) == sorted([*OTHERS, *NETWORKS])
+    assert choose_posts(PostsRequest(("004",), SweepOverrides(sizes="64")), notes) == ["posts/004-gemm"]
     assert notes.messages == []
 
 
@@ -33,23 +34,15 @@ def test_a_post_is_named_by_its_beginning(notes):
 
 
 @pytest.mark.parametrize(("name", "value"), REFUSED)
-def test_a_network_that_is_named_refuses_what_it_cannot_obey(notes, name, value):
+def test_a_network_refuses_what_it_cannot_obey_and_is_left_out_with_a_message_if_not_named(notes, name, value):
+    overrides = SweepOverrides(**{name: value})
     with pytest.raises(UsageError, match="003-neural-network is a network with its own sizes") as fault:
-        choose_posts(PostsRequest(("003",), SweepOverrides(**{name: value})), notes)
+        choose_posts(PostsRequest(("003",), overrides), notes)
     assert str(fault.value).startswith(f"--{name.removesuffix('s') if name != 'sizes' else name}: ")
-
-
-@pytest.mark.parametrize(("name", "value"), REFUSED)
-def test_a_network_that_is_not_named_is_left_out_with_a_message(notes, name, value):
-    assert choose_posts(PostsRequest((), SweepOverrides(**{name: value})), notes) == OTHERS
+    assert choose_posts(PostsRequest((), overrides), notes) == OTHERS
     short = [name.removeprefix("posts/") for name in NETWORKS]
     for message, left_out in zip(notes.messages, short, strict=True):
         assert message.startswith(f"post {left_out} is left out: it is a network, which takes no --")
-
-
-def test_other_posts_take_the_option(notes):
-    assert choose_posts(PostsRequest(("004",), SweepOverrides(sizes="64")), notes) == ["posts/004-gemm"]
-    assert notes.messages == []
 
 
 def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, notes):

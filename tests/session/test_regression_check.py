@@ -22,7 +22,7 @@ def test_every_row_that_ran_is_planned_with_the_baseline(environment, make_recor
         make_record("tiled", config={"TILE": 8}, status="wrong"),
         make_record("tiled", config={"TILE": 32}, phase="final"),
         make_record("naive", config={"BY": 16, "BX": 16}, size=32, layout="tn", alpha=2.0),
-        make_record("coalesced", status="skipped"),
+        make_record("naive_rows", status="skipped"),
     ]
     planned = plan(Run(environment, records))
     rows = [(item.variant.name, str(item.config), str(item.problem)) for item in planned.plans]

@@ -29,13 +29,6 @@ def test_the_time_limit_is_reported_once(resumable, hint):
     assert messages == [f"the sweep reached its time limit of -1 s{hint}"]
 
 
-def test_the_earlier_handler_is_restored():
-    before = signal.getsignal(signal.SIGINT)
-    with Interruption(math.inf, print).handle_ctrl_c():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_outside_the_main_thread_signals_stay_as_they_are():
     entered = []
 

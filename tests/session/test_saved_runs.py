@@ -6,16 +6,9 @@ import pytest
 from gemmbench.errors import StoreError, UsageError
 from gemmbench.planning.files import list_saved, saved_path
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.session.saved_runs import (
-    check_name,
-    find_newest_run,
-    find_newest_saved,
-    find_run,
-    find_two_runs,
-    read_run,
-    save_run,
-)
+from gemmbench.session.saved_runs import check_name, find_run, find_two_runs, read_run, refuse_renamed, save_run
 
 
 @pytest.fixture
@@ -63,15 +56,6 @@ def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
         read_run("mein", tmp_path)
 
 
-def test_the_newest_run_is_the_one_that_began_last(tmp_path, write_run):
-    with pytest.raises(StoreError, match="no results files in"):
-        find_newest_run(tmp_path)
-    newest = write_run("a.jsonl", started="2026-02-01T00:00:00+00:00")
-    write_run("b.jsonl", started="2026-01-01T00:00:00+00:00")
-    (tmp_path / "c.jsonl").write_text("{}")
-    assert find_newest_run(tmp_path) == newest
-
-
 def test_compare_takes_two_runs_or_variants(tmp_path, write_run, write_kernel):
     write_kernel("tiled.cu")
     catalog = Catalog([tmp_path / "kernels"])
@@ -82,17 +66,6 @@ def test_compare_takes_two_runs_or_variants(tmp_path, write_run, write_kernel):
         find_two_runs(["tiled", str(one)], tmp_path, catalog)
     with pytest.raises(UsageError, match="compare takes two saved runs at a time"):
         find_two_runs([str(one), str(two), str(one)], tmp_path, catalog)
-
-
-@pytest.fixture
-def make_run(tmp_path, environment):
-    def make(name="run", **changed):
-        header = msgspec.structs.replace(environment, **changed)
-        path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(msgspec.json.encode(header) + b"\n")
-        return Run(header, path=path)
-
-    return make
 
 
 @pytest.mark.parametrize("name", ["main", "v1.2", "a", "H200_before-change", "x" * 64])
@@ -106,29 +79,26 @@ def test_a_bad_name(name):
         check_name(name)
 
 
-def test_a_run_is_copied_and_replaces_one_of_its_name(tmp_path, make_run):
-    run = make_run()
-    assert save_run(run, tmp_path, "main") == f"saved as main: {saved_path(tmp_path, 'main')}"
-    assert saved_path(tmp_path, "main").read_bytes() == run.path.read_bytes()
-    again = save_run(make_run("other"), tmp_path, "main")
+def test_a_run_is_copied_and_replaces_one_of_its_name(tmp_path, write_run):
+    run, main = read_results(write_run("run.jsonl")), saved_path(tmp_path, "main")
+    assert save_run(run, tmp_path, "main") == f"saved as main: {main}"
+    assert main.read_bytes() == run.path.read_bytes()
+    again = save_run(read_results(write_run("other.jsonl")), tmp_path, "main")
     assert again.endswith("which replaces the run of 2026-01-01T12:00:00+00:00")
-    saved_path(tmp_path, "main").write_text("nonsense")
+    main.write_text("nonsense")
     assert save_run(run, tmp_path, "main").endswith("which replaces a file that could not be read")
     assert [path.name for path in list_saved(tmp_path)] == ["main.jsonl"]
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path, make_run):
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, write_run):
     (tmp_path / "saved").write_text("a file")
     with pytest.raises(StoreError, match="cannot write"):
-        save_run(make_run(), tmp_path, "main")
+        save_run(read_results(write_run("run.jsonl")), tmp_path, "main")
 
 
-def test_the_newest_saved_run_was_measured_last(tmp_path, make_run):
-    save_run(make_run("new", started="2026-02-01T00:00:00+00:00"), tmp_path, "first")
-    save_run(make_run("old", started="2026-01-01T00:00:00+00:00"), tmp_path, "second")
-    assert find_newest_saved(tmp_path).stem == "first"
-
-
-def test_without_a_saved_run_the_message_names_the_option(tmp_path):
-    with pytest.raises(UsageError, match=r"no saved run in .*gemmbench run --save main"):
-        find_newest_saved(tmp_path)
+def test_a_run_of_the_kernel_that_was_called_naive_is_refused(environment, make_record):
+    older = {"artifact": "1234", "path": "cuda/naive.cu"}
+    with pytest.raises(UsageError, match=r"its naive is the kernel that is now called naive_rows, .* measure it again"):
+        refuse_renamed(Run(environment, [make_record("tiled"), make_record("naive", **older)]))
+    refuse_renamed(Run(environment, [make_record("naive", **older, code="5678")]))
+    refuse_renamed(Run(environment, [make_record("naive", artifact="1234", path="mine/naive.cu")]))

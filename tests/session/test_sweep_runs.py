@@ -2,8 +2,7 @@
 
 import pytest
 
-from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.problems import PanelCut
+from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
@@ -29,33 +28,14 @@ def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, 
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_sweep_is_resumed(machine, notes):
-    first = run_sweep(request("naive", destination=Destination(command="mine")), machine)
-    path = first.run.path
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-    again = run_sweep(request("naive", destination=Destination(resume=path)), machine, notes)
-    assert again.run.path == path and len(again.run.records) == 2
-    assert notes.messages == [f"resuming {path}, which has 1 row: mine"]
-
-
-def test_the_baseline_is_added_and_ladder_order_kept(machine):
+def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(machine):
     planned = plan_request(request("tiled", "naive"), machine)
     assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
     assert (planned.sweep.baseline, planned.devices, planned.skips) == ("cublas", ["fake"], [])
-
-
-def test_compare_sets_the_variants_against_each_other(machine):
     planned = plan_request(request("tiled", "naive", compare=True), machine)
     assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
 
 
-def test_transfers_need_a_device_to_copy_to(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(DeviceError, match="transfers need a GPU") as fault:
-        plan_request(request("naive", transfers=PanelCut()), find_machine("cpu", SILENT))
-    assert fault.value.exit_code == 3
-
-
-def test_an_explicit_baseline_must_be_able_to_run(monkeypatch):
+def test_an_explicit_baseline_must_be_able_to_run():
     with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))

@@ -14,21 +14,15 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.tables.search_tables import Winner
 from gemmbench.session.winners import (
     TunedConfigs,
-    change_winners,
     export_winners,
     identify_code,
     keep_winners,
     read_winners,
-    winners_path,
 )
 
 pytestmark = pytest.mark.usefixtures("few_shapes")
 
 EIGHT = Problem(8, 8, 8)
-BODY = """
-extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-}
-"""
 
 
 @pytest.fixture
@@ -87,7 +81,7 @@ def test_a_winner_holds_for_its_device_versions_code_and_problem(make_winner, ma
     known = TunedConfigs([make_winner(2)], machine)
     assert known.find(variant, EIGHT) == Config((("T", 2),)) and known.missing == []
     assert known.find(variant, Problem(9, 9, 9)) is None and known.missing == ["mine at 9 nn f32"]
-    changed = read_variant(write_kernel("mine.cu", params={"T": "[1, 2]"}, body=BODY + "// another\n"))
+    changed = read_variant(write_kernel("mine.cu", params={"T": "[1, 2]"}, summary="another text"))
     assert known.find(changed, EIGHT) is None
     for changed in ({"device": "another"}, {"driver": "another"}, {"compiler": "another"}, {"sms": 1}):
         assert TunedConfigs([make_winner(2, **changed)], machine).find(variant, EIGHT) is None
@@ -96,10 +90,6 @@ def test_a_winner_holds_for_its_device_versions_code_and_problem(make_winner, ma
 def test_the_newest_winner_counts(make_winner, machine, variant):
     winners = [make_winner(1), make_winner(2)]
     assert TunedConfigs(winners, machine).find(variant, EIGHT) == Config((("T", 2),))
-
-
-def test_there_are_none_without_a_file(data_home):
-    assert read_winners() == [] and winners_path() == data_home / "tuned.json"
 
 
 def test_the_file_is_json_that_says_its_version(make_winner, tmp_path):
@@ -136,9 +126,3 @@ def test_a_full_disk_leaves_the_file_and_no_draft(make_winner, monkeypatch, data
 def fill_disk(path, text, encoding):
     path.write_bytes(text[:9].encode())
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_winners_can_be_forgotten(make_winner):
-    keep_winners([make_winner()])
-    change_winners(lambda winners: [])
-    assert read_winners() == []

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from gemmbench.backends import registry
 from gemmbench.backends.base import Executable, OperandSet, Step
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.kernel_process import CpuMemory
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.plan import Config, Geometry, Plan
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Config, Geometry, Plan, Skip, Target
 from gemmbench.planning.problems import LAYOUTS, Problem
 
 SIGNATURE = """extern "C" __global__ void gemm(
@@ -29,6 +31,10 @@ class Bench:
     backend: CpuBackend
     memories: list[CpuMemory | Scratch] = field(default_factory=list)
 
+    def reopen(self, timeout: float) -> None:
+        """Take a device of its own, whose windows may last so many seconds."""
+        self.backend = CpuBackend(timeout=timeout)
+
     def variant(self, text: str, **fields) -> Variant:
         """A variant around a kernel's text, in which SIGNATURE stands for the usual one."""
         text = text.replace("SIGNATURE", SIGNATURE)
@@ -42,6 +48,27 @@ class Bench:
         geometry = Geometry((*grid, 1, 1)[:3], (*block, 1, 1)[:3], shared)
         config = Config(tuple(params.items()))
         return Plan(Problem(*problem, beta=beta), self.variant(text, kind=kind), config, "cpu", "", geometry)
+
+    def plan_launches(self, text: str, *launches, problem=(1, 1, 1), **sizes) -> Plan:
+        """A plan by hand of launches of kernels that get a workspace."""
+        variant, geometry = self.variant(text, workspace=True), launches[-1][1]
+        return Plan(Problem(*problem), variant, Config(), "cpu", "", geometry, launches=launches, **sizes)
+
+    def plan_variant(
+        self, variant: Variant, problem: Problem, target: Target | None = None, **values: int
+    ) -> Plan | Skip:
+        """What the planner makes of a variant with these values, on this machine or another target."""
+        config = Config(tuple({**variant.default(), **values}.items()))
+        targets = {"cpu": target or self.backend.device.target}
+        (found,) = make_plans([problem], [(variant, [config])], "cpu", targets, registry.why_refused)
+        return found
+
+    @staticmethod
+    def operands(*problem) -> tuple[np.ndarray, ...]:
+        """A, B, C and op(A) op(B), of small integers other than 0, whose sums are exact."""
+        asked, random = Problem(*problem), np.random.default_rng(1)
+        a, b, c = (random.choice(np.array([-2, -1, 1, 2], np.float32), asked.shape(name)) for name in "ABC")
+        return a, b, c, (a.T if asked.trans_a else a) @ (b.T if asked.trans_b else b)
 
     def bind(
         self, plan: Plan, a: np.ndarray, b: np.ndarray, c: Sequence[np.ndarray], mode="", alpha=1.0
@@ -63,6 +90,11 @@ class Bench:
         executable = self.backend.bind("test", [step], memory, mode=mode)
         return executable, [memory.array(at.C, plan.problem.shape("C"), "float32") for at in sets]
 
+    def bind_one(self, plan: Plan) -> Executable:
+        """An executable on 1x1 matrices of zeros."""
+        zero = np.zeros((1, 1), np.float32)
+        return self.bind(plan, zero, zero, [zero])[0]
+
     def run(self, plan: Plan, a=None, b=None, c=None, mode="", alpha=1.0) -> np.ndarray:
         """C after one launch; what is not given is zeros, and NaN for C."""
         problem = plan.problem
@@ -75,12 +107,10 @@ class Bench:
 
 
 @pytest.fixture(scope="session")
-def opened(tmp_path_factory) -> Iterator[tuple[CpuCompiler, CpuBackend]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        backend = CpuBackend(timeout=10)
-        yield CpuCompiler(), backend
-        backend.close()
+def opened() -> Iterator[tuple[CpuCompiler, CpuBackend]]:
+    backend = CpuBackend(timeout=10)
+    yield CpuCompiler(), backend
+    backend.close()
 
 
 @pytest.fixture
@@ -89,3 +119,5 @@ def bench(opened) -> Iterator[Bench]:
     yield bench
     for memory in bench.memories:
         memory.free()
+    if bench.backend is not opened[1]:
+        bench.backend.close()

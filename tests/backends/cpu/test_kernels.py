@@ -73,57 +73,51 @@ extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, 
 """
 
 
-def integers(*shape, seed=1):
-    return np.random.default_rng(seed).choice(np.array([-2, -1, 1, 2], np.float32), shape)
+ATOMICS = """
+SIGNATURE {
+    const int number = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(&C[0], 1.0f);
+    atomicAdd(reinterpret_cast<int*>(C + 1), 1);
+    atomicMax(reinterpret_cast<unsigned*>(C + 2), number);
+    atomicInc(reinterpret_cast<unsigned*>(C + 3), 999);
+    int* const highest = reinterpret_cast<int*>(C + 4);
+    for (int seen = *highest, expected; (expected = seen) < number;) seen = atomicCAS(highest, expected, number);
+    if (number % 1000 == 0) atomicOr(reinterpret_cast<unsigned*>(C + 5), 1u << number / 1000);
+}
+"""
 
 
-def tiled(bench, size, text=TILED, tile=16, beta=0.0):
+def tiled(bench, size, text=TILED, tile=16):
     m, n, _ = size
-    return bench.plan(text, size, (-(-n // tile), -(-m // tile)), (tile, tile), beta=beta, TILE=tile)
+    return bench.plan(text, size, (-(-n // tile), -(-m // tile)), (tile, tile), TILE=tile)
 
 
 @pytest.mark.parametrize("mode", ["", *ORDERS])
 @pytest.mark.parametrize("size", [(1, 1, 1), (17, 17, 17), (127, 65, 33)])
 def test_a_kernel_with_shared_tiles_is_exact(bench, size, mode):
-    m, n, k = size
-    a, b = integers(m, k), integers(k, n)
-    np.testing.assert_array_equal(bench.run(tiled(bench, size), a, b, mode=mode), a @ b)
-
-
-def test_alpha_and_beta_reach_the_kernel(bench):
-    a, b, c = integers(17, 17), integers(17, 17), integers(17, 17)
-    result = bench.run(tiled(bench, (17, 17, 17), beta=-3.0), a, b, c, alpha=2.0)
-    np.testing.assert_array_equal(result, 2 * (a @ b) - 3 * c)
+    a, b, _, product = bench.operands(*size)
+    np.testing.assert_array_equal(bench.run(tiled(bench, size), a, b, mode=mode), product)
 
 
 @pytest.mark.parametrize("barrier", ["__syncthreads();  // after the load", "__syncthreads();  // before the reuse"])
 def test_a_missing_barrier_is_seen_in_one_of_the_orders(bench, barrier):
     assert barrier in TILED
-    a, b = integers(40, 40), integers(40, 40)
+    a, b, _, product = bench.operands(40, 40, 40)
     plan = tiled(bench, (40, 40, 40), TILED.replace(barrier, ""))
-    assert any((bench.run(plan, a, b, mode=mode) != a @ b).any() for mode in ORDERS)
+    assert any((bench.run(plan, a, b, mode=mode) != product).any() for mode in ORDERS)
 
 
 @pytest.mark.parametrize("mode", ORDERS)
 def test_dynamic_shared_memory_and_threads_that_return_before_a_barrier(bench, mode):
-    a, b = integers(5, 6), integers(6, 37)
+    a, b, _, product = bench.operands(5, 37, 6)
     plan = bench.plan(DYNAMIC, (5, 37, 6), grid=(5,), block=(64,), shared=37 * 6 * 4)
-    np.testing.assert_array_equal(bench.run(plan, a, b, mode=mode), a @ b)
+    np.testing.assert_array_equal(bench.run(plan, a, b, mode=mode), product)
 
 
 @pytest.mark.parametrize("mode", ORDERS)
 def test_shared_memory_is_nan_when_a_block_begins(bench, mode):
     plan = bench.plan(UNWRITTEN, (1, 4, 1), block=(4,), shared=64)
     assert np.isnan(bench.run(plan, c=np.zeros((1, 4), np.float32), mode=mode)).all()
-
-
-def test_static_shared_memory_is_a_build_fact(bench):
-    assert bench.compiler.compile(tiled(bench, (1, 1, 1))).build.shared == 2 * 16 * 16 * 4
-
-
-def test_a_kernel_that_reads_c_at_beta_0_spreads_its_nan(bench):
-    plan = bench.plan("SIGNATURE { C[0] = alpha * A[0] + beta * C[0]; }")
-    assert np.isnan(bench.run(plan))
 
 
 def test_launches_take_the_sets_in_turn_across_windows(bench):
@@ -150,9 +144,16 @@ def test_every_block_of_a_three_dimensional_grid_runs_once_and_knows_where_it_is
 
 @pytest.mark.parametrize("mode", ["", *ORDERS])
 def test_a_host_function_is_called_once_a_launch(bench, mode):
-    a, b, c = integers(5, 7), integers(7, 3), integers(5, 3)
+    a, b, c, product = bench.operands(5, 3, 7)
     plan = bench.plan(HOST, (5, 3, 7), beta=2.0, kind="host")
-    np.testing.assert_array_equal(bench.run(plan, a, b, c, mode), a @ b + 2 * c)
+    np.testing.assert_array_equal(bench.run(plan, a, b, c, mode), product + 2 * c)
+
+
+def test_atomic_functions_lose_nothing_between_blocks(bench):
+    plan = bench.plan(ATOMICS, (1, 6, 1), grid=(300,), block=(64,), beta=1.0)
+    result, count = bench.run(plan, c=np.zeros((1, 6), np.float32))[0], 300 * 64
+    assert result[0] == count
+    assert result.view(np.uint32)[1:].tolist() == [count, count - 1, count % 1000, count - 1, (1 << 20) - 1]
 
 
 def test_the_usual_words_are_there(bench):

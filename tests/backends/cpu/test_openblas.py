@@ -12,36 +12,30 @@ from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import LAYOUTS, Problem
 
 
-def integers(shape, seed):
-    return np.random.default_rng(seed).choice(np.array([-2, -1, 1, 2], np.float32), shape)
+def plan_openblas(*problem, **scalars):
+    return Plan(Problem(*problem, **scalars), OPENBLAS, Config(), "cpu", "", None)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (3.0, 0.0), (1.0, 1.0), (-2.0, 3.0)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_all_layouts(bench, layout, alpha, beta):
-    problem = Problem(33, 65, 17, layout, alpha=alpha, beta=beta)
-    a, b, c = (integers(problem.shape(name), seed) for seed, name in enumerate("ABC"))
-    plan = Plan(problem, OPENBLAS, Config(), "cpu", "", None)
-    product = (a.T if problem.trans_a else a) @ (b.T if problem.trans_b else b)
-    expected = alpha * product + (beta * c if beta else 0)
+    a, b, c, product = bench.operands(33, 65, 17, layout)
+    plan = plan_openblas(33, 65, 17, layout, alpha=alpha, beta=beta)
     initial = c if beta else np.full_like(c, np.nan)
-    np.testing.assert_array_equal(bench.run(plan, a, b, initial, alpha=alpha), expected)
+    np.testing.assert_array_equal(bench.run(plan, a, b, initial, alpha=alpha), alpha * product + beta * c)
 
 
 def test_launches_take_the_sets_in_turn(bench):
-    plan = Plan(Problem(1, 1, 1, beta=1.0), OPENBLAS, Config(), "cpu", "", None)
     one = np.ones((1, 1), np.float32)
-    executable, results = bench.bind(plan, one, one, [one] * 3)
+    executable, results = bench.bind(plan_openblas(1, 1, 1, beta=1.0), one, one, [one] * 3)
     assert executable.time(2).launches == 2
     executable.time(2)
     assert [float(c[0, 0]) for c in results] == [3, 2, 2]
 
 
 def test_after_a_window_no_thread_of_the_library_is_busy(bench):
-    size = 256
-    plan = Plan(Problem(size, size, size), OPENBLAS, Config(), "cpu", "", None)
-    array = np.ones((size, size), np.float32)
-    executable, _ = bench.bind(plan, array, array, [array])
+    array = np.ones((256, 256), np.float32)
+    executable, _ = bench.bind(plan_openblas(256, 256, 256), array, array, [array])
     executable.time(3)
     spent = time.process_time()
     time.sleep(0.02)
@@ -61,12 +55,9 @@ def competitors(monkeypatch):
 
 
 def test_every_window_leaves_the_cores_that_others_use_to_them(bench, competitors):
-    one = np.ones((1, 1), np.float32)
     competitors(0.0)
-    opened = backend.CpuBackend()
-    bench.backend = opened
-    executable, _ = bench.bind(Plan(Problem(1, 1, 1), OPENBLAS, Config(), "cpu", "", None), one, one, [one])
-    threads = []
+    bench.reopen(timeout=60)
+    executable, threads = bench.bind_one(plan_openblas(1, 1, 1)), []
     for count in (0.0, 1.0, 2.6, 99.0, 0.0):
         competitors(count)
         assert executable.time(1).competitors == count
@@ -74,7 +65,7 @@ def test_every_window_leaves_the_cores_that_others_use_to_them(bench, competitor
     assert threads == [4, 3, 1, 1, 4]
     competitors(2.0)
     executable.time(1)
-    opened.close()
+    bench.backend.close()
     assert count_threads() == 4
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Config, Target
+from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 
 TINY = {"BM": 16, "BN": 16, "BK": 16, "TM": 4, "TN": 4, "SLICES": 4, "BLOCKS": 1}
@@ -28,8 +27,7 @@ STREAM = {"LINES": 8, "OUTPUTS": 16, "THREADS": 128, "AHEAD": 1, "BLOCKS": 1}
 def test_parts_are_added_in_the_order_of_k(bench, name, params, shape, sms):
     variant = read_variant(data_folder("cuda") / "sgemm" / f"{name}.cu")
     target = Target("cpu", sm=0, sms=sms, smem=1 << 18, l2=1 << 20, memory=1 << 34, is_gpu=False)
-    config = Config(tuple(params.items()))
-    (plan,) = make_plans([Problem(*shape)], [(variant, [config])], "cpu", {"cpu": target}, lambda *_: "")
+    plan = bench.plan_variant(variant, Problem(*shape), target, **params)
     random = np.random.default_rng(0)
     a, b = (random.uniform(-1, 1, plan.problem.shape(each)).astype(np.float32) for each in "AB")
     found = [bench.run(plan, a, b, mode=order) for order in ("forward", "reverse")]

@@ -51,11 +51,8 @@ def test_what_is_no_reason(text):
     assert why_unsupported(replace(KERNEL, text=text)) == ""
 
 
-def test_code_for_one_architecture_alone():
+def test_code_for_one_architecture_is_refused_but_never_a_host_function_or_a_library():
     assert "sm_90a" in why_unsupported(replace(KERNEL, arch=("90a",)))
-
-
-def test_host_functions_and_libraries_are_never_refused():
     for kind in ("host", "library"):
         assert why_unsupported(replace(KERNEL, kind=kind, text="asm();")) == ""
 

@@ -1,108 +1,23 @@
-"""Plans of a kernel text."""
+"""Plans for an H200, and stand-ins for a stream, for pycuda and for the bindings of the driver."""
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable
+from enum import IntEnum
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gemmbench.backends.cuda import function_lane, window
 from gemmbench.backends.cuda.python_functions import forget_module
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.manifests.variant import Code
-from gemmbench.planning.plans.configurations import list_configurations
+from gemmbench.planning.manifests.variant import Code, Variant
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Plan, Target
+from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.problems import Problem
-
-
-@pytest.fixture
-def make_plan(make_text_plan: Callable[..., Plan]) -> Callable[..., Plan]:
-    """A plan of a kernel text, for an architecture."""
-    return make_text_plan
-
-
-HANDLE = 77
-
-
-class TestGpu:
-    """What the driver, the stream and the gate are asked; functions under test launch with `launch`."""
-
-    __test__ = False
-
-    def __init__(self):
-        self.bytes = np.zeros(4096, np.uint8)
-        self.free, self.held, self.expired, self.queued = 1 << 30, False, False, []
-        self.calls = 0
-        self.stream = SimpleNamespace(handle=HANDLE, synchronize=self.run_queued)
-        self.gate = SimpleNamespace(close=self.close, open=self.open, expired=False)
-        self.driver = SimpleNamespace(
-            Error=RuntimeError,
-            Context=SimpleNamespace(synchronize=self.run_queued),
-            Event=lambda: None,
-            from_device=lambda at, size, kind: self.bytes[at : at + size].copy(),
-            memcpy_htod=self.write,
-            mem_get_info=lambda: (self.free, 1 << 34),
-        )
-
-    def write(self, at, array):
-        self.bytes[at : at + len(array)] = array
-
-    def launch(self, stream, at, size):
-        """Queue a kernel that fills C; on another stream than ours nothing holds it."""
-        self.calls += 1
-        self.queued.append((at, size))
-        if stream != HANDLE or not self.held:
-            self.run_queued()
-
-    def wait(self):
-        """What a function does that waits for the stream: a gate expires meanwhile."""
-        self.gate.expired |= self.held
-        self.run_queued()
-
-    def run_queued(self):
-        for at, size in self.queued:
-            self.bytes[at : at + size] = 1
-        self.queued.clear()
-
-    def close(self):
-        self.held, self.gate.expired = True, False
-
-    def open(self):
-        self.held = False
-        self.run_queued()
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    made = TestGpu()
-    for module in (function_lane, function_lane, window):
-        monkeypatch.setattr(module, "load_driver", lambda: made.driver)
-    monkeypatch.setitem(sys.modules, "gpu_of_tests", made)
-    return made
-
-
-@pytest.fixture
-def make_variant_of(make_variant, tmp_path):
-    """A Python variant with this body of `gemm`, which knows the GPU of the test as `gpu`."""
-    made = []
-
-    def make(body):
-        lines = ["import gpu_of_tests as gpu", "def gemm(problem, A, B, C, stream):"]
-        lines += [f"    {line}" for line in body.splitlines()]
-        text = "\n".join(lines)
-        code = Code(str(tmp_path / "mine.py"))
-        made.append(make_variant("mine", kind="python", text=text, path="cuda/mine.py", code=code))
-        return made[-1]
-
-    yield make
-    for variant in made:
-        forget_module(variant)
-
 
 GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
 HEAD = """/*---
@@ -115,23 +30,196 @@ host: {host}
 """
 
 
+def _plan_variant(variant: Variant, problem: Problem, **values: int) -> Plan:
+    config = Config(tuple({**variant.default(), **values}.items()))
+    (planned,) = make_plans([problem], [(variant, [config])], "cuda", {"cuda": GPU}, lambda *_: "")
+    assert isinstance(planned, Plan), planned.reason
+    return planned
+
+
 @pytest.fixture
-def plan_launcher(tmp_path: Path) -> Callable[..., Plan]:
+def plan_variant() -> Callable[..., Plan]:
+    """The plan of a variant in its default configuration, but for the values that are given."""
+    return _plan_variant
+
+
+@pytest.fixture
+def plan_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plan]:
     """The plan of a launcher's text on a problem; `keys` are further lines of its manifest."""
+    monkeypatch.chdir(tmp_path)  # messages and the keys of the cache have the path as it is seen from here
 
     def plan(text: str, keys: str = "", problem: Problem | None = None, host: str = "run") -> Plan:
         path = tmp_path / "mine.cu"
         path.write_text(HEAD.format(keys=keys, host=host) + text)
-        return plan_file(path, problem or Problem(3, 4, 5, alpha=1.5, beta=-0.5))
+        return _plan_variant(read_variant(path), problem or Problem(3, 4, 5, alpha=1.5, beta=-0.5))
 
     return plan
 
 
-def plan_file(path: Path, problem: Problem) -> Plan:
-    """The plan of a file in its default configuration."""
-    variant = read_variant(path)
-    targets = {"cuda": GPU}
-    chosen = [(variant, list_configurations(variant, {}))]
-    (planned,) = make_plans([problem], chosen, "cuda", targets, lambda *_: "")
-    assert isinstance(planned, Plan), planned.reason
-    return planned
+@pytest.fixture
+def make_function(make_variant, tmp_path):
+    """A Python variant of a text, whose module is forgotten at the end."""
+    made = []
+
+    def make(text, path="cuda/mine.py"):
+        code = Code(str(tmp_path / "mine.py"))
+        made.append(make_variant("mine", kind="python", text=text, path=path, code=code))
+        return made[-1]
+
+    yield make
+    for variant in made:
+        forget_module(variant)
+
+
+class Log(list):
+    """A stream, its clock and its gate in one: what was queued, in order."""
+
+    expired, hertz = False, 1.5e9
+
+    def stamp(self, which):
+        self.append(f"stamp{which}")
+
+    def mark(self):
+        self.append("mark")
+        return np.zeros((1, 3), np.uint64)
+
+    def read(self):
+        return self.hertz
+
+    def close(self):
+        self.append("close")
+
+    def open(self):
+        self.append("open")
+
+    def synchronize(self):
+        self.append("wait")
+
+
+@pytest.fixture
+def log():
+    return Log()
+
+
+class CudaError(Exception):
+    """As pycuda's."""
+
+
+@pytest.fixture
+def stub_pycuda(monkeypatch):
+    """Put a driver with these members in the place of pycuda's."""
+
+    def stub(**members):
+        driver = SimpleNamespace(**{"init": lambda: None, "Error": CudaError, **members})
+        monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+        return driver
+
+    return stub
+
+
+class CUresult(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
+    CUDA_ERROR_NOT_FOUND = 500
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901
+
+
+OK = CUresult.CUDA_SUCCESS
+TEXTS = {700: b"an illegal memory access was encountered", 500: b"named symbol not found"}
+
+
+class Bindings:
+    """cuda.bindings.driver: what is launched is in `queued`, and a graph is what was queued since its beginning.
+
+    All other calls are kept in `calls` and succeed, but for those in `faults`. In the modes `refused` a
+    recording is invalid.
+    """
+
+    CU_LAUNCH_PARAM_END, CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE = range(3)
+    CUlaunchConfig = SimpleNamespace
+    CUlaunchAttributeID = SimpleNamespace(
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION=4, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION=6
+    )
+    CUstreamCaptureMode = SimpleNamespace(
+        CU_STREAM_CAPTURE_MODE_GLOBAL="global", CU_STREAM_CAPTURE_MODE_RELAXED="relaxed"
+    )
+    CUresult = CUresult
+    CUstream = staticmethod(lambda handle: handle)
+
+    class CUfunction_attribute(int):
+        CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_NUM_REGS = 1, 4
+
+    def __init__(self):
+        self.queued, self.calls, self.faults, self.refused = [], [], {}, ()
+        self.mode, self.graphs = "", 0
+
+    @staticmethod
+    def CUlaunchAttribute():
+        return SimpleNamespace(value=SimpleNamespace(clusterDim=SimpleNamespace()))
+
+    def __getattr__(self, call):
+        if not call.startswith("cu"):
+            raise AttributeError(call)
+        return lambda *arguments: self.answer(call, *arguments)
+
+    def answer(self, call, *arguments, values=()):
+        self.calls.append((call, *arguments))
+        return (self.faults.get(call, OK), *values)
+
+    def cuModuleLoad(self, path):
+        return self.answer("cuModuleLoad", path, values=[11])
+
+    def cuModuleGetFunction(self, module, symbol):
+        return self.answer("cuModuleGetFunction", module, symbol, values=[symbol])
+
+    def cuFuncGetAttribute(self, attribute, function):
+        return OK, {1: 1024, 4: 40}[attribute]
+
+    def cuGetErrorString(self, code):
+        return OK, TEXTS[code]
+
+    def cuLaunchKernelEx(self, config, function, parameters, extra):
+        assert parameters is None
+        pointer, arguments, size, length, end = (ctypes.c_void_p * 5).from_address(extra)
+        assert (pointer, size, end) == (1, 2, None)
+        packed = ctypes.string_at(arguments, ctypes.c_size_t.from_address(length).value)
+        self.queued.append((config, function, packed))
+        return (self.faults.get("cuLaunchKernelEx", OK),)
+
+    def cuStreamBeginCapture(self, stream, mode):
+        assert not self.mode, "the stream is being recorded"
+        self.mode = mode
+        self.queued.clear()
+        return self.answer("cuStreamBeginCapture", stream, mode)
+
+    def cuStreamEndCapture(self, stream):
+        mode, self.mode = self.mode, ""
+        if mode in self.refused:
+            return CUresult.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, None
+        self.graphs += 1
+        return OK, tuple(self.queued)
+
+    def cuGraphGetNodes(self, graph, count=0):
+        return OK, list(graph)[:count], len(graph)
+
+    def cuGraphNodeGetType(self, node):
+        return OK, SimpleNamespace(name=f"CU_GRAPH_NODE_TYPE_{node}")
+
+    def cuGraphInstantiate(self, graph, flags):
+        return OK, graph
+
+    def cuGraphDestroy(self, graph):
+        self.graphs -= 1
+        return (OK,)
+
+    def cuGraphLaunch(self, graph, stream):
+        self.queued.append(f"graph of {len(graph)}")
+        return (OK,)
+
+
+@pytest.fixture
+def bindings(monkeypatch):
+    played = Bindings()
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", played)
+    return played

@@ -52,19 +52,10 @@ class Recorder(ModuleType):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked(monkeypatch, stub_pycuda):
     """What cuBLAS was asked; allocations lie one GiB apart."""
-    asked, allocated = [], []
-    driver = ModuleType("pycuda.driver")
-    driver.init = lambda: None
-
-    def mem_alloc(nbytes):
-        allocated.append(nbytes)
-        return len(allocated) << 30
-
-    driver.mem_alloc = mem_alloc
-    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
-    monkeypatch.setitem(sys.modules, "pycuda.driver", driver)
+    asked, places = [], itertools.count(1 << 30, 1 << 30)
+    stub_pycuda(mem_alloc=lambda nbytes: next(places))
     monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", Recorder("cublas", asked))
     return asked
 
@@ -82,6 +73,16 @@ def compute_types(calls, asked):
     return [call[-2] for call in asked if call[0] == "gemm_ex"]
 
 
+def prefer(faster, asked):
+    """A choice between launches of which those of this compute type take half as long."""
+
+    def make_timer(calls):
+        (used, _) = compute_types(calls, asked)
+        return lambda: 1.0 if used == faster else 2.0
+
+    return MathChoice(make_timer)
+
+
 def test_sums_in_f16_and_bf16_are_not_rounded_before_they_are_added(asked):
     Cublas(STREAM, 90, EITHER)
     assert ("set_math_mode", 1, 16) in asked  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION
@@ -95,30 +96,15 @@ def test_each_variant_has_its_math(asked):
 
 
 @pytest.mark.parametrize(("faster", "compute"), [(DEFAULT, COMPUTE_32F), (PEDANTIC, COMPUTE_PEDANTIC)])
-def test_cublas_uses_the_faster_math_and_names_it(asked, faster, compute):
-    def make_timer(calls):
-        (used, _) = compute_types(calls, asked)
-        return lambda: 1.0 if used == compute else 2.0
-
-    calls = Cublas(STREAM, 90, MathChoice(make_timer)).calls(make_plan(), SETS)
-    assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
-
-
-def test_3xtf32_is_compared_with_the_math_of_f32(asked):
-    calls = Cublas(STREAM, 90, EITHER).calls(make_plan(precision="3xtf32"), SETS)
-    assert calls.choice == DEFAULT and compute_types(calls, asked) == [COMPUTE_32F, COMPUTE_32F]
-
-
-def test_other_precisions_have_no_choice(asked):
+def test_cublas_uses_the_faster_math_of_f32_and_names_it(asked, faster, compute):
+    for precision in ("f32", "3xtf32"):
+        calls = Cublas(STREAM, 90, prefer(compute, asked)).calls(make_plan(precision=precision), SETS)
+        assert calls.choice == faster and compute_types(calls, asked) == [compute, compute]
     assert Cublas(STREAM, 90, EITHER).calls(make_plan(precision="f16"), SETS).choice == ""
 
 
 def test_other_streams_measure_nothing_and_use_what_the_first_has_chosen(asked):
-    def make_timer(calls):
-        (used, _) = compute_types(calls, asked)
-        return lambda: 1.0 if used == COMPUTE_PEDANTIC else 2.0
-
-    choice = MathChoice(make_timer)
+    choice = prefer(COMPUTE_PEDANTIC, asked)
     first, other = Cublas(STREAM, 90, choice), Cublas(STREAM, 90, choice, measures=False)
     assert compute_types(other.calls(make_plan(), SETS), asked) == [COMPUTE_32F, COMPUTE_32F]
     first.calls(make_plan(), SETS)
@@ -174,8 +160,8 @@ def test_fp8_has_both_operands_along_k_and_their_scales(precision, fast):
     problem, api = Problem(32, 48, 64, "nt", precision), Attributes()
     attributes = {"EPILOGUE": 1, **list_fp8_attributes(problem.precision, 512)}
     _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation()
-    transposed = {"TRANSA": 1, "TRANSB": 0}  # column-major, B first
-    assert api.held == transposed | attributes and attributes["FAST_ACCUM"] == fast
+    wanted = {"EPILOGUE": 1, "A_SCALE_POINTER": 512, "B_SCALE_POINTER": 512, "FAST_ACCUM": fast}
+    assert api.held == {"TRANSA": 1, "TRANSB": 0, **wanted}  # column-major, B first
 
 
 @pytest.fixture
@@ -196,15 +182,11 @@ def load(tmp_path):
     return loaded
 
 
-def test_the_libraries_say_their_versions(load, tmp_path):
-    maps = tmp_path / "maps"
-    maps.write_text(load("ours", "libcublas.so.13", "13.1.0") * 3 + load("ours", "libcublasLt.so.13", "13.1.1"))
+def test_the_libraries_say_their_versions_and_a_second_one_is_named_too(load, tmp_path):
+    maps, ours = tmp_path / "maps", load("ours", "libcublas.so.13", "13.1.0")
+    maps.write_text(ours * 3 + load("ours", "libcublasLt.so.13", "13.1.1"))
     assert list_loaded_versions(maps) == {"cublas": "13.1.0", "cublaslt": "13.1.1"}
-
-
-def test_a_second_library_of_a_package_is_named_too(load, tmp_path):
-    maps = tmp_path / "maps"
-    maps.write_text(load("one", "libcublas.so.13", "13.1.0") + load("two", "libcublas.so.12", "12.9.1"))
+    maps.write_text(ours + load("two", "libcublas.so.12", "12.9.1"))
     assert list_loaded_versions(maps) == {"cublas": "13.1.0, 12.9.1"}
 
 
@@ -213,54 +195,42 @@ def test_without_cublas_there_is_no_version(tmp_path):
     assert list_loaded_versions(tmp_path / "maps") == list_loaded_versions(tmp_path / "none") == {}
 
 
-CANDIDATES = {math: Calls((), math) for math in (DEFAULT, PEDANTIC)}
-
-
 @pytest.fixture
-def make():
-    """A choice by seconds per launch, and the launches in order."""
+def choose():
+    """Choose for a problem by seconds per launch; returns the choice and the launches in order."""
 
-    def make(**seconds):
-        launched = []
+    def make(default, pedantic):
+        launched, seconds = [], {DEFAULT: default, PEDANTIC: pedantic}
 
         def make_timer(calls):
-            times = itertools.cycle(seconds[calls.launch.split()[0]])
+            times = itertools.cycle(seconds[calls.launch])
+            return lambda: launched.append(calls.launch) or next(times)
 
-            def time():
-                launched.append(calls.launch)
-                return next(times)
-
-            return time
-
-        return MathChoice(make_timer), launched
+        choice = MathChoice(make_timer)
+        candidates = {math: Calls((), math) for math in seconds}
+        return lambda *problem: choice.choose(Problem(*problem), candidates), launched
 
     return make
 
 
-@pytest.mark.parametrize(("default", "pedantic", "chosen"), [(1e-3, 2e-3, DEFAULT), (2e-3, 1e-3, PEDANTIC)])
-def test_the_faster_math_is_chosen(make, default, pedantic, chosen):
-    choice, _ = make(default=[default], pedantic=[pedantic])
-    assert choice.choose(Problem(8, 8, 8), CANDIDATES) == chosen
+def test_one_slow_launch_and_the_first_of_all_decide_nothing(choose):
+    chosen, _ = choose([0.1, *[1e-3] * 7, 1e-2, *[1e-3] * 7], [1.1e-3])
+    assert chosen(8, 8, 8) == DEFAULT
 
 
-def test_one_slow_launch_and_the_first_of_all_decide_nothing(make):
-    choice, _ = make(default=[0.1, *[1e-3] * 7, 1e-2, *[1e-3] * 7], pedantic=[1.1e-3])
-    assert choice.choose(Problem(8, 8, 8), CANDIDATES) == DEFAULT
-
-
-def test_a_shape_is_measured_once_whatever_its_scalars(make):
-    choice, launched = make(default=[1e-3], pedantic=[2e-3])
-    choice.choose(Problem(8, 8, 8), CANDIDATES)
+def test_a_shape_is_measured_once_whatever_its_scalars(choose):
+    chosen, launched = choose([1e-3], [2e-3])
+    assert chosen(8, 8, 8) == DEFAULT
     count = len(launched)
-    assert choice.choose(Problem(8, 8, 8, alpha=2.0, beta=3.0), CANDIDATES) == DEFAULT and len(launched) == count
-    choice.choose(Problem(8, 8, 8, "nt"), CANDIDATES)
+    assert chosen(8, 8, 8, "nn", "f32", 2.0, 3.0) == DEFAULT and len(launched) == count
+    chosen(8, 8, 8, "nt")
     assert len(launched) == 2 * count
 
 
-def test_rounds_are_mirrored_and_slow_launches_are_few(make):
-    choice, launched = make(default=[1e-3], pedantic=[2e-3])
-    choice.choose(Problem(8, 8, 8), CANDIDATES)
+def test_rounds_are_mirrored_and_slow_launches_are_few(choose):
+    chosen, launched = choose([1e-3], [2e-3])
+    chosen(8, 8, 8)
     assert launched[:4] == [DEFAULT, PEDANTIC, PEDANTIC, DEFAULT]
-    choice, launched = make(default=[1.0], pedantic=[2.0])
-    choice.choose(Problem(8, 8, 8), CANDIDATES)
+    chosen, launched = choose([1.0], [2.0])
+    chosen(8, 8, 8)
     assert len(launched) == 6

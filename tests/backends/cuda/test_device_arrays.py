@@ -15,7 +15,6 @@ HOST = 1  # kDLCPU
 def array(monkeypatch):
     """An array of these numbers, as if the memory of the host were that of a GPU."""
     monkeypatch.setattr(device_arrays, "CUDA_DEVICE", HOST)
-    monkeypatch.setattr(device_arrays, "CUDA_DEVICE", HOST)
     return lambda numbers, storage: DeviceArray.at(numbers.ctypes.data, numbers.shape, storage, 0)
 
 
@@ -47,17 +46,12 @@ def test_the_array_interface_is_that_of_numpy():
     assert np.dtype(interface["typestr"]) == np.float16
 
 
-def test_a_copy_and_another_device_are_refused():
-    array = DeviceArray.at(512, (2, 3), FLOAT32, 1)
-    assert array.__dlpack_device__() == (2, 1)
+def test_equal_arrays_are_one_key_and_a_copy_and_another_device_are_refused():
+    one, same, other = (DeviceArray.at(at, (2, 3), FLOAT32, 1) for at in (512, 512, 1024))
+    assert len({one, same, other}) == 2 and one.__dlpack_device__() == (2, 1)
     for wrong in ({"copy": True}, {"dl_device": (1, 0)}):
         with pytest.raises(BufferError):
-            array.__dlpack__(**wrong)
-
-
-def test_equal_arrays_are_one_key():
-    one, same, other = (DeviceArray.at(at, (2, 3), FLOAT32, 0) for at in (512, 512, 1024))
-    assert len({one, same, other}) == 2
+            one.__dlpack__(**wrong)
 
 
 def test_a_problem_names_what_a_function_may_ask():

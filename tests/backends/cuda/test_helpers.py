@@ -18,6 +18,7 @@ from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32
 
 BACKENDS = Path(gemmbench.__file__).parent / "backends"
 TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]
+KINDS = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 COUNT, STEP = 1001, 1 << 14
 BLOCKS = 33
 PRELUDE = """
@@ -77,30 +78,24 @@ def memories():
 
 
 def table_of(memory, pairs):
-    base = memory.bytes.ctypes.data
-    return np.array(
-        [(base + pair.source, base + pair.target, pair.factor) for pair in pairs],
-        [("source", "u8"), ("target", "u8"), ("factor", "f8")],
-    )
+    base, fields = memory.bytes.ctypes.data, [("source", "u8"), ("target", "u8"), ("factor", "f8")]
+    return np.array([(base + pair.source, base + pair.target, pair.factor) for pair in pairs], fields)
 
 
 def scale(library, memory, pairs, kind):
-    table = table_of(memory, pairs)
-    function = getattr(library, f"call_scale_{kind.name}")
+    table, function = table_of(memory, pairs), getattr(library, f"call_scale_{kind.name}")
     function(BLOCKS, len(table), table.ctypes, ctypes.c_ulonglong(COUNT))
 
 
 def count_unlike(library, memory, pairs, kind):
-    table, sums = table_of(memory, pairs), np.zeros(len(pairs), np.uint64)
-    limits = ctypes.c_double(kind.smallest_normal), ctypes.c_double(kind.subnormal_step)
-    function = getattr(library, f"call_count_unlike_{kind.name}")
+    table, function = table_of(memory, pairs), getattr(library, f"call_count_unlike_{kind.name}")
+    limits, sums = map(ctypes.c_double, (kind.smallest_normal, kind.subnormal_step)), np.zeros(len(pairs), np.uint64)
     function(BLOCKS, len(table), table.ctypes, ctypes.c_ulonglong(COUNT), *limits, sums.ctypes)
     return sums.tolist()
 
 
 def checksums(library, memory, ranges):
-    base = memory.bytes.ctypes.data
-    table = np.array([(base + each.start, base + each.end) for each in ranges], np.uint64)
+    table = np.array([(each.start, each.end) for each in ranges], np.uint64) + np.uint64(memory.bytes.ctypes.data)
     sums = np.zeros(len(ranges), np.uint64)
     library.call_checksum(BLOCKS, len(ranges), table.ctypes, sums.ctypes)
     return sums.tolist()
@@ -118,7 +113,7 @@ def fill(memories, kind):
 PAIRS = [ScaledArray(0, STEP, -2), ScaledArray(0, 2 * STEP, 4)]
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_arrays_are_scaled_as_on_the_host(library, memories, kind):
     fill(memories, kind)
     scale(library, memories[0], PAIRS, kind)
@@ -128,7 +123,7 @@ def test_arrays_are_scaled_as_on_the_host(library, memories, kind):
         np.testing.assert_array_equal(one.astype(np.float64), other.astype(np.float64))
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+@KINDS
 def test_unlike_elements_are_counted_as_on_the_host(library, memories, kind):
     fill(memories, kind)
     for memory in memories:

@@ -56,120 +56,56 @@ def test_scalars_by_pointer_are_in_host_memory(plan_launcher):
 
 IMPLICIT = "cudaErrorStreamCaptureImplicit, operation would make the legacy stream depend"
 ERROR = "cudaErrorInvalidConfiguration, invalid configuration argument"
-
-
-class Code:
-    """CUresult: compared with CUDA_SUCCESS, and named."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __eq__(self, other):
-        return self.name == getattr(other, "name", other)
-
-    __hash__ = None
-
-
-class PlayedDriver:
-    """Records what `nodes` names; in the modes `refused` the recording is invalid."""
-
-    CUresult = SimpleNamespace(CUDA_SUCCESS=Code("CUDA_SUCCESS"))
-    CUstreamCaptureMode = SimpleNamespace(
-        CU_STREAM_CAPTURE_MODE_GLOBAL="global", CU_STREAM_CAPTURE_MODE_RELAXED="relaxed"
-    )
-
-    def __init__(self, nodes=(), refused=()):
-        self.nodes, self.refused, self.mode, self.graphs = nodes, refused, "", 0
-
-    def CUstream(self, handle):
-        return handle
-
-    def cuStreamBeginCapture(self, stream, mode):
-        assert not self.mode, "the stream is being recorded"
-        self.mode = mode
-        return (self.CUresult.CUDA_SUCCESS,)
-
-    def cuStreamEndCapture(self, stream):
-        mode, self.mode = self.mode, ""
-        if mode in self.refused:
-            return Code("CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"), None
-        self.graphs += 1
-        return self.CUresult.CUDA_SUCCESS, "graph"
-
-    def cuGraphGetNodes(self, graph, count=0):
-        return self.CUresult.CUDA_SUCCESS, list(self.nodes)[:count], len(self.nodes)
-
-    def cuGraphNodeGetType(self, node):
-        return self.CUresult.CUDA_SUCCESS, SimpleNamespace(name=f"CU_GRAPH_NODE_TYPE_{node}")
-
-    def cuGraphDestroy(self, graph):
-        self.graphs -= 1
-        return (self.CUresult.CUDA_SUCCESS,)
+FAILS = f"^a CUDA call in run fails, which run does not return: {ERROR}$"
+BOTH = ("global", "relaxed")
 
 
 @pytest.fixture
-def count(monkeypatch):
-    """Count what a launch queues on a driver, or what is wrong with the launch."""
+def count(bindings):
+    """Count what a launch queues, or what is wrong with it."""
 
-    def count(driver, launch=lambda: None, *errors):
-        left = list(errors)
-        monkeypatch.setattr(launcher_code, "load_bindings", lambda purpose: driver)
+    def count(nodes=(), refused=(), errors=(), fails=False):
+        bindings.refused, left = refused, list(errors)
+
+        def launch():
+            bindings.queued.extend(nodes)
+            if fails:
+                raise LaunchError("run returned 900")
+
         try:
-            return launcher_code.count_kernels(
-                launch, SimpleNamespace(handle=7), "run", lambda: left.pop(0) if left else ""
-            )
+            stream = SimpleNamespace(handle=7)
+            return launcher_code.count_kernels(launch, stream, "run", lambda: left.pop(0) if left else "")
         finally:
-            assert driver.mode == "" and driver.graphs == 0, "everything is freed"
+            assert (bindings.mode, bindings.graphs) == ("", 0), "everything is freed"
 
     return count
 
 
 def test_a_launch_that_queues_kernels_and_fills(count):
-    assert count(PlayedDriver(["MEMSET", "KERNEL", "KERNEL"])) == 3
-
-
-def test_a_launch_that_waits_is_refused_in_both_modes(count):
-    with pytest.raises(LaunchError, match=r"^synchronises inside the launch: run waits for the device"):
-        count(PlayedDriver(["KERNEL"], refused=("global", "relaxed")))
-
-
-def test_a_launch_that_allocates_is_refused_in_one_mode(count):
-    with pytest.raises(
-        LaunchError,
-        match=r"^allocates inside the launch: run allocates, frees or copies memory, for which there is `workspace`",
-    ):
-        count(PlayedDriver(["KERNEL"], refused=("global",)))
-
-
-def test_an_error_that_the_function_returns_while_it_is_recorded_is_quoted(count):
-    def launch():
-        raise LaunchError("run returned 900")
-
-    with pytest.raises(LaunchError, match=r"^synchronises inside the launch: .*run returned 900"):
-        count(PlayedDriver(), launch)
-
-
-def test_the_default_stream_is_told_by_its_error(count):
-    with pytest.raises(LaunchError, match=r"^uses the default stream inside the launch: run launches or copies there"):
-        count(PlayedDriver(refused=("global", "relaxed")), lambda: None, "", IMPLICIT)
-
-
-@pytest.mark.parametrize("kind", ["MEM_ALLOC", "MEM_FREE"])
-def test_memory_from_the_stream_is_allocated_too(count, kind):
-    with pytest.raises(LaunchError, match=r"^allocates inside the launch: run allocates on its stream; declare"):
-        count(PlayedDriver([kind, "KERNEL"]))
-
-
-def test_a_launch_that_queues_nothing(count):
-    with pytest.raises(
-        LaunchError, match=r"^queued nothing on its stream: run launches nothing, or on another stream;"
-    ):
-        count(PlayedDriver())
+    assert count(["MEMSET", "KERNEL", "KERNEL"]) == 3
 
 
 @pytest.mark.parametrize(
-    ("errors", "refused"), [((ERROR,), ()), (("", ERROR), ()), ((ERROR, ""), ("global", "relaxed"))]
+    ("launch", "words"),
+    [
+        ({"nodes": ["KERNEL"], "refused": BOTH}, "^synchronises inside the launch: run waits for the device"),
+        ({"nodes": ["KERNEL"], "fails": True}, "^synchronises inside the launch: .*run returned 900"),
+        (
+            {"nodes": ["KERNEL"], "refused": ["global"]},
+            "^allocates inside the launch: run allocates, frees or copies memory, for which there is `workspace`",
+        ),
+        ({"nodes": ["MEM_ALLOC", "KERNEL"]}, "^allocates inside the launch: run allocates on its stream; declare"),
+        ({"nodes": ["MEM_FREE", "KERNEL"]}, "^allocates inside the launch: run allocates on its stream; declare"),
+        (
+            {"refused": BOTH, "errors": ["", IMPLICIT]},
+            "^uses the default stream inside the launch: run launches or copies there",
+        ),
+        ({}, "^queued nothing on its stream: run launches nothing, or on another stream;"),
+        ({"errors": [ERROR]}, FAILS),
+        ({"errors": ["", ERROR]}, FAILS),
+        ({"errors": [ERROR, ""], "refused": BOTH}, FAILS),
+    ],
 )
-def test_a_call_that_fails_while_the_function_returns_success(count, errors, refused):
-    with pytest.raises(LaunchError, match=f"^a CUDA call in run fails, which run does not return: {ERROR}$"):
-        count(PlayedDriver(refused=refused), lambda: None, *errors)
+def test_what_a_window_cannot_contain_is_told(count, launch, words):
+    with pytest.raises(LaunchError, match=words):
+        count(**launch)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
-from types import ModuleType
+from enum import IntEnum
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +29,6 @@ def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layou
     random = np.random.default_rng(1)
     A, B = (random.integers(-4, 5, problem.shape(name)).astype(float) for name in "AB")
     expected = (A.T if problem.trans_a else A) @ (B.T if problem.trans_b else B)
-
     shape = to_column_major(problem)
 
     def operand(stored: np.ndarray, rows: int, columns: int, transposed: bool, ld: int) -> np.ndarray:
@@ -46,12 +45,10 @@ def test_a_column_major_gemm_on_the_same_bytes_gives_the_row_major_product(layou
 
 def test_the_variants_state_their_math_and_workspace():
     for variant in (CUBLAS, CUBLASLT):
-        assert variant.kind == "library"
+        assert (variant.kind, variant.layouts) == ("library", LAYOUTS)
         assert {"f32", "tf32", "3xtf32", "f64", "f16", "bf16"} <= set(variant.precisions)
         assert ("e4m3" in variant.precisions) == (variant is CUBLASLT)
-        assert variant.layouts == LAYOUTS
-        assert "pedantic" in variant.summary
-        assert "32 MiB workspace" in variant.summary
+        assert "pedantic" in variant.summary and "32 MiB workspace" in variant.summary
         assert variant.workspace is not None and variant.workspace.value({}) == 32 << 20
     assert CUBLASLT.params == (("ALGO", tuple(range(64))),)
     assert CUBLAS.order < CUBLASLT.order
@@ -61,12 +58,6 @@ def test_without_nvmath_the_row_is_skipped_with_the_fix(monkeypatch):
     monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", None)
     with pytest.raises(NotOffered, match=r"pip install 'gemmbench\[cuda\]'"):
         open_library("cublas")
-
-
-@pytest.mark.parametrize("kind", ["tf32", "bf16"])
-def test_some_precisions_need_ampere(kind):
-    with pytest.raises(NotOffered, match=rf"{kind} needs compute capability 8\.0; this GPU has 7\.5"):
-        library_types(Problem(8, 8, 8, precision_name=kind), 75)
 
 
 def test_the_heuristic_hears_the_alignment_all_sets_share():
@@ -81,16 +72,6 @@ def test_a_rank_beyond_the_list_is_not_offered():
         cublaslt._algorithm_address(offered, 3)
 
 
-@pytest.fixture
-def compute_types(monkeypatch):
-    """The compute types that nvmath names, as their own names."""
-    bindings = ModuleType("nvmath.bindings.cublas")
-    names = ("COMPUTE_32F", "COMPUTE_32F_PEDANTIC", "COMPUTE_32F_FAST_TF32", "COMPUTE_64F")
-    bindings.ComputeType = Enum("ComputeType", {name: number for number, name in enumerate(names)}, type=int)
-    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", bindings)
-    return bindings.ComputeType
-
-
 @pytest.mark.parametrize(
     ("precision", "math", "expected"),
     [
@@ -101,6 +82,11 @@ def compute_types(monkeypatch):
         ("f64", DEFAULT, "COMPUTE_64F"),
     ],
 )
-def test_math_matters_in_f32_only(compute_types, precision, math, expected):
-    types = library_types(Problem(8, 8, 8, precision_name=precision), 90, math)
-    assert types.compute == compute_types[expected].value
+def test_math_matters_in_f32_only_and_some_precisions_need_ampere(monkeypatch, precision, math, expected):
+    kinds = IntEnum("ComputeType", "COMPUTE_32F COMPUTE_32F_PEDANTIC COMPUTE_32F_FAST_TF32 COMPUTE_64F")
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublas", SimpleNamespace(ComputeType=kinds))
+    problem = Problem(8, 8, 8, precision_name=precision)
+    assert library_types(problem, 90, math).compute == kinds[expected].value
+    if precision in ("tf32", "bf16"):
+        with pytest.raises(NotOffered, match=rf"{precision} needs compute capability 8\.0; this GPU has 7\.5"):
+            library_types(problem, 75)

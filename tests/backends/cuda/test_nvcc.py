@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends.base import Build
-from gemmbench.backends.cuda import nvcc
+from gemmbench.backends.cuda import backend, nvcc
 from gemmbench.backends.cuda.library_variants import CUBLAS
 from gemmbench.backends.cuda.nvcc import find_names, list_own
 from gemmbench.errors import BuildError, DeviceError
@@ -31,18 +30,17 @@ KERNELS = (
 )
 
 
-def test_each_symbol_has_the_name_that_its_tag_carries():
-    symbols = ("ns::sgemm<64, 32, float>", "plain")
-    assert find_names(symbols, KERNELS) == (KERNELS[3], "_Z5plainPfS_")
-
-
-def test_a_name_that_is_not_mangled_is_its_own():
-    assert find_names(("gemm",), KERNELS) == ("gemm",)
-
-
-@pytest.mark.parametrize("symbol", ["other", "ns::sgemm<8, 8, float>"])
-def test_a_kernel_that_is_missing_has_no_name(symbol):
-    assert find_names((symbol,), KERNELS[2:]) is None
+@pytest.mark.parametrize(
+    ("symbols", "kernels", "names"),
+    [
+        (("ns::sgemm<64, 32, float>", "plain"), KERNELS, (KERNELS[3], "_Z5plainPfS_")),
+        (("gemm",), KERNELS, ("gemm",)),
+        (("other",), KERNELS[2:], None),
+        (("ns::sgemm<8, 8, float>",), KERNELS[2:], None),
+    ],
+)
+def test_each_symbol_has_the_name_that_its_tag_carries(symbols, kernels, names):
+    assert find_names(symbols, kernels) == names
 
 
 def test_kernels_that_carry_names_are_not_listed():
@@ -60,40 +58,40 @@ REVERSE = f"""#include <cuda_fp16.h>
     __syncthreads();
     C[threadIdx.x] = tile[2 * T - 1 - threadIdx.x];
 }}
+{SIGNATURE.replace("gemm", "turn")} {{}}
 """
 
 
-def test_a_cubin_with_its_build_facts_and_a_cache(compiler, make_plan):
-    made = compiler.compile(make_plan(REVERSE))
+def test_a_cubin_with_the_build_facts_of_the_kernel_comes_from_the_cache_for_other_launches_too(
+    compiler, make_text_plan
+):
+    plan = make_text_plan(REVERSE)
+    made = compiler.compile(plan)
     assert Path(made.path).read_bytes()[:4] == b"\x7fELF"
     assert 0 < made.build.registers < 64
-    assert made.build.shared == 128
-    assert made.build.spills == 0
-    assert made.build.seconds > 0
-    assert not made.build.cached
-
-    again = compiler.compile(make_plan(REVERSE))
-    assert (again.key, again.path, again.build.registers) == (made.key, made.path, made.build.registers)
-    assert again.build.cached
+    assert (made.build.shared, made.build.spills, made.build.symbols) == (128, 0, ())
+    assert made.build.seconds > 0 and not made.build.cached
+    for launches in (plan.launches, (("turn", plan.geometry), *plan.launches)):
+        again = compiler.compile(replace(plan, launches=launches))
+        assert (again.key, again.path, again.build.registers) == (made.key, made.path, made.build.registers)
+        assert again.build.cached
 
 
 @pytest.mark.parametrize(("options", "niceness"), [({}, 10), ({"niceness": 0}, 0)])
-def test_compilers_give_way_to_what_drives_the_device(compiler, make_plan, monkeypatch, options, niceness):
-    asked, run_limited = [], nvcc.run_limited
-    monkeypatch.setattr(nvcc, "run_limited", lambda *a, niceness: asked.append(niceness) or run_limited(*a))
-    nvcc.NvccCompiler(**options).compile(make_plan(REVERSE))
+def test_compilers_give_way_to_what_drives_the_device(compiler, make_text_plan, monkeypatch, options, niceness):
+    asked = []
+
+    def refuse(*_, niceness):
+        asked.append(niceness)
+        raise BuildError("not now")
+
+    monkeypatch.setattr(nvcc, "run_limited", refuse)
+    with pytest.raises(BuildError, match="not now"):
+        nvcc.NvccCompiler(**options).compile(make_text_plan(REVERSE))
     assert asked == [niceness]
 
 
-def test_plans_that_launch_other_kernels_of_a_text_share_its_code(compiler, make_plan):
-    one = make_plan(REVERSE + SIGNATURE.replace("gemm", "turn") + "{}")
-    both = replace(one, launches=(("turn", one.geometry), *one.launches))
-    alone, together = compiler.compile(one), compiler.compile(both)
-    assert alone.key == together.key and together.build.cached
-    assert not alone.build.symbols and not together.build.symbols
-
-
-def test_spills_are_counted(compiler, make_plan):
+def test_spills_are_counted(warm_compiler, make_text_plan):
     hungry = f"""{SIGNATURE.replace("__global__", "__global__ __launch_bounds__(1024, 2)")}
 {{
     float x[64];
@@ -104,59 +102,56 @@ def test_spills_are_counted(compiler, make_plan):
     for (int i = 0; i < 64; i++) C[threadIdx.x + i * N] = x[i] * x[63 - i];
 }}
 """
-    assert compiler.compile(make_plan(hungry)).build.spills > 0
+    assert warm_compiler.compile(make_text_plan(hungry)).build.spills > 0
 
 
-def test_an_error_names_the_file_and_the_line(compiler, make_plan):
+def test_an_error_names_the_file_and_the_line(warm_compiler, make_text_plan):
     with pytest.raises(BuildError) as failed:
-        compiler.compile(make_plan(REVERSE.replace("__syncthreads();", "nonsense();")))
+        warm_compiler.compile(make_text_plan(REVERSE.replace("__syncthreads();", "nonsense();")))
     message = str(failed.value)
     assert 'cuda/tiny.cu:6: error: identifier "nonsense" is undefined' in message
     assert len(message.splitlines()) <= 11
     assert "ptxas info" not in message
 
 
-def test_an_error_of_the_assembler_names_the_file(compiler, make_plan):
-    bad = SIGNATURE + '{ asm volatile("bogus.f32;"); }'
-    with pytest.raises(BuildError, match=r"(?s)^cuda/tiny\.cu does not compile:.*bogus"):
-        compiler.compile(make_plan(bad))
+@pytest.mark.parametrize(
+    ("text", "how", "error"),
+    [
+        (SIGNATURE + '{ asm volatile("bogus.f32;"); }', {}, r"(?s)^cuda/tiny\.cu does not compile:.*bogus"),
+        (REVERSE, {"arch": "31"}, r"nvcc \d+\.\d+\.\d+ does not compile for sm_31; .*CUDACXX"),
+        (REVERSE, {"symbol": "sgemm"}, r"no kernel 'sgemm'; kernels here: (gemm, turn|turn, gemm)"),
+    ],
+)
+def test_an_error_of_the_assembler_or_of_what_is_asked_for_is_explained(
+    warm_compiler, make_text_plan, text, how, error
+):
+    with pytest.raises(BuildError, match=error):
+        warm_compiler.compile(make_text_plan(text, **how))
 
 
-def test_the_architecture_of_wgmma_is_accepted(compiler, make_plan):
+def test_the_architecture_of_wgmma_is_accepted(compiler, make_text_plan):
     hopper_only = SIGNATURE + '{ asm volatile("wgmma.fence.sync.aligned;"); }'
-    assert compiler.compile(make_plan(hopper_only, arch="90a")).path
+    assert compiler.compile(make_text_plan(hopper_only, arch="90a")).path
 
 
-def test_an_architecture_nvcc_does_not_know_is_explained(compiler, make_plan):
-    with pytest.raises(BuildError, match=r"nvcc \d+\.\d+\.\d+ does not compile for sm_31; .*CUDACXX"):
-        compiler.compile(make_plan(REVERSE, arch="31"))
+def test_ptx_names_the_kernel_and_the_target(warm_compiler, make_text_plan):
+    text = warm_compiler.ptx(make_text_plan(REVERSE))
+    assert ".visible .entry gemm(" in text and ".target sm_90" in text
 
 
-def test_a_kernel_of_another_name_is_told(compiler, make_plan):
-    with pytest.raises(BuildError, match=r"no kernel 'sgemm'; kernels here: gemm"):
-        compiler.compile(make_plan(REVERSE, symbol="sgemm"))
-
-
-def test_ptx_names_the_kernel_and_the_target(compiler, make_plan):
-    text = compiler.ptx(make_plan(REVERSE))
-    assert ".visible .entry gemm(" in text
-    assert ".target sm_90" in text
-
-
-def test_sass_or_what_to_install_for_it(compiler, make_plan):
+def test_sass_or_what_to_install_for_it(warm_compiler, make_text_plan):
     try:
         toolkit.find_cuobjdump()
     except DeviceError as fault:
         assert "pip install nvidia-cuda-cuobjdump" in str(fault)
         return
-    assert "Function : gemm" in compiler.sass(make_plan(REVERSE))
+    assert "Function : gemm" in warm_compiler.sass(make_text_plan(REVERSE))
 
 
 def test_a_library_needs_no_compiler(monkeypatch):
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: pytest.fail("looked for nvcc"))
     made = nvcc.NvccCompiler().compile(Plan(Problem(8, 8, 8), CUBLAS, Config(), "cuda", "", None))
-    assert made.path == ""
-    assert made.key.startswith("cublas")
+    assert made.path == "" and made.key.startswith("cublas")
 
 
 def test_no_nvcc_names_the_fix(monkeypatch):
@@ -166,30 +161,20 @@ def test_no_nvcc_names_the_fix(monkeypatch):
         toolkit.find_nvcc()
 
 
-def test_cudacxx_comes_first_and_must_exist(monkeypatch, tmp_path):
-    mine = tmp_path / "nvcc"
-    mine.write_text("#!/bin/sh\necho release 9.9, V9.9.1\n")
-    mine.chmod(0o755)
-    monkeypatch.setenv("CUDACXX", str(mine))
+def test_cudacxx_comes_first_and_must_exist_and_run(monkeypatch, fake_tool, tmp_path):
+    fake_tool("mine", "print('release 9.9, V9.9.1')")
+    fake_tool("broken", "sys.exit(3)")
+    monkeypatch.setenv("CUDACXX", str(tmp_path / "tools" / "mine"))
     assert toolkit.nvcc_version(toolkit.find_nvcc()) == "9.9.1"
     monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
     with pytest.raises(DeviceError, match="CUDACXX names"):
         toolkit.find_nvcc()
-
-
-def test_an_nvcc_that_does_not_run_is_no_device(tmp_path):
-    broken = tmp_path / "nvcc"
-    broken.write_text("#!/bin/sh\nexit 3\n")
-    broken.chmod(0o755)
     with pytest.raises(DeviceError, match="does not run"):
-        toolkit.nvcc_version(str(broken))
+        toolkit.nvcc_version(str(tmp_path / "tools" / "broken"))
 
 
-def test_helper_kernels_compile(compiler):
-    from gemmbench.backends.cuda import backend
-
-    made = subprocess.run(["head", "-c4", backend._compile_helpers(90)], capture_output=True, check=True)
-    assert made.stdout == b"\x7fELF"
+def test_helper_kernels_compile(warm_compiler):
+    assert Path(backend._compile_helpers(90)).read_bytes()[:4] == b"\x7fELF"
 
 
 def test_a_python_function_is_its_own_artifact_and_needs_no_nvcc(make_variant, monkeypatch):
@@ -225,7 +210,7 @@ def test_facts_are_those_of_the_kernel_asked_for():
     assert nvcc.read_build_facts(SAID, "missing") is None
 
 
-def test_a_complaint_starts_at_the_first_error_and_keeps_the_compilers_words():
+def test_a_complaint_starts_at_the_first_error_or_is_told_whole():
     said = """\
 cuda/x.cu(2): warning #177-D: variable "unused" was declared but never referenced
 
@@ -240,7 +225,4 @@ cuda/x.cu(3): error: identifier "foo" is undefined
         "      foo();",
         "      ^",
     ]
-
-
-def test_a_complaint_without_an_error_is_told_whole():
     assert nvcc.extract_errors("nvcc: cannot do that\n") == ["nvcc: cannot do that"]

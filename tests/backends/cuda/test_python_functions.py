@@ -17,7 +17,6 @@ from gemmbench.backends.cuda.python_functions import (
     release_memory,
 )
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory
-from gemmbench.planning.manifests.variant import Code
 
 
 @pytest.fixture
@@ -49,9 +48,10 @@ def log(monkeypatch):
     return asked
 
 
-def test_both_get_the_stream(log):
+def test_both_get_the_stream_and_give_back_what_they_do_not_use(log):
     make_current(77, 1)
-    assert log == [("torch", 77, 1), ("cupy", 77, 1)]
+    release_memory()
+    assert log == [("torch", 77, 1), ("cupy", 77, 1), "torch empty", "cupy empty"]
 
 
 def test_while_a_graph_is_recorded_both_allocate_from_pools_that_live_on(log):
@@ -59,11 +59,6 @@ def test_while_a_graph_is_recorded_both_allocate_from_pools_that_live_on(log):
         assert log == ["torch's pool begins", "CuPy's pool begins"]
     assert log[2:] == ["CuPy's pool ends", "torch's pool ends"]
     assert len(pools) == 2
-
-
-def test_both_give_back_what_they_do_not_use(log):
-    release_memory()
-    assert log == ["torch empty", "cupy empty"]
 
 
 def test_neither_is_imported(monkeypatch):
@@ -99,11 +94,8 @@ def test_a_cache_that_stops_growing_is_no_leak(kept):
     watch(*kept)
 
 
-def test_what_another_process_may_have_taken_is_no_leak():
+def test_what_another_process_may_have_taken_is_no_leak_until_the_function_is_alone():
     watch(*(2,) * 20, is_shared=lambda: True)
-
-
-def test_a_function_still_leaks_once_it_is_alone():
     answers = iter([True] * 8 + [False] * 9)
     with pytest.raises(LaunchError, match="its calls keep 10 MiB so far"):
         watch(*(2,) * 20, is_shared=lambda: next(answers))
@@ -127,39 +119,19 @@ def gemm(problem, A, B, C, stream, TILE=8):
 """
 
 
-@pytest.fixture
-def make_function(make_variant, tmp_path):
-    """A variant of this text, whose modules are forgotten at the end."""
-    made = []
-
-    def make(text=TEXT, path="cuda/mine.py"):
-        code = Code(str(tmp_path / "mine.py"))
-        made.append(make_variant("mine", kind="python", text=text, path=path, code=code))
-        return made[-1]
-
-    yield make
-    for variant in made:
-        forget_module(variant)
-
-
-def test_a_module_runs_once_for_all_rows(make_function):
-    variant = make_function()
+def test_a_module_runs_once_for_all_rows_until_it_is_forgotten(make_function):
+    variant = make_function(TEXT)
     gemm = load_function(variant)
     assert gemm(None, None, None, None, 0, TILE=4).size == 4
     assert load_function(variant) is gemm
     assert load_function(make_function(TEXT + "\n")) is not gemm
-
-
-def test_a_forgotten_module_runs_anew(make_function):
-    variant = make_function()
-    gemm = load_function(variant)
     forget_module(variant)
     assert load_function(variant) is not gemm
 
 
 def test_a_compiler_finds_the_source_of_the_function(make_function):
     """Triton reads it, also where the file is that of a git revision and does not exist."""
-    gemm = load_function(make_function(path="cuda/mine.py@1abb95a"))
+    gemm = load_function(make_function(TEXT, "cuda/mine.py@1abb95a"))
     assert inspect.getsource(gemm).startswith("def gemm(problem, A, B, C, stream, TILE=8):")
 
 
@@ -191,6 +163,7 @@ def test_a_missing_package_is_a_skip_with_the_line_for_pip(make_function):
         ("[][0]", LaunchError, "cuda/mine.py:3: IndexError: list index out of range"),
         ("raise RuntimeError('CUDA out of memory. Tried to')", OutOfMemory, "cuda/mine.py:3: RuntimeError: CUDA out"),
         ("raise RuntimeError('an illegal memory access was')", DeviceLost, "cuda/mine.py:3: RuntimeError: an illegal"),
+        ("import json; json.loads('{')", LaunchError, "cuda/mine.py:3: JSONDecodeError"),  # below the function
     ],
 )
 def test_what_a_function_raises_names_its_line(make_function, line, kind, words):
@@ -198,9 +171,3 @@ def test_what_a_function_raises_names_its_line(make_function, line, kind, words)
     with pytest.raises(kind) as caught, explain_errors(variant):
         load_function(variant)()
     assert type(caught.value) is kind and words in str(caught.value)
-
-
-def test_an_error_below_the_function_names_the_line_that_called(make_function):
-    variant = make_function("import json\ndef gemm(*_):\n    return json.loads('{')\n")
-    with pytest.raises(LaunchError, match=r"cuda/mine.py:3: JSONDecodeError"), explain_errors(variant):
-        load_function(variant)()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,45 +17,11 @@ from gemmbench.planning.problems import Problem
 
 CODE = Artifact("code", "", Build())
 BYTES = np.arange(256, dtype=np.uint8).reshape(16, 16)
-
-
-class CudaError(Exception):
-    """As pycuda's."""
-
-
-class Log(list):
-    """What was queued, in order; a gate too."""
-
-    expired = False
-
-    def close(self):
-        self.append("close")
-
-    def open(self):
-        self.append("open")
-
-
-@pytest.fixture
-def log():
-    return Log()
-
-
-@pytest.fixture
-def stream(log):
-    """A stream by its number."""
-
-    def make(number):
-        return SimpleNamespace(
-            name=f"s{number}",
-            wait_for_event=lambda event: log.append(f"s{number} waits for {event.name}"),
-            synchronize=lambda: log.append("synchronize"),
-        )
-
-    return make
+COPY, BACK = CopyStep(0, BYTES, 0, True), CopyStep(0, BYTES, 16, False)
 
 
 @pytest.fixture(autouse=True)
-def cuda(log, monkeypatch):
+def driver(log, stub_pycuda):
     """pycuda.driver as far as jobs use it; every event was recorded 1 ms after the one created before."""
     events = []
 
@@ -82,32 +47,35 @@ def cuda(log, monkeypatch):
             shape = f"{self.height} rows of {self.width_in_bytes} from pitch {self.src_pitch} to {self.dst_pitch}"
             log.append(f"{stream.name} 2-D {shape} at {self.device}, first byte {self.host[0, 0]}")
 
-    class HostAllocation:
-        def free(self):
-            log.append("unpinned")
-
     class Pinned(np.ndarray):
-        base = HostAllocation()
+        base = SimpleNamespace(free=lambda: log.append("unpinned"))
 
     def pagelocked_empty(nbytes, dtype):
         if nbytes > 1 << 20:
-            raise CudaError("cuMemHostAlloc failed: out of memory")
+            raise driver.Error("cuMemHostAlloc failed: out of memory")
         return np.zeros(nbytes, dtype).view(Pinned)
 
-    fake = ModuleType("pycuda.driver")
-    fake.init = lambda: None
-    fake.Event, fake.Memcpy2D, fake.Error, fake.pagelocked_empty = Event, Memcpy2D, CudaError, pagelocked_empty
-    fake.memcpy_htod_async = lambda device, host, stream: log.append(f"{stream.name} in {host.nbytes} to {device}")
-    fake.memcpy_dtoh_async = lambda host, device, stream: log.append(f"{stream.name} out {host.nbytes} from {device}")
-    monkeypatch.setitem(sys.modules, "pycuda", ModuleType("pycuda"))
-    monkeypatch.setitem(sys.modules, "pycuda.driver", fake)
-    return fake
+    driver = stub_pycuda(
+        Event=Event,
+        Memcpy2D=Memcpy2D,
+        pagelocked_empty=pagelocked_empty,
+        memcpy_htod_async=lambda device, host, stream: log.append(f"{stream.name} in {host.nbytes} to {device}"),
+        memcpy_dtoh_async=lambda host, device, stream: log.append(f"{stream.name} out {host.nbytes} from {device}"),
+    )
+    return driver
 
 
 @pytest.fixture
-def job(log, stream, make_plan):
+def job(log, make_text_plan):
     """A job at address 1000, its kernels loaded for the stream of each launch."""
-    plan = replace(make_plan(""), problem=Problem(8, 8, 8, alpha=2.0, beta=0.5))
+    plan = replace(make_text_plan(""), problem=Problem(8, 8, 8, alpha=2.0, beta=0.5))
+
+    def open_stream(number):
+        return SimpleNamespace(
+            name=f"s{number}",
+            wait_for_event=lambda event: log.append(f"s{number} waits for {event.name}"),
+            synchronize=log.synchronize,
+        )
 
     def load(artifact, plan, number):
         def calls(plan, addresses, workspace):
@@ -117,8 +85,7 @@ def job(log, stream, make_plan):
         return SimpleNamespace(errors=(KeyError,), calls=calls)
 
     def make(*steps, gate=True):
-        count = 1 + max(step.stream for step in steps)
-        streams = [stream(number) for number in range(count)]
+        streams = [open_stream(number) for number in range(1 + max(step.stream for step in steps))]
         return CudaJob(steps, 1000, streams, load, log if gate else None)
 
     make.launch = lambda number, after=None: LaunchStep(number, plan, CODE, OperandSet(0, 8, 16), after)
@@ -126,9 +93,7 @@ def job(log, stream, make_plan):
 
 
 def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_parts(job, log):
-    parts = job(
-        CopyStep(0, BYTES, 8, True), CopyStep(0, BYTES, 0, True), job.launch(0), CopyStep(0, BYTES, 16, False)
-    ).run()
+    parts = job(CopyStep(0, BYTES, 8, True), COPY, job.launch(0), BACK).run()
     assert log == [
         "e0 on s0",
         "s0 in 256 to 1008",
@@ -139,25 +104,17 @@ def test_a_job_of_one_stream_has_an_event_where_a_part_ends_and_adds_up_its_part
         "s0 out 256 from 1016",
         "e4 on s0",
         "e1 on s0",
-        "synchronize",
+        "wait",
     ]
     # the stub dates events by the order they were created in: the start 0, the end 1, the parts 2 to 4
     assert (parts.seconds, parts.h2d, parts.kernel, parts.d2h) == pytest.approx((1e-3, 2e-3, 1e-3, 1e-3))
 
 
 def test_the_parts_of_panels_are_added_up(job):
-    panel = CopyStep(0, BYTES, 0, True), job.launch(0), CopyStep(0, BYTES, 16, False)
+    panel = COPY, job.launch(0), BACK
     parts = job(CopyStep(0, BYTES, 8, True), *panel, *panel).run()
     # the start 0, the end 1, then in 2, kernel 3, out 4, in 5, kernel 6, out 7
     assert (parts.h2d, parts.kernel, parts.d2h) == pytest.approx((3e-3, 2e-3, 2e-3))
-
-
-def test_as_many_panels_as_can_be_asked_for_are_held(job, log):
-    panel = CopyStep(0, BYTES, 0, True), CopyStep(0, BYTES, 16, True), job.launch(0), CopyStep(0, BYTES, 16, False)
-    run = job(CopyStep(0, BYTES, 8, True), *panel * 64).run
-    run()
-    run()
-    assert "close" in log
 
 
 def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end_waits_for_all(job, log):
@@ -174,50 +131,39 @@ def test_other_streams_wait_for_the_start_and_for_what_they_are_told_and_the_end
         "e2 on s1",
         "s0 waits for e2",
         "e1 on s0",
-        "synchronize",
+        "wait",
     ]
     assert parts.seconds == pytest.approx(1e-3) and np.isnan([parts.h2d, parts.kernel, parts.d2h]).all()
 
 
-def test_the_gate_holds_all_but_the_first_run(job, log):
-    run = job(CopyStep(0, BYTES, 0, True)).run
+@pytest.mark.parametrize(("panels", "gate", "held"), [(1, True, 1), (64, True, 1), (1, False, 0), (74, True, 0)])
+def test_the_gate_holds_all_but_the_first_run_unless_there_is_none_or_the_queue_is_too_short(
+    job, log, panels, gate, held
+):
+    steps = [COPY, COPY, job.launch(0), BACK] * panels  # with their events, 7 entries a panel
+    run = job(*steps, gate=gate).run
     run()
     assert "close" not in log
     log.clear()
     run()
-    assert (log[0], log[-2:]) == ("close", ["open", "synchronize"])
-
-
-def test_without_a_gate_nothing_is_held(job, log):
-    run = job(CopyStep(0, BYTES, 0, True), gate=False).run
-    run()
-    run()
-    assert "close" not in log
-
-
-def test_a_job_too_long_for_the_queue_is_not_held(job, log):
-    run = job(*[CopyStep(0, BYTES, 0, True), CopyStep(0, BYTES, 0, False)] * 150).run  # with their events, 600 entries
-    run()
-    run()
-    assert "close" not in log
+    assert (log[:1] == ["close"], log[-2:] == ["open", "wait"], log.count("close")) == (held, held, held)
 
 
 def test_a_job_whose_gate_gave_up_is_measured_again_without(job, log):
-    run = job(CopyStep(0, BYTES, 0, True)).run
+    run = job(COPY).run
     run()
     log.clear()
     log.expired = True
     assert not run().gated
-    assert [entry for entry in log if entry in ("close", "synchronize")] == ["close", "synchronize"] * 2
+    assert [entry for entry in log if entry in ("close", "wait")] == ["close", "wait"] * 2
     log.expired = False
     assert run().gated
 
 
-def test_the_gate_is_opened_when_a_step_fails(job, log):
-    held = job(CopyStep(0, BYTES, 0, True), job.launch(0))
+def test_the_gate_is_opened_when_a_step_fails(job, log, driver):
+    held = job(COPY, job.launch(0))
     held.run()
-    held._queue[0] = lambda: (_ for _ in ()).throw(CudaError("cuMemcpyHtoDAsync failed: an illegal memory access"))
-    log.clear()
+    held._queue[0] = lambda: (_ for _ in ()).throw(driver.Error("cuMemcpyHtoDAsync failed: an illegal memory access"))
     with pytest.raises(LaunchError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         held.run()
     assert log[-1] == "open"
@@ -228,18 +174,13 @@ def test_columns_are_copied_as_a_rectangle(job, log):
     assert log[1] == "s0 2-D 16 rows of 8 from pitch 16 to 8 at 1032, first byte 4"
 
 
-def test_pinned_memory_is_given_back_once(log):
-    buffer = HostBuffer(64, pinned=True)
-    assert buffer.bytes.shape == (64,) and not buffer.bytes.any()
+@pytest.mark.parametrize(("pinned", "freed"), [(True, ["unpinned"]), (False, [])])
+def test_memory_of_the_host_is_zero_and_is_given_back_once(log, pinned, freed):
+    buffer = HostBuffer(64, pinned)
+    assert buffer.bytes.shape == (64,) and not buffer.bytes.any() and (type(buffer.bytes) is np.ndarray) != pinned
     buffer.free()
     buffer.free()
-    assert log == ["unpinned"] and buffer.bytes.size == 0
-
-
-def test_pageable_memory_is_plain_memory():
-    buffer = HostBuffer(64, pinned=False)
-    assert type(buffer.bytes) is np.ndarray and buffer.bytes.nbytes == 64
-    buffer.free()
+    assert log == freed and buffer.bytes.size == 0
 
 
 def test_memory_that_cannot_be_pinned_is_told():

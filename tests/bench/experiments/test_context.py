@@ -1,7 +1,5 @@
 """Who is announced while code runs: the runner blames that row if the device is lost."""
 
-from contextlib import closing
-
 import pytest
 
 from gemmbench.backends.base import Window
@@ -11,20 +9,15 @@ from gemmbench.planning.plans.plan import Target
 
 
 class Loaded:
-    """An executable under a steady load that fails after one window, or when it is closed."""
+    """An executable under a steady load that loses the device after one window, or when it is closed."""
 
     def __init__(self, fails="", closes=""):
         self.fails, self.closes = fails, closes
 
-    def time(self, launches):
-        return Window(launches * 1e-3, launches)
-
     def sustain(self, launches, watch):
         try:
-            yield self.time(launches)
-            if self.fails:
-                raise DeviceLost(self.fails)
-            yield self.time(launches)
+            yield Window(launches * 1e-3, launches)
+            raise DeviceLost(self.fails)
         finally:
             if self.closes:
                 raise DeviceLost(self.closes)
@@ -37,41 +30,36 @@ def announced():
 
 @pytest.fixture
 def start(announced):
-    def sustain(executable):
-        return AnnouncedExecutable(executable, 3, lambda *row: announced.append(row)).sustain(2, lambda: None)
+    """The windows of row 3 under a load, after the first."""
+
+    def sustain(**faults):
+        executable = AnnouncedExecutable(Loaded(**faults), 3, lambda *row: announced.append(row))
+        windows = executable.sustain(2, lambda: None)
+        next(windows)
+        assert announced[-1][0] == 3
+        return windows
 
     return sustain
 
 
 def test_a_load_that_is_closed_is_not_announced_any_more(start, announced):
-    with closing(start(Loaded())) as windows:
-        next(windows)
-        assert announced[-1][0] == 3
+    start().close()
     assert announced[-1] == (None,)
 
 
-def test_a_row_that_loses_the_device_under_load_stays_announced(start, announced):
+@pytest.mark.parametrize(("fault", "end"), [("fails", next), ("closes", lambda windows: windows.close())])
+def test_a_row_that_loses_the_device_under_load_or_in_queued_launches_stays_announced(start, announced, fault, end):
+    windows = start(**{fault: "an illegal address"})
     with pytest.raises(DeviceLost, match="an illegal address"):
-        list(start(Loaded(fails="an illegal address")))
+        end(windows)
     assert announced[-1][0] == 3
 
 
-def test_a_row_whose_queued_launches_lose_the_device_stays_announced(start, announced):
-    windows = start(Loaded(closes="an illegal address"))
-    next(windows)
-    with pytest.raises(DeviceLost, match="an illegal address"):
-        windows.close()
-    assert announced[-1][0] == 3
-
-
-@pytest.mark.parametrize(("is_gpu", "seconds"), [(True, [3.0, 0.3, 0.3]), (False, [0.3, 0.3, 0.3])])
-def test_the_first_warm_up_of_a_gpu_is_long(is_gpu, seconds):
-    context = ExperimentContext({})
-    target = Target("any", 0, 1, 0, 0, 0, is_gpu=is_gpu)
+@pytest.mark.parametrize(
+    ("is_gpu", "short_load", "seconds"),
+    [(True, 0.0, [3.0, 0.3, 0.3]), (True, 1.0, [2.0, 0.3, 0.3]), (False, 0.0, [0.3, 0.3, 0.3])],
+)
+def test_the_first_warm_up_of_a_gpu_is_long_and_short_loads_count_as_a_part_of_it(is_gpu, short_load, seconds):
+    context, target = ExperimentContext({}), Target("any", 0, 1, 0, 0, 0, is_gpu=is_gpu)
+    context.add_short_load(short_load)
     assert [context.warm_seconds(target) for _ in seconds] == seconds
-
-
-def test_the_seconds_of_short_loads_count_as_warm_up():
-    context, gpu = ExperimentContext({}), Target("any", 0, 1, 0, 0, 0, is_gpu=True)
-    context.add_short_load(1.0)
-    assert [context.warm_seconds(gpu) for _ in range(2)] == [2.0, 0.3]

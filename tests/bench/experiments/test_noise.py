@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.noise import compare_with_itself
@@ -14,18 +13,22 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import BuildError, LaunchError
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
+from tests.bench.conftest import CODE
 
-CODE = Artifact("code", "", Build())
 ALL = Policy(until=0.0, rounds=64, cache="hot")
 
 
 @pytest.fixture
-def noise(make_plan):
+def noise(make_plan, short_warm_up):
     def run(times=1e-3, built=CODE, policy=ALL, **script):
         worker = LocalWorker({"fake": FakeBackend(Script(times={"naive": times}, **script))})
         return compare_with_itself(worker, make_plan("naive", Problem(16, 16, 16)), built, policy)
 
     return run
+
+
+def make_noisy_times(seed, sigma):
+    return (1e-3 * np.random.default_rng(seed).lognormal(0, sigma, 400)).tolist()
 
 
 def test_a_quiet_device_shows_one_percent(noise):
@@ -37,8 +40,7 @@ def test_a_quiet_device_shows_one_percent(noise):
 
 def test_the_scatter_is_that_of_a_pair(noise):
     sigma = 0.02
-    times = (1e-3 * np.random.default_rng(1).lognormal(0, sigma, 400)).tolist()
-    found = noise(times)
+    found = noise(make_noisy_times(1, sigma))
     # the mean of two log ratios, each of two windows
     assert found.scatter == pytest.approx(sigma, rel=0.3)
     assert found.floor == pytest.approx(1.96 * 1.2533 * sigma / 32**0.5, rel=0.4)
@@ -48,8 +50,8 @@ def test_the_scatter_is_that_of_a_pair(noise):
 def test_a_difference_of_the_least_size_is_found_in_most_runs(noise):
     """What `least` claims, by trying: 95 of 100, here of 40."""
     floors, hits = [], 0
-    for seed in range(40):
-        found = noise((1e-3 * np.random.default_rng(100 + seed).lognormal(0, 0.01, 400)).tolist())
+    for seed in range(100, 140):
+        found = noise(make_noisy_times(seed, 0.01))
         floors.append(found.least)
         true = 1 + float(np.mean(floors))
         shifted = Interval(*(true * each for each in (found.ratio.value, found.ratio.low, found.ratio.high)))
@@ -57,17 +59,16 @@ def test_a_difference_of_the_least_size_is_found_in_most_runs(noise):
     assert hits >= 35
 
 
-def test_two_that_differ_are_seen_to_differ(make_plan):
-    count, backend = itertools.count(), FakeBackend(Script())
-    bind = backend.bind
+def test_two_that_differ_are_seen_to_differ(noise, monkeypatch):
+    count, bind = itertools.count(), FakeBackend.bind
 
     def biased(*arguments, **options):
         executable = bind(*arguments, **options)
         executable.times = itertools.repeat(1e-3 if next(count) % 2 else 1.1e-3)
         return executable
 
-    backend.bind = biased
-    found = compare_with_itself(LocalWorker({"fake": backend}), make_plan("naive", Problem(16, 16, 16)), CODE, ALL)
+    monkeypatch.setattr(FakeBackend, "bind", biased)
+    found = noise()
     assert found.verdict in ("faster", "slower")
     assert found.ratio.value in (pytest.approx(1.1), pytest.approx(1 / 1.1))
 

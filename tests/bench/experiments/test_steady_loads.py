@@ -1,6 +1,6 @@
 """Steady loads: who runs when, what a row gets from it, and a simulated GPU at its power limit.
 
-There interleaved windows hide what a hungry kernel costs, and a steady load shows it: power is
+There a steady load shows what a hungry kernel costs, which interleaved windows hide: power is
 100 W + k (f / f0)^3, a governor moves the clock f so that the average power stays at 700 W, and kernel A is
 3 % faster than B at equal clocks and draws 12 % more power.
 """
@@ -14,53 +14,41 @@ import pytest
 from gemmbench.backends.base import Reading, Window
 from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
 from gemmbench.backends.fake.script import Script
-from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.experiments.steady_loads import LoadSensors, measure_load
 from gemmbench.bench.record import Sustained
-from gemmbench.bench.timing.rounds import Rounds
-from gemmbench.bench.timing.stats import speed_ratio
-from gemmbench.bench.workers.device_workers import LocalWorker
-from gemmbench.errors import LaunchError
-from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
-from tests.bench.conftest import CODE
+from tests.bench.conftest import ODD
 
-pytestmark = pytest.mark.usefixtures("few_sets")
-
-SMALL = Problem(33, 17, 19)
 ASKED = Policy(rounds=2, sustained=4.0)
 TIMES = {"naive": 2e-3, "tiled": 1e-3, "base": 1e-3}
+SHORT = {"tiled": 1e-5, "base": 1e-5}
 
 
 @pytest.fixture
-def measure(make_plan):
+def measure(experiment):
     """Records of a batch with a steady load, by name; `base` is the baseline."""
 
-    def run(*names, policy=ASKED, problem=SMALL, repeated=(), rivals=(), interrupted=lambda: False, **script):
-        plans = tuple(make_plan(name, problem) for name in names)
-        batch = make_gemm_batch(plans, (CODE,) * len(plans), policy, anchors=("base", *rivals))
-        worker = LocalWorker({"fake": FakeBackend(Script(**{"times": TIMES, **script}))}, is_interrupted=interrupted)
-        return {record.variant: record for record in worker.experiment(replace(batch, repeated=repeated))}
+    def run(*names, policy=ASKED, problem=ODD, repeated=(), rivals=(), interrupted=lambda: False, **script):
+        backend = FakeBackend(Script(**{"times": TIMES, **script}))
+        changes = {"anchors": ("base", *rivals), "repeated": repeated}
+        options = {"policy": policy, "problem": problem, "changes": changes, "is_interrupted": interrupted}
+        return {record.variant: record for record in experiment(*names, backend=backend, **options)}
 
     return run
 
 
 @pytest.fixture
-def loads(monkeypatch):
+def loads(monkeypatch, watch_calls):
     """The names of the kernels under load, in order."""
-    seen, bind, sustain = [], FakeBackend.bind, FakeExecutable.sustain
+    seen, bind = [], FakeBackend.bind
 
     def bound(self, name, *rest, **options):
         executable = bind(self, name, *rest, **options)
         executable.name = name
         return executable
 
-    def noted(self, *arguments):
-        seen.append(self.name)
-        return sustain(self, *arguments)
-
     monkeypatch.setattr(FakeBackend, "bind", bound)
-    monkeypatch.setattr(FakeExecutable, "sustain", noted)
+    watch_calls(FakeExecutable, "sustain", lambda self, *_: seen.append(self.name))
     return seen
 
 
@@ -71,55 +59,38 @@ def test_the_baseline_runs_twice_between_two_loads_of_a_kernel(measure, loads):
     assert rows == ["naive", "naive", "base", "base", "naive", "tiled", "tiled", "base", "base", "tiled"]
 
 
-def test_windows_are_long_however_short_a_launch_is(measure, monkeypatch):
-    """The host has the time of a window for queueing the next one; graphs fit more launches into a queue."""
-    seen, sustain = set(), FakeExecutable.sustain
+def test_windows_are_long_however_short_a_launch_is_and_hold_two_graphs(measure, watch_calls):
+    """The host has the time of a window for queueing the next one; graphs fit more launches into a queue.
 
-    def noted(self, launches, watch):
-        seen.add(launches)
-        return sustain(self, launches, watch)
-
-    monkeypatch.setattr(FakeExecutable, "sustain", noted)
-    measure("tiled", "base", times={"tiled": 1e-5, "base": 1e-5})
-    assert seen == {2500} and FakeBackend.max_launches < 2500
-
-
-def test_two_graphs_fill_a_window(measure, monkeypatch):
-    """With two windows in the queue no more than four graphs wait, and none is launched again meanwhile."""
-    units, sustain = set(), FakeExecutable.sustain
-
-    def noted(self, launches, watch):
-        units.add((launches, self.unit))
-        return sustain(self, launches, watch)
-
-    monkeypatch.setattr(FakeExecutable, "sustain", noted)
-    found = measure("tiled", "base", times={"tiled": 1e-5, "base": 1e-5})
-    assert found["tiled"].graph
-    assert all(0.4 < unit / launches <= 0.5 for launches, unit in units)
+    With two windows in the queue no more than four graphs wait, and none is launched again meanwhile.
+    """
+    seen = set()
+    watch_calls(FakeExecutable, "sustain", lambda self, launches, watch: seen.add((launches, self.unit)))
+    assert measure("tiled", "base", times=SHORT)["tiled"].graph
+    assert {launches for launches, _ in seen} == {2500} and FakeBackend.max_launches < 2500
+    assert all(0.4 < unit / launches <= 0.5 for launches, unit in seen)
 
 
-def test_a_longer_load_has_more_blocks(measure, loads):
+def test_the_baseline_alone_is_loaded_too_and_a_longer_load_has_more_blocks(measure, loads):
+    assert len(measure("base")["base"].sustained.own) == 2 and loads == ["base"] * 3
+    loads.clear()
     found = measure("tiled", "base", policy=replace(ASKED, sustained=8.0))
     assert loads[1:] == ["tiled", *["tiled", "base", "base", "tiled"] * 2]
     assert len(found["tiled"].sustained.own) == len(found["tiled"].sustained.baseline) == 4
 
 
-def test_a_row_has_speed_power_and_energy_next_to_its_burst(measure):
+def test_a_row_has_speed_power_and_energy_next_to_its_burst_in_no_more_than_its_seconds(measure):
     watch = {"temperature": 61, "watts": {"tiled": 700, "base": 500}, "slowed": ["power cap"]}
     found = measure("tiled", "base", sustained={"tiled": 1.25e-3}, watch=watch)
-    tiled, base = found["tiled"], found["base"]
-    assert tiled.samples == pytest.approx([1e-3] * 2) and tiled.sustained.time == pytest.approx(1.25e-3)
-    assert tiled.sustained.speed_ratio == pytest.approx(0.8)
-    assert tiled.sustained.watts == pytest.approx(700) and tiled.sustained.joules == pytest.approx(0.875)
-    assert (tiled.sustained.clock_hz, tiled.sustained.temperature) == (pytest.approx(1e9), 61)
-    assert tiled.sustained.slowed_by == ["power cap"] and tiled.sustained.settled
-    assert base.sustained.own == tiled.sustained.baseline and base.sustained.baseline == []
-    assert base.sustained.watts == pytest.approx(500)
-
-
-def test_the_baseline_alone_is_loaded_too(measure, loads):
-    found = measure("base")
-    assert loads == ["base"] * 3 and len(found["base"].sustained.own) == 2
+    tiled, base = found["tiled"].sustained, found["base"].sustained
+    assert found["tiled"].samples == pytest.approx([1e-3] * 2) and tiled.time == pytest.approx(1.25e-3)
+    assert tiled.speed_ratio == pytest.approx(0.8)
+    assert tiled.watts == pytest.approx(700) and tiled.joules == pytest.approx(0.875)
+    assert (tiled.clock_hz, tiled.temperature) == (pytest.approx(1e9), 61)
+    assert tiled.slowed_by == ["power cap"] and tiled.settled
+    assert base.own == tiled.baseline and base.baseline == []
+    assert base.watts == pytest.approx(500)
+    assert sum(each.seconds for each in [*tiled.own, *tiled.baseline]) <= 4.1
 
 
 def test_no_rival_takes_the_place_of_a_baseline_that_is_wrong(measure, loads):
@@ -128,84 +99,50 @@ def test_no_rival_takes_the_place_of_a_baseline_that_is_wrong(measure, loads):
     assert [found[name].sustained.baseline for name in ("naive", "tiled")] == [[], []]
 
 
-def test_a_row_takes_no_more_than_its_seconds(measure):
-    load = measure("tiled", "base")["tiled"].sustained
-    assert sum(each.seconds for each in [*load.own, *load.baseline]) <= 4.1
-
-
 @pytest.mark.parametrize(("precision", "loaded"), [("f32", False), ("f16", True), ("bf16", True), ("tf32", True)])
 def test_it_is_the_default_where_products_run_on_tensor_cores(measure, loads, precision, loaded):
-    found = measure("tiled", "base", policy=Policy(rounds=2), problem=replace(SMALL, precision_name=precision))
+    problem = replace(ODD, precision_name=precision)
+    found = measure("tiled", "base", policy=Policy(rounds=2), problem=problem)
     assert {bool(record.sustained) for record in found.values()} == {loaded} == {bool(loads)}
-    measure("tiled", "base", policy=Policy(rounds=2, sustained=0.0), problem=replace(SMALL, precision_name=precision))
+    measure("tiled", "base", policy=Policy(rounds=2, sustained=0.0), problem=problem)
     assert len(loads) == (6 if loaded else 0)
 
 
-def test_configurations_that_are_measured_again_are_not_loaded_yet(measure, loads):
+def test_configurations_that_are_measured_again_and_kernels_with_long_launches_are_not_loaded(measure, loads):
     found = measure("naive", "tiled", "base", repeated=("naive",))
     assert "naive" not in loads and found["naive"].sustained is None and found["tiled"].sustained
     assert measure("naive", "base", repeated=("naive", "base"))["base"].sustained is None
+    slow = measure("naive", "base", times={"naive": 0.2, "base": 1e-3})["naive"]
+    assert (slow.sustained, slow.status) == (None, "ok")
 
 
-def test_a_kernel_with_long_launches_has_no_load(measure):
-    found = measure("naive", "base", times={"naive": 0.2, "base": 1e-3})
-    assert found["naive"].sustained is None and found["naive"].status == "ok"
+@pytest.mark.parametrize("method", ["sustain", "time"], ids=["under load", "in the audit"])
+def test_a_kernel_that_fails_under_load_or_in_the_audit_after_it_fails_alone(measure, loads, watch_calls, method):
+    def crash(self, *_):
+        if self.name == "naive" and (method == "sustain" or "naive" in loads):
+            self.fault = "crash"
 
-
-def test_a_kernel_that_fails_under_load_fails_alone(measure, monkeypatch):
-    sustain = FakeExecutable.sustain
-
-    def crash(self, *arguments):
-        self.fault = self.fault and "crash"
-        return sustain(self, *arguments)
-
-    monkeypatch.setattr(FakeExecutable, "sustain", crash)
-    found = measure("naive", "tiled", "base", faults={"naive": "print"})
+    watch_calls(FakeExecutable, method, crash)
+    found = measure("naive", "tiled", "base")
     assert (found["naive"].status, found["naive"].reason) == ("failed", "crashed, as scripted")
-    assert found["tiled"].sustained and found["tiled"].status == "ok"
+    assert [(found[name].status, bool(found[name].sustained)) for name in ("tiled", "base")] == [("ok", True)] * 2
 
 
-def test_a_kernel_that_fails_in_the_audit_after_its_load_fails_alone(measure, monkeypatch):
-    sustain, time = FakeExecutable.sustain, FakeExecutable.time
-
-    def load(self, *arguments):
-        self.loaded = True
-        return sustain(self, *arguments)
-
-    def crash(self, launches):
-        if self.fault and hasattr(self, "loaded"):
-            raise LaunchError("crashed in the audit")
-        return time(self, launches)
-
-    monkeypatch.setattr(FakeExecutable, "sustain", load)
-    monkeypatch.setattr(FakeExecutable, "time", crash)
-    found = measure("naive", "tiled", "base", faults={"naive": "print"})
-    assert (found["naive"].status, found["naive"].reason) == ("failed", "crashed in the audit")
-    assert [found[name].status for name in ("tiled", "base")] == ["ok", "ok"]
-
-
-def test_what_computes_wrongly_under_load_is_wrong(measure, monkeypatch):
-    sustain = FakeExecutable.sustain
-
-    def spoil(self, *arguments):
+def test_what_computes_wrongly_under_load_is_wrong(measure, loads, watch_calls):
+    def spoil(self, *_):
         for step in self.steps:
-            step.fault = step.fault and "unwritten"
-        return sustain(self, *arguments)
+            step.fault = "unwritten" if self.name == "tiled" else ""
 
-    monkeypatch.setattr(FakeExecutable, "sustain", spoil)
-    assert measure("tiled", "base", faults={"tiled": "print"})["tiled"].status == "wrong"
+    watch_calls(FakeExecutable, "sustain", spoil)
+    assert measure("tiled", "base")["tiled"].status == "wrong"
 
 
 @pytest.mark.parametrize("culprit", ["tiled", "base"])
-def test_who_writes_over_operands_under_load_is_named(measure, loads, monkeypatch, culprit):
-    sustain = FakeExecutable.sustain
-
-    def overwrite(self, *arguments):
-        windows = sustain(self, *arguments)
+def test_who_writes_over_operands_under_load_is_named(measure, loads, watch_calls, culprit):
+    def overwrite(self, *_):
         self.memory.bytes[self.sets[0][0].A] ^= self.name == culprit
-        return windows
 
-    monkeypatch.setattr(FakeExecutable, "sustain", overwrite)
+    watch_calls(FakeExecutable, "sustain", overwrite)
     found = measure("naive", "tiled", "base")
     assert {name for name, record in found.items() if record.status == "wrong"} == {culprit}
     assert found[culprit].reason == "guard check: something wrote over A, B or the guard zones"
@@ -263,9 +200,10 @@ def falling(start, end, until):
     return lambda now: start + (end - start) * min(1.0, now / until)
 
 
-def test_a_steady_kernel_counts_after_three_stretches():
-    load = Device().measure()
-    assert load.settled and load.seconds == pytest.approx(0.85, abs=0.03)
+def test_a_steady_kernel_counts_after_three_stretches_and_the_load_is_closed_when_it_is_over():
+    device = Device()
+    load = device.measure()
+    assert device.closed and load.settled and load.seconds == pytest.approx(0.85, abs=0.03)
     assert load.time == pytest.approx(1e-3) and load.clock_hz == pytest.approx(2e9)
     assert load.joules / load.joules_seconds == pytest.approx(500, rel=0.01)
     assert 0.6 <= load.joules_seconds <= 0.85
@@ -283,7 +221,7 @@ def test_a_steady_kernel_counts_after_three_stretches():
 def test_counting_begins_when_clock_power_and_temperature_are_steady(device):
     load = device.measure()
     assert load.settled and load.seconds < 0.7
-    assert load.clock_hz == pytest.approx(device.clock(1.0))
+    assert load.clock_hz == pytest.approx(device.clock(1.0)) and load.time == pytest.approx(2e6 / load.clock_hz)
     assert load.joules / load.joules_seconds == pytest.approx(500, rel=0.02)
 
 
@@ -304,19 +242,13 @@ def test_an_interruption_ends_the_load_and_leaves_nothing():
     assert device.closed and device.seconds < 0.5
 
 
-def test_the_load_is_closed_when_it_is_over():
-    device = Device()
-    device.measure()
-    assert device.closed
-
-
 def test_without_sensors_there_is_a_speed_and_no_power():
     load = measure_load(Device(), 25, 1.0, LoadSensors(None), lambda: False)
     assert load.time == pytest.approx(1e-3)
     assert (load.joules, load.temperature, load.slowed_by) == (None, None, [])
 
 
-LIMIT, SETTLING, STEP, GAP = 700.0, 0.02, 1e-3, 4e-4
+LIMIT, SETTLING, STEP = 700.0, 0.02, 1e-3
 
 
 class Gpu:
@@ -348,39 +280,20 @@ class Kernel:
     def __init__(self, gpu, work, k):
         self.gpu, self.work, self.k = gpu, work, k
 
-    def time(self, launches):
-        self.gpu.run(GAP, 0.0)  # the host queues a window
-        return self._run(launches)
-
     def sustain(self, launches, watch):
         while True:
-            yield self._run(launches)
+            left, seconds, cycles = self.work * launches, 0.0, 0.0
+            while left > 1e-12:
+                step = min(STEP, left / self.gpu.clock)
+                left, seconds, cycles = left - step * self.gpu.clock, seconds + step, cycles + step * self.gpu.clock
+                self.gpu.run(step, self.k)
+            yield Window(seconds, launches, 2e9 * cycles / seconds)
             watch()
 
-    def _run(self, launches):
-        left, seconds, cycles = self.work * launches, 0.0, 0.0
-        while left > 1e-12:
-            step = min(STEP, left / self.gpu.clock)
-            left, seconds, cycles = left - step * self.gpu.clock, seconds + step, cycles + step * self.gpu.clock
-            self.gpu.run(step, self.k)
-        return Window(seconds, launches, 2e9 * cycles / seconds)
 
-
-@pytest.fixture
-def kernels():
+def test_a_steady_load_shows_the_hungry_kernel_to_be_slower():
     gpu = Gpu()
-    return gpu, Kernel(gpu, 2e-4 / 1.03, 1000.0), Kernel(gpu, 2e-4, 1000.0 / 1.12)
-
-
-def test_interleaved_windows_compare_at_equal_clocks(kernels):
-    _, a, b = kernels
-    rounds = Rounds([a, b], Policy(rounds=40, until=0.0), 512, lambda: False, lambda *_: None, [1])
-    found = rounds.run(1.0)
-    assert speed_ratio(found[0].samples, found[1].samples).value == pytest.approx(1.03, abs=0.01)
-
-
-def test_a_steady_load_shows_the_hungry_kernel_to_be_slower(kernels):
-    gpu, a, b = kernels
+    a, b = Kernel(gpu, 2e-4 / 1.03, 1000.0), Kernel(gpu, 2e-4, 1000.0 / 1.12)
     loads = [measure_load(each, 100, 1.0, LoadSensors(gpu), lambda: False) for each in (a, b, b, a)]
     found = Sustained(own=[loads[0], loads[3]], baseline=[loads[1], loads[2]])
     assert found.speed_ratio == pytest.approx(1.03 / 1.12 ** (1 / 3), abs=0.005)  # 0.992

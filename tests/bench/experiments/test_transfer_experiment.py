@@ -3,14 +3,14 @@
 The problem of the digits is 256 x 128 x 64 in f32: B has 32,768 bytes, A twice, C four times as many, and
 4,194,304 operations. At the rates below B is copied in 1 ms, A in 2, computed in 8, and C copied out in 4."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend, FakeStep
-from gemmbench.backends.fake.script import Script
+from gemmbench.backends.fake.script import FakeJob, Script
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments import transfer_experiment as transfers
 from gemmbench.bench.experiments.transfer_tasks import Piece, TransferTask, make_job_steps, split_tasks
@@ -19,11 +19,11 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.problems import LAYOUTS, Panel, PanelCut, Problem, cut_into_panels
 from gemmbench.planning.sweeps.policy import Policy
+from tests.bench.conftest import CODE
 
 SIZE = Problem(256, 128, 64)
 RATES = {"h2d": 32768e3, "d2h": 32768e3, "pageable": 16384e3, "flops": 4194304e3 / 8}
 QUICK = Policy(rounds=4)
-CODE = Artifact("code", "", Build())
 FOUR = PanelCut(4, 3)
 MODES = ["pageable", "pinned", "panels", "overlapped"]
 
@@ -32,14 +32,12 @@ MODES = ["pageable", "pinned", "panels", "overlapped"]
 def task(make_plan):
     """A kernel with its panels."""
 
-    def make(name="naive", problem=SIZE, panels=4, why_not="", key="code"):
-        code = Artifact(key, "", Build())
-        whole = Piece(Panel(0, problem.M), make_plan(name, problem), code)
-        found = tuple(
-            Piece(panel, make_plan(name, panel.make_problem(problem)), code)
-            for panel in cut_into_panels(problem, panels)
-        )
-        return TransferTask(whole, () if why_not else found, why_not)
+    def make(name="naive", problem=SIZE, panels=4, why_not="", key="code", **changed):
+        def piece(panel):
+            return Piece(panel, make_plan(name, panel.make_problem(problem), **changed), replace(CODE, key=key))
+
+        panels = () if why_not else tuple(map(piece, cut_into_panels(problem, panels)))
+        return TransferTask(piece(Panel(0, problem.M)), panels, why_not)
 
     return make
 
@@ -68,16 +66,11 @@ def test_the_digits_of_the_four_modes(measured):
     assert [row.samples for row in rows] == [pytest.approx([total] * 4) for total in (22e-3, 15e-3, 15e-3, 10.5e-3)]
     assert [parts(row) for row in rows[:3]] == [pytest.approx(three) for three in ([6, 8, 8], [3, 8, 4], [3, 8, 4])]
     assert (rows[3].h2d, rows[3].kernel, rows[3].d2h) == ([], [], [])
-    assert [(row.panels, row.panel_rows, row.streams) for row in rows] == [
-        (1, 256, 1),
-        (1, 256, 1),
-        (4, 64, 1),
-        (4, 64, 3),
-    ]
+    shapes = [(row.panels, row.panel_rows, row.streams) for row in rows]
+    assert shapes == [(1, 256, 1), (1, 256, 1), (4, 64, 1), (4, 64, 3)]
     assert {(row.h2d_bytes, row.b_bytes, row.d2h_bytes) for row in rows} == {(3 * 32768, 32768, 4 * 32768)}
-    assert {(row.status, row.checked, row.check_rule, row.rounds == [0, 1, 2, 3]) for row in rows} == {
-        ("ok", True, "rounding", True)
-    }
+    assert {(row.status, row.checked, row.check_rule) for row in rows} == {("ok", True, "rounding")}
+    assert [row.rounds for row in rows] == [[0, 1, 2, 3]] * 4
     assert [row.gated for row in rows] == [False, True, True, True]
 
 
@@ -120,18 +113,15 @@ def test_a_panel_that_is_not_copied_back_is_wrong(measured, monkeypatch):
 
 @pytest.mark.parametrize(("deterministic", "status"), [(True, "wrong"), (False, "ok")])
 def test_what_changes_in_its_last_bits_is_wrong_unless_its_sums_may(measured, task, monkeypatch, deterministic, status):
-    launch, count = FakeStep.launch, [0]
+    launch, count = FakeStep.launch, itertools.count(1)
 
     def drifts(self, at):
         launch(self, at)
-        count[0] += self.problem.M == 64
-        if count[0] > 40 and self.problem.M == 64:
-            self._view(at.C, "C")[0, 0] *= np.float32(1 + 2**-23) ** (count[0] % 3)
+        if self.problem.M == 64 and (number := next(count)) > 40:
+            self._view(at.C, "C")[0, 0] *= np.float32(1 + 2**-23) ** (number % 3)
 
     monkeypatch.setattr(FakeStep, "launch", drifts)
-    whole = task().whole
-    plan = replace(whole.plan, variant=replace(whole.plan.variant, deterministic=deterministic))
-    rows = measured(replace(task(), whole=replace(whole, plan=plan)))
+    rows = measured(task(deterministic=deterministic))
     assert [row.status for row in rows] == ["ok", "ok", "ok", status]
     reason = "repeat check: differs from the same launches in mode panels: a race"
     assert rows[3].reason == (reason if deterministic else "")
@@ -157,75 +147,56 @@ def test_without_panels_the_plain_modes_are_measured(measured, task):
     assert rows[3].reason == "a panel of 64 rows: require M % 128 == 0 (cuda/x.cu:9)"
 
 
-def test_memory_that_cannot_be_pinned_is_told_on_every_row_and_the_rest_is_given_back(measured, monkeypatch):
-    backend, held = FakeBackend(), []
-    host, allocate = backend.host, backend.allocate
+@pytest.fixture
+def held(monkeypatch):
+    """The memory that has not been given back; every piece is added as it is allocated."""
+    kept = []
 
-    def keep(memory):
-        held.append(memory)
-        monkeypatch.setattr(memory, "free", lambda: held.remove(memory))
-        return memory
+    def keep_what(allocate):
+        def keep(self, *arguments):
+            memory = allocate(self, *arguments)
+            kept.append(memory)
+            memory.free = lambda: kept.remove(memory)
+            return memory
 
-    def scarce(nbytes, pinned):
+        return keep
+
+    for name in ("host", "allocate"):
+        monkeypatch.setattr(FakeBackend, name, keep_what(getattr(FakeBackend, name)))
+    return kept
+
+
+def test_memory_that_cannot_be_pinned_is_told_on_every_row_and_the_rest_is_given_back(measured, held, watch_calls):
+    fault, seen = OutOfMemory("131,072 bytes of host memory cannot be page-locked"), []
+
+    def refuse(self, nbytes, pinned):
+        seen.extend(held)
         if pinned:
-            raise OutOfMemory("131,072 bytes of host memory cannot be page-locked")
-        return keep(host(nbytes, pinned))
+            raise fault
 
-    monkeypatch.setattr(backend, "host", scarce)
-    monkeypatch.setattr(backend, "allocate", lambda nbytes: keep(allocate(nbytes)))
-    rows = measured(backend=backend)
-    assert {(row.status, row.reason) for row in rows} == {
-        ("out of memory", "131,072 bytes of host memory cannot be page-locked")
-    }
-    assert len(rows) == 4 and held == []
+    watch_calls(FakeBackend, "host", refuse)
+    assert [(row.status, row.reason) for row in measured()] == [("out of memory", str(fault))] * 4
+    assert seen and held == []
 
 
-def test_all_memory_is_given_back_after_a_problem(measured, task, monkeypatch):
-    backend, count = FakeBackend(), [0]
-    host = backend.host
-
-    def counted(nbytes, pinned):
-        memory, count[0] = host(nbytes, pinned), count[0] + 1
-        monkeypatch.setattr(memory, "free", lambda: count.__setitem__(0, count[0] - 1))
-        return memory
-
-    monkeypatch.setattr(backend, "host", counted)
-    measured(task(), task(problem=Problem(64, 64, 64)), backend=backend)
-    assert count == [0]
+def test_all_memory_is_given_back_after_a_problem(measured, task, held):
+    measured(task(), task(problem=Problem(64, 64, 64)))
+    assert held == []
 
 
-def test_the_modes_of_a_kernel_are_measured_in_mirrored_rounds(measured, monkeypatch):
-    order, run = [], transfers.ModeTrial.time
-
-    def noted(self, launches):
-        order.append(self.mode)
-        return run(self, launches)
-
-    monkeypatch.setattr(transfers.ModeTrial, "time", noted)
+def test_the_modes_of_a_kernel_are_measured_in_mirrored_rounds(measured, watch_calls):
+    order = []
+    watch_calls(transfers.ModeTrial, "time", lambda self, launches: order.append(self.mode))
     measured()
     rounds = [order[start : start + 4] for start in range(len(order) - 16, len(order), 4)]
     assert all(sorted(found) == sorted(MODES) for found in rounds)
     assert rounds[1] == rounds[0][::-1] and rounds[3] == rounds[2][::-1]
 
 
-def test_an_interrupted_measurement_keeps_the_samples_it_has(measured, task):
-    asked, calls = [False], [0]
-
-    class Slow(FakeBackend):
-        def job(self, *rest):
-            found = super().job(*rest)
-            run = found.run
-
-            def counted():
-                calls[0] += 1
-                asked[0] = calls[0] > 38
-                return run()
-
-            found.run = counted
-            return found
-
-    backend = Slow(Script(transfers=RATES))
-    rows = measured(task(), task("other"), backend=backend, is_interrupted=lambda: asked[0])
+def test_an_interrupted_measurement_keeps_the_samples_it_has(measured, task, watch_calls):
+    jobs = []
+    watch_calls(FakeJob, "run", jobs.append)
+    rows = measured(task(), task("other"), is_interrupted=lambda: len(jobs) > 38)
     assert rows and {row.variant for row in rows} == {"naive"}
     assert {row.stopped for row in rows if len(row.samples) < 4} == {"interrupted"}
 
@@ -243,15 +214,12 @@ def test_what_is_done_is_not_repeated_and_a_change_of_anything_is_another_key(me
     assert len({key, *(row.key for row in others)}) == 6
 
 
-def test_every_launch_of_a_pipeline_has_operands_of_its_own(measured, monkeypatch):
+def test_every_launch_of_a_pipeline_has_operands_of_its_own(measured, watch_calls):
     seen = []
-    job = FakeBackend.job
 
-    def spied(self, queue, *rest):
-        launches = [step for step in queue if isinstance(step, LaunchStep)]
-        seen.append([(step.at.A, step.at.C) for step in launches])
-        return job(self, queue, *rest)
+    def note(self, queue, *rest):
+        seen.append([(step.at.A, step.at.C) for step in queue if isinstance(step, LaunchStep)])
 
-    monkeypatch.setattr(FakeBackend, "job", spied)
+    watch_calls(FakeBackend, "job", note)
     measured()
     assert all(len(set(at)) == len(at) for at in seen) and max(map(len, seen)) == 4

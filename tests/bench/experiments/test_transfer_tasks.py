@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.entry import describe_fake
-from gemmbench.backends.fake.script import Script
+from gemmbench.backends.fake.script import FakeHost, Script
 from gemmbench.backends.jobs import CopyStep
 from gemmbench.bench.experiments.transfer_tasks import HostMatrices, Piece, choose_plans, make_job_steps, plan_tasks
-from gemmbench.bench.operands.fill import make_operands
+from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.record import RANKING
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch
 from gemmbench.planning.plans.plan import Geometry
 from gemmbench.planning.problems import LAYOUTS, Panel, PanelCut, Problem, cut_into_panels
+from tests.bench.conftest import CODE
 
 AT = OperandSet(1000, 2000, 3000)
-CODE = Artifact("code", "", Build())
 
 
 @pytest.fixture
@@ -27,10 +27,8 @@ def queue(make_plan):
 
     def make(problem, panels, streams):
         matrices = HostMatrices(FakeBackend(), problem, pinned=True)
-        pieces = [
-            Piece(panel, make_plan("naive", panel.make_problem(problem)), CODE)
-            for panel in cut_into_panels(problem, panels)
-        ]
+        cut = cut_into_panels(problem, panels)
+        pieces = [Piece(panel, make_plan("naive", panel.make_problem(problem)), CODE) for panel in cut]
         return matrices, make_job_steps(matrices, pieces, AT, streams)
 
     return make
@@ -62,12 +60,8 @@ def test_panels_take_the_streams_in_turn_and_wait_for_b_alone(queue):
 
 def test_one_panel_is_the_plain_job(queue):
     _, found = queue(Problem(160, 2, 1), 1, 3)
-    assert [words(step) for step in found] == [
-        "0 in 8 2000",
-        "0 in 640 1000",
-        "0 launch 160 1000 2000 3000",
-        "0 out 1280 3000",
-    ]
+    copies = ["0 in 8 2000", "0 in 640 1000", "0 launch 160 1000 2000 3000", "0 out 1280 3000"]
+    assert [words(step) for step in found] == copies
 
 
 def test_the_c_that_beta_multiplies_goes_in_before_the_launch_and_is_not_what_comes_out(queue):
@@ -102,66 +96,61 @@ def test_poison_is_all_that_a_result_holds_until_something_is_copied():
     assert np.isnan(matrices.copy_result()).all() and matrices.copy_result().shape == (3, 4)
 
 
-def test_what_was_had_is_given_back_when_more_is_not_to_be_had(monkeypatch):
+def test_what_was_had_is_given_back_when_more_is_not_to_be_had(watch_calls):
     given, freed = [], []
-    backend = FakeBackend()
-    host = backend.host
 
-    def scarce(nbytes, pinned):
+    def be_scarce(self, nbytes, pinned):
         if len(given) == 2:
             raise OutOfMemory("no more")
-        memory = host(nbytes, pinned)
-        memory.free = lambda: freed.append(nbytes)
         given.append(nbytes)
-        return memory
 
-    monkeypatch.setattr(backend, "host", scarce)
+    watch_calls(FakeBackend, "host", be_scarce)
+    watch_calls(FakeHost, "free", lambda self: freed.append(self.bytes.size))
     with pytest.raises(OutOfMemory, match="no more"):
-        HostMatrices(backend, Problem(2, 3, 4), pinned=True)
+        HostMatrices(FakeBackend(), Problem(2, 3, 4), pinned=True)
     assert freed == given == [32, 48]
 
 
 SIZE = Problem(160, 64, 64)
 
 
-def names(plans):
-    return [f"{plan.variant.name} {plan.config}".strip() for plan in plans]
-
-
 @pytest.fixture
 def row(make_record):
     """The record of a kernel of the problem, timed."""
 
-    def make(name, seconds, config=None, **changed):
-        sizes = {"M": 160, "N": 64, "K": 64}
-        return make_record(name, [seconds] * 2, config=config or {}, **{**sizes, **changed})
+    def make(name, seconds, tile=0, **changed):
+        return make_record(name, [seconds] * 2, config={"T": tile} if tile else {}, M=160, **changed)
 
     return make
 
 
-def test_the_fastest_configuration_of_every_kernel_is_chosen_in_order(make_plan, row):
-    plans = [make_plan("tiled", SIZE, {"T": 8}), make_plan("tiled", SIZE, {"T": 16}), make_plan("cublas", SIZE)]
-    records = [row("tiled", 2e-3, {"T": 8}), row("tiled", 1e-3, {"T": 16}), row("cublas", 3e-3)]
-    assert names(choose_plans(plans, records)) == ["tiled T=16", "cublas"]
+@pytest.fixture
+def choose(make_plan):
+    """Which of two configurations of `tiled`, of `cublas`, and of a smaller problem these records choose."""
+
+    def names(*records):
+        plans = [make_plan("tiled", SIZE, {"T": tile}) for tile in (8, 16)]
+        plans += [make_plan("cublas", problem) for problem in (SIZE, Problem(64, 64, 64))]
+        return [f"{plan.variant.name} {plan.config}".strip() for plan in choose_plans(plans, records)]
+
+    return names
 
 
-def test_fresh_rounds_decide_where_there_are_some(make_plan, row):
-    plans = [make_plan("tiled", SIZE, {"T": 8}), make_plan("tiled", SIZE, {"T": 16})]
-    records = [row("tiled", 2e-3, {"T": 8}), row("tiled", 1e-3, {"T": 16}), row("tiled", 3e-3, {"T": 8}, phase="final")]
-    assert names(choose_plans(plans, records)) == ["tiled T=8"]
+def test_the_fastest_configuration_of_every_kernel_is_chosen_in_order(choose, row):
+    assert choose(row("tiled", 2, 8), row("tiled", 1, 16), row("cublas", 3)) == ["tiled T=16", "cublas"]
 
 
-def test_a_short_load_does_not_count(make_plan, row):
-    plans = [make_plan("cublaslt", SIZE, {"ALGO": number}) for number in (0, 1)]
-    short = [row("cublaslt", seconds, {"ALGO": number}, phase=RANKING) for number, seconds in ((0, 1e-3), (1, 2e-3))]
-    full = [row("cublaslt", 1e-3, {"ALGO": 0}, status="wrong"), row("cublaslt", 2e-3, {"ALGO": 1})]
-    assert names(choose_plans(plans, [*short, *full])) == ["cublaslt ALGO=1"]
+def test_fresh_rounds_decide_where_there_are_some(choose, row):
+    assert choose(row("tiled", 2, 8), row("tiled", 1, 16), row("tiled", 3, 8, phase="final")) == ["tiled T=8"]
 
 
-def test_what_is_wrong_or_was_not_timed_is_not_measured(make_plan, row, make_record):
-    plans = [make_plan("naive", SIZE), make_plan("tiled", SIZE), make_plan("naive", Problem(64, 64, 64))]
-    records = [row("naive", 1e-3, status="wrong"), make_record("tiled", M=160)]
-    assert choose_plans(plans, records) == []
+def test_a_short_load_does_not_count(choose, row):
+    short = [row("tiled", 1, 8, phase=RANKING), row("tiled", 2, 16, phase=RANKING)]
+    assert choose(*short, row("tiled", 1, 8, status="wrong"), row("tiled", 2, 16)) == ["tiled T=16"]
+
+
+def test_what_is_wrong_or_was_not_timed_is_not_measured(choose, row, make_record):
+    assert choose(row("tiled", 1, 8, status="wrong"), make_record("cublas", M=160)) == []
 
 
 @pytest.fixture
@@ -186,15 +175,16 @@ def test_the_grid_of_a_panel_is_that_of_its_rows(task):
     assert isinstance(found.whole.plan.geometry, Geometry) and found.why_not == ""
 
 
-def test_a_panel_that_the_kernel_excludes_is_the_reason_why_there_are_none(task):
-    (found,) = task(3, require=["M % 64 == 0 or M == 160"])
-    assert found.panels == ()
-    assert found.why_not.startswith("a panel of 32 rows: require M % 64 == 0 or M == 160 (cuda/naive.cu:")
-
-
-def test_a_grid_that_does_not_come_out_even_excludes_panels_too(task):
-    (found,) = task(3, height=160)
-    assert found.panels == () and found.why_not.startswith("a panel of 64 rows: ")
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"require": ["M % 64 == 0 or M == 160"]}, "32 rows: require M % 64 == 0 or M == 160 (cuda/naive.cu:"),
+        ({"height": 160}, "64 rows: "),  # the grid does not come out even
+    ],
+)
+def test_a_panel_that_the_kernel_excludes_is_the_reason_why_there_are_none(task, changes, words):
+    (found,) = task(3, **changes)
+    assert found.panels == () and found.why_not.startswith(f"a panel of {words}")
 
 
 def test_what_does_not_compile_any_more_has_no_task(task):

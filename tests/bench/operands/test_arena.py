@@ -1,7 +1,7 @@
 """Operand sets: what A, B and C hold, the guard zones between them, and where they lie."""
 
+import itertools
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ import pytest
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
 from gemmbench.bench.operands.arena import SLACK, Arena, SetPlacement
-from gemmbench.bench.operands.fill import make_operands
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.operands.scratch import find_room
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
@@ -23,19 +23,13 @@ def set_bytes(problem):
     return GemmLayout(problem).guarded.total
 
 
-@pytest.fixture
-def arena():
-    """An arena of three sets with ints in place."""
-
-    def build(problem=ODD, beta=0.0):
-        built = Arena(FakeBackend(), GemmLayout(problem), 3)
-        data = make_operands(problem, "ints", 1)
-        inputs = make_inputs(data, beta)
-        built.write(inputs, 3)
-        built.reset(inputs, 3)
-        return built, data
-
-    return build
+def build(problem=ODD, beta=0.0, sets=3, backend=None):
+    """An arena of sets with ints in place, its data and inputs."""
+    arena, data = Arena(backend or FakeBackend(), GemmLayout(problem), sets), make_operands(problem, "ints", 1)
+    inputs = make_inputs(data, beta)
+    arena.write(inputs, sets)
+    arena.reset(inputs, sets)
+    return arena, data, inputs
 
 
 def floats(arena, start, stop):
@@ -43,111 +37,83 @@ def floats(arena, start, stop):
 
 
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
-def test_there_is_nan_around_the_inputs_of_every_set(arena, problem):
-    built, _ = arena(problem)
-    for at in built.starts:
-        for name, start in (("A", at["A"]), ("B", at["B"])):
-            end = start + problem.operand_bytes(name)
-            assert np.isnan(floats(built, start - 4096, start)).all()
-            assert np.isnan(floats(built, end, end + 4096)).all()
-
-
-@pytest.mark.parametrize("problem", SHAPES, ids=str)
-def test_there_is_a_pattern_and_no_nan_around_the_output(arena, problem):
-    built, _ = arena(problem)
-    for at in built.starts:
-        end = at["C"] + problem.operand_bytes("C")
-        around = np.concatenate([floats(built, at["C"] - 4096, at["C"]), floats(built, end, end + 4096)])
-        assert np.isfinite(around).all() and len(set(around)) == 1
-
-
-@pytest.mark.parametrize("problem", SHAPES, ids=str)
-def test_operands_are_aligned_and_every_set_holds_them_times_its_factor(arena, problem):
-    built, data = arena(problem, beta=2.0)
-    assert {at[name] % 256 for at in built.starts for name in "ABC"} == {0}
-    for at, factor in zip(built.starts, built.factors, strict=True):
+def test_every_set_holds_operands_times_its_factor_with_nan_around_inputs_and_a_pattern_around_the_output(problem):
+    arena, data, _ = build(problem, beta=2.0)
+    assert {at[name] % 256 for at in arena.starts for name in "ABC"} == {0}
+    for at, factor in zip(arena.starts, arena.factors, strict=True):
         for name, scale in (("A", factor), ("B", 1), ("C", factor)):
-            found = floats(built, at[name], at[name] + problem.operand_bytes(name))
-            assert (found == scale * getattr(data, name).ravel()).all()
+            start, end = at[name], at[name] + problem.operand_bytes(name)
+            assert (floats(arena, start, end) == scale * getattr(data, name).ravel()).all()
+            around = np.concatenate([floats(arena, start - 4096, start), floats(arena, end, end + 4096)])
+            if name == "C":
+                assert np.isfinite(around).all() and len(set(around)) == 1
+            else:
+                assert np.isnan(around).all()
 
 
-def test_c_is_nan_everywhere_when_beta_is_0(arena):
-    built, data = arena()
-    built.reset(make_inputs(data, 0.0), 3)
-    assert all(np.isnan(built.read(index)).all() for index in range(3))
-
-
-def test_an_untouched_arena_has_no_breach(arena):
-    built, _ = arena()
-    assert [built.find_breach(index) for index in range(3)] == ["", "", ""]
+def test_c_is_nan_everywhere_when_beta_is_0():
+    arena, *_ = build()
+    assert all(np.isnan(arena.read(index)).all() for index in range(3))
 
 
 @pytest.mark.parametrize("index", [0, 2])
 @pytest.mark.parametrize(
-    ("name", "side", "words"),
-    [
-        ("C", "after", "1 bytes after the end of C changed"),
-        ("C", "before", "1 bytes before C changed"),
-        ("A", "after", "1 bytes after the end of A changed"),
-        ("A", "before", "1 bytes before A changed"),
-        ("B", "after", "1 bytes after the end of B changed"),
-    ],
+    ("name", "place"), [*itertools.product("CA", ("before", "after the end of")), ("B", "after the end of")]
 )
-def test_one_byte_written_outside_is_seen_and_placed(arena, index, name, side, words):
-    built, _ = arena()
-    start = built.starts[index][name]
-    where = start - 1 if side == "before" else start + ODD.operand_bytes(name)
-    built.memory.fill(where, 1, 0)
-    found = built.find_breach(index)
-    assert found.startswith("wrote outside its output: ") and words in found
-    assert built.find_breach(index) == ""
+def test_one_byte_written_outside_is_seen_placed_restored_and_no_breach_of_another_set(index, name, place):
+    arena, *_ = build()
+    assert [arena.find_breach(each) for each in range(3)] == ["", "", ""]
+    start = arena.starts[index][name]
+    arena.memory.fill(start - 1 if place == "before" else start + ODD.operand_bytes(name), 1, 0)
+    assert [arena.find_breach(each) for each in range(3) if each != index] == ["", ""]
+    found = arena.find_breach(index)
+    assert found.startswith("wrote outside its output: ") and f"1 bytes {place} {name} changed" in found
+    assert arena.find_breach(index) == ""
 
 
 @pytest.mark.parametrize("distance", [0, 15, 16, 511, 512, 513, 1024, 3000])
-def test_one_byte_is_seen_wherever_it_lies_in_a_guard_zone(arena, distance):
-    built, _ = arena()
-    built.memory.fill(built.starts[0]["C"] + ODD.operand_bytes("C") + distance, 1, 0)
-    assert "1 bytes after the end of C changed" in built.find_breach()
+def test_one_byte_is_seen_wherever_it_lies_in_a_guard_zone(distance):
+    arena, *_ = build()
+    arena.memory.fill(arena.starts[0]["C"] + ODD.operand_bytes("C") + distance, 1, 0)
+    assert "1 bytes after the end of C changed" in arena.find_breach()
 
 
-def test_a_breach_of_one_set_is_no_breach_of_another(arena):
-    built, _ = arena()
-    built.memory.fill(built.starts[1]["C"] + ODD.operand_bytes("C"), 1, 0)
-    assert built.find_breach(0) == built.find_breach(2) == ""
-
-
-def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed(arena):
-    built, _ = arena()
-    built.memory.fill(built.starts[0]["C"] + ODD.operand_bytes("C"), 2048, 0)
-    assert built.find_breach() != ""
-    assert built.find_breach() == ""
+def test_a_wide_breach_is_restored_whole_so_that_nobody_else_is_blamed():
+    arena, *_ = build()
+    arena.memory.fill(arena.starts[0]["C"] + ODD.operand_bytes("C"), 2048, 0)
+    assert arena.find_breach() != ""
+    assert arena.find_breach() == ""
 
 
 @pytest.mark.parametrize("sets", [1, 3])
 @pytest.mark.parametrize("name", ["A", "B"])
 def test_one_byte_of_an_input_that_a_kernel_changed_is_seen(name, sets):
-    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(make_operands(ODD, "ints", 1), 0.0)
-    built.write(inputs, 1)
-    assert built.find_changed_input(inputs) == ""
-    built.memory.fill(built.starts[0][name] + ODD.operand_bytes(name) - 1, 1, 0x7F)
-    assert built.find_changed_input(inputs) == f"changed its input {name}"
-    built.write(inputs, 1)
-    assert built.find_changed_input(inputs) == ""
+    arena, _, inputs = build(sets=sets)
+    arena.write(inputs, 1)
+    assert arena.find_changed_input(inputs) == ""
+    arena.memory.fill(arena.starts[0][name] + ODD.operand_bytes(name) - 1, 1, 0x7F)
+    assert arena.find_changed_input(inputs) == f"changed its input {name}"
+    arena.write(inputs, 1)
+    assert arena.find_changed_input(inputs) == ""
 
 
 @pytest.mark.parametrize("sets", [1, 3])
 def test_damage_of_the_first_set_since_it_was_sealed_is_named(sets):
-    built, inputs = Arena(FakeBackend(), GemmLayout(ODD), sets), make_inputs(make_operands(ODD, "ints", 1), 0.0)
-    built.write(inputs, 1)
-    built.seal_first_set()
-    built.fill_outputs(sets, 7)
-    assert built.find_damage_of_first_set(inputs) == ""
-    end = built.starts[0]["C"] + ODD.operand_bytes("C")
-    built.memory.fill(end, 1, 0)
-    assert built.find_damage_of_first_set(inputs).startswith("wrote outside its output: 1 bytes after the end of C")
-    assert built.find_damage_of_first_set(inputs) == ""
-    built.memory.fill(built.starts[0]["B"], 1, 0x7F)
-    assert built.find_damage_of_first_set(inputs) == "changed its input B"
+    arena, _, inputs = build(sets=sets)
+    arena.write(inputs, 1)
+    arena.seal_first_set()
+    arena.fill_outputs(sets, 7)
+    assert arena.find_damage_of_first_set(inputs) == ""
+    end = arena.starts[0]["C"] + ODD.operand_bytes("C")
+    arena.memory.fill(end, 1, 0)
+    assert arena.find_damage_of_first_set(inputs).startswith("wrote outside its output: 1 bytes after the end of C")
+    assert arena.find_damage_of_first_set(inputs) == ""
+    arena.memory.fill(arena.starts[0]["B"], 1, 0x7F)
+    assert arena.find_damage_of_first_set(inputs) == "changed its input B"
+
+
+CUBE = Problem(64, 64, 64)
+SET, KEPT = set_bytes(CUBE), CUBE.operand_bytes("C")  # a copy of one result is kept
 
 
 @pytest.mark.parametrize(
@@ -157,9 +123,13 @@ def test_damage_of_the_first_set_since_it_was_sealed_is_named(sets):
         (4096, 1 << 20, 1 << 40, (2, True)),  # never fewer than two
         (1, 1 << 30, 1 << 40, (1024, False)),  # never more than 1024
         (64, 0, 1 << 40, (2, True)),
+        (1024, 1 << 20, 1, (1, True)),  # one set is larger than four caches
+        (64, 1 << 20, 5 * SET + KEPT, (5, False)),
+        (64, 1 << 20, 5 * SET + KEPT - 1, (4, False)),
+        (64, 1 << 20, 1, (1, False)),
     ],
 )
-def test_enough_sets_rotate_to_cover_four_times_the_cache(size, cache, room, expected):
+def test_enough_sets_rotate_to_cover_four_times_the_cache_if_there_is_room(size, cache, room, expected):
     assert gemm_workload(Problem(size, size, size)).count_cold_sets(cache, room) == expected
 
 
@@ -173,38 +143,22 @@ def test_the_sets_of_a_cpu_take_at_most_512_mib():
     assert not cold and sets * workload.layout.guarded.total <= 512 << 20
 
 
-def test_one_set_larger_than_four_caches_is_cold():
-    assert gemm_workload(Problem(1024, 1024, 1024)).count_cold_sets(1 << 20, 1) == (1, True)
-
-
-def test_too_little_room_gives_fewer_sets_that_are_not_cold():
-    cube = Problem(64, 64, 64)
-    kept = cube.operand_bytes("C")  # a copy of one result
-    assert gemm_workload(cube).count_cold_sets(1 << 20, 5 * set_bytes(cube) + kept) == (5, False)
-    assert gemm_workload(cube).count_cold_sets(1 << 20, 5 * set_bytes(cube) + kept - 1) == (4, False)
-    assert gemm_workload(cube).count_cold_sets(1 << 20, 1) == (1, False)
-
-
 def test_a_set_holds_its_operands_and_guards_of_many_rows():
-    cube = Problem(64, 64, 64)
-    assert set_bytes(cube) >= cube.bytes + 4 * 128 * 64 * 4
+    assert CUBE.bytes + 4 * 128 * 64 * 4 <= SET
     assert set_bytes(Problem(1, 1, 1)) < 1 << 17
 
 
 @pytest.mark.parametrize("problem", SHAPES, ids=str)
-def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(problem):
-    backend = FakeBackend()
-    backend.guards, asked, allocate = False, [], backend.allocate
-    backend.allocate = lambda *sizes: asked.extend(sizes) or allocate(*sizes)
-    built, data = Arena(backend, GemmLayout(problem), 2), make_operands(problem, "ints", 1)
+def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(watch_calls, problem):
+    backend, asked = FakeBackend(), []
+    backend.guards = False
+    watch_calls(FakeBackend, "allocate", lambda self, *sizes: asked.extend(sizes))
+    arena, data, inputs = build(problem, 2.0, 2, backend)
     assert asked == [problem.operand_bytes(name) for name in "ABCABCC"]  # one more for a copy of a result
-    assert tuple(start for starts in built.starts for start in starts.values()) == built.memory.starts[:-1]
-    inputs = make_inputs(data, 2.0)
-    built.write(inputs, 2)
-    built.reset(inputs, 2)
-    assert all((built.read(index) == built.factors[index] * data.C).all() for index in range(2))
-    built.write(inputs, 1)
-    assert (built.find_breach(0), built.find_breach(1), built.find_changed_input(inputs)) == ("", "", "")
+    assert tuple(start for starts in arena.starts for start in starts.values()) == arena.memory.starts[:-1]
+    assert all((arena.read(index) == arena.factors[index] * data.C).all() for index in range(2))
+    arena.write(inputs, 1)
+    assert (arena.find_breach(0), arena.find_breach(1), arena.find_changed_input(inputs)) == ("", "", "")
 
 
 @pytest.mark.parametrize(
@@ -215,17 +169,13 @@ def test_sets_begin_at_the_same_place_of_a_page(count, alignment, page):
     placement = SetPlacement(count, 5 * page + 512, alignment)
     bases = placement.find_bases(1536)
     assert len(bases) == count and {base % page for base in bases} == {1536 % page}
-    assert all(after - before == 6 * page for before, after in pairwise(bases))
-
-
-def test_the_last_set_fits_with_the_largest_shift():
-    placement = SetPlacement(3, 5000 * 512, 512)
-    assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total
+    assert all(after - before == 6 * page for before, after in itertools.pairwise(bases))
 
 
 @pytest.mark.parametrize(("alignment", "least"), [(512, 200), (64 << 10, 30)])
-def test_shifts_are_aligned_and_within_the_slack(alignment, least):
+def test_shifts_are_aligned_and_within_the_slack_and_the_last_set_fits_with_the_largest(alignment, least):
     rng, placement = np.random.default_rng(0), SetPlacement(3, 5000 * 512, alignment)
     shifts = [placement.draw_shift(rng) for _ in range(300)]
     assert all(shift % alignment == 0 and 0 <= shift <= SLACK for shift in shifts)
     assert len(set(shifts)) > least
+    assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total

@@ -47,14 +47,11 @@ def test_large_arrays_are_aligned_as_allocators_do_and_what_is_skipped_is_guarde
     assert layout.zones[1:] == [Zone(1512, 512 + 24, NAN), Zone(2048, LARGE_ALIGN - 2048, PATTERN)]
 
 
-def test_what_lies_in_the_array_or_outside_the_set_is_no_breach(layout, memory):
+def test_the_first_breach_is_told_all_are_restored_and_what_lies_in_the_array_or_outside_is_none(layout, memory):
     memory.fill(BASE + 512, 100, 1)
     memory.fill(BASE - 8, 8, 1)
     memory.fill(BASE + layout.total, 8, 1)
     assert layout.find_breach(memory, BASE) is None
-
-
-def test_the_first_breach_is_told_and_all_are_restored(layout, memory):
     memory.fill(BASE + 500, 12, 0)
     memory.fill(BASE + 612, 3, 0)
     assert layout.find_breach(memory, BASE) == Breach(layout.zones[0], 500, 12)

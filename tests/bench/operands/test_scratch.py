@@ -30,10 +30,12 @@ def make():
     return make
 
 
-def test_a_workspace_holds_zeros_as_declared_and_nan_beyond(make):
-    _, (found,) = make((3000, 1000))
-    assert not found[:1000].any() and (found[1000:3000] == 0xFF).all()
-    assert np.isnan(found[1000:3000].view(np.float32)).all()
+def test_every_step_has_a_workspace_of_its_own_with_zeros_as_declared_and_nan_beyond(make):
+    _, (first, none, last) = make((3000, 1000), (0,), (4096, 4096))
+    assert not first[:1000].any() and (first[1000:3000] == 0xFF).all()
+    assert np.isnan(first[1000:3000].view(np.float32)).all()
+    assert none is None and not last[:4096].any()
+    assert count_scratch_bytes([make_plan(512), make_plan(4096)]) > 4608
 
 
 def test_a_row_without_a_workspace_has_no_scratch(make):
@@ -41,12 +43,6 @@ def test_a_row_without_a_workspace_has_no_scratch(make):
     assert places == [None, None] and scratch.find_fault() == "" and count_scratch_bytes([make_plan(0)]) == 0
     scratch.poison()
     scratch.free()
-
-
-def test_every_step_has_a_workspace_of_its_own(make):
-    _, (first, none, last) = make((512,), (0,), (4096, 4096))
-    assert none is None and (first[:512] == 0xFF).all() and not last[:4096].any()
-    assert count_scratch_bytes([make_plan(512), make_plan(4096)]) > 4608
 
 
 def test_between_launches_it_is_filled_with_nan_again_but_for_the_zeroed_bytes(make):
@@ -86,11 +82,10 @@ def test_zeroed_bytes_that_are_not_zero_again_are_named_and_repaired(make):
     assert scratch.find_fault() == "" and not found[:1024].any()
 
 
-def test_a_tool_watches_allocations_of_the_exact_size(monkeypatch):
+def test_a_tool_watches_allocations_of_the_exact_size(watch_calls):
     backend, asked = FakeBackend(), []
-    monkeypatch.setattr(backend, "guards", False)
-    allocate = backend.allocate
-    monkeypatch.setattr(backend, "allocate", lambda *sizes: asked.append(sizes) or allocate(*sizes))
+    backend.guards = False
+    watch_calls(FakeBackend, "allocate", lambda self, *sizes: asked.append(sizes))
     scratch = Scratch(backend, [make_plan(100), make_plan(0), make_plan(200)])
     assert asked == [(100, 200)] and [place and place.offset for place in scratch.places] == [0, None, 512]
     assert scratch.find_fault() == ""

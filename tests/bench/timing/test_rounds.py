@@ -30,55 +30,51 @@ class Kernel:
         return Window(seconds * launches, launches, self.clock)
 
 
-@pytest.fixture
-def measure():
-    def run(
-        kernels,
-        warm=0.0,
-        most=1000,
-        is_interrupted=lambda: False,
-        progress=lambda *_: None,
-        anchors=(),
-        contest=(),
-        steps=None,
-        seed=0,
-        **policy,
-    ):
-        chosen = Policy(**{"until": 0.0, **policy})
-        rounds = Rounds(kernels, chosen, most, is_interrupted, progress, anchors, contest, steps=steps, seed=seed)
-        return rounds.run(warm)
-
-    return run
+def make_noisy(seed, seconds, noise, **options):
+    """A kernel whose windows have noise of their own around a time."""
+    return Kernel("noisy", *(seconds * np.random.default_rng(seed).lognormal(0, noise, 300)), **options)
 
 
-def orders(measure, seed, rounds=6):
+def measure(kernels, warm=0.0, most=1000, is_interrupted=None, progress=None, rule=None, **options):
+    """What came of kernels; `options` are those of Rounds and the fields of the policy."""
+    chosen = {name: options.pop(name) for name in ("anchors", "contest", "steps", "seed") if name in options}
+    policy = Policy(**{"until": 0.0, **options})
+    calls = is_interrupted or (lambda: False), progress or (lambda *_: None)
+    return Rounds(kernels, policy, most, *calls, rule=rule, **chosen).run(warm)
+
+
+def ends(found):
+    """How many rounds each kernel took part in, and what ended them."""
+    return [(len(each.samples), each.stopped) for each in found]
+
+
+def list_blocks(found):
+    return sorted({round_.block for round_ in found.samples})
+
+
+def orders(seed, rounds=6):
     log = []
-    kernels = [Kernel(name, 1.0, log=log) for name in "abcd"]
-    measure(kernels, rounds=rounds, seed=seed, max_time=100)
+    measure([Kernel(name, 1.0, log=log) for name in "abcd"], rounds=rounds, seed=seed, max_time=100)
     timed = log[4:]  # one window each to size them
     return [tuple(timed[start : start + 4]) for start in range(0, len(timed), 4)]
 
 
-def test_every_round_is_a_permutation_and_the_next_its_mirror(measure):
-    found = orders(measure, seed=0)
+def test_every_round_is_a_permutation_and_the_next_its_mirror():
+    found = orders(seed=0)
     assert len(found) == 6 and all(sorted(order) == list("abcd") for order in found)
     assert [order[::-1] for order in found[::2]] == found[1::2]
 
 
-def test_the_permutations_are_fresh_and_follow_from_the_seed(measure):
-    found = orders(measure, 0, rounds=20)
-    assert len(set(found[::2])) > 5
-    assert orders(measure, 0) == orders(measure, 0) != orders(measure, 1)
+def test_the_permutations_are_fresh_and_follow_from_the_seed():
+    assert len(set(orders(0, rounds=20)[::2])) > 5
+    assert orders(0) == orders(0) != orders(1)
 
 
-def test_a_sample_is_the_window_over_its_launches(measure):
+def test_a_sample_is_the_window_over_its_launches_and_a_clock_is_kept_where_it_is_known():
     (found,) = measure([Kernel("a", 1e-4, clock=1.5e9)], rounds=4)
     assert found.launches == 11
     assert found.samples == {Round(round_ // 2, round_): pytest.approx(1e-4) for round_ in range(4)}
     assert found.clocks == [1.5e9] * 4 and found.stopped == "rounds"
-
-
-def test_a_clock_that_is_not_known_is_not_kept(measure):
     assert measure([Kernel("a", 1.0)], rounds=2)[0].clocks == []
 
 
@@ -86,29 +82,23 @@ def test_a_clock_that_is_not_known_is_not_kept(measure):
     ("seconds", "most", "launches"),
     [(1.0, 1000, 1), (1e-3, 1000, 1), (5e-4, 1000, 3), (1e-5, 1000, 110), (1e-6, 500, 500)],
 )
-def test_a_window_holds_launches_for_a_millisecond_and_no_more_than_the_back_end_allows(
-    measure, seconds, most, launches
-):
+def test_a_window_holds_launches_for_a_millisecond_and_no_more_than_the_back_end_allows(seconds, most, launches):
     kernel = Kernel("a", seconds)
     (found,) = measure([kernel], rounds=2, most=most)
     assert found.launches == launches
     assert kernel.windows[-2:] == [launches, launches]
 
 
-def test_a_slow_first_launch_does_not_fix_the_window(measure):
-    for first in (1e-4, 1e-2):
-        kernel = Kernel("a", first, 1e-6)
-        (found,) = measure([kernel], rounds=2, most=5000)
-        assert found.launches * 1e-6 >= 1e-3
+@pytest.mark.parametrize("first", [1e-4, 1e-2])
+def test_a_slow_first_launch_does_not_fix_the_window(first):
+    (found,) = measure([Kernel("a", first, 1e-6)], rounds=2, most=5000)
+    assert found.launches * 1e-6 >= 1e-3
 
 
-def test_the_windows_that_size_and_warm_are_no_samples(measure):
+def test_the_windows_that_size_and_warm_are_no_samples_and_a_single_round_needs_no_warming():
     kernel = Kernel("a", *[9e-3] * 5, 8e-3, 7e-3, 6e-3, 5e-3)
     (found,) = measure([kernel], warm=1e9, rounds=4, max_time=1e9)
     assert len(kernel.windows) > len(found.samples) == 4
-
-
-def test_a_single_round_needs_no_warming(measure):
     kernel = Kernel("a", *[1e-3, 2e-3] * 100)
     measure([kernel], warm=1e9, rounds=1, max_time=1e9)
     assert len(kernel.windows) <= 3
@@ -118,32 +108,30 @@ def test_a_single_round_needs_no_warming(measure):
     ("seconds", "rounds", "stopped"),
     [(0.1, 16, "rounds"), (1.0, 10, "max-time"), (3.0, 2, "max-time"), (6.0, 1, "max-time"), (60.0, 1, "max-time")],
 )
-def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(measure, seconds, rounds, stopped):
-    kernel = Kernel("a", seconds)
-    (found,) = measure([kernel], rounds=16, max_time=10.5)
-    assert (len(found.samples), found.stopped) == (rounds, stopped)
+def test_a_slow_kernel_gets_whole_pairs_under_its_time_or_one_launch(seconds, rounds, stopped):
+    (found,) = measure([Kernel("a", seconds)], rounds=16, max_time=10.5)
+    assert ends([found]) == [(rounds, stopped)]
     assert [round_.number for round_ in found.samples] == list(range(rounds))
 
 
-def test_a_slow_kernel_does_not_change_the_rounds_of_the_others(measure):
+def test_a_slow_kernel_does_not_change_the_rounds_of_the_others():
     fast, slow = measure([Kernel("fast", 4e-3), Kernel("slow", 1.0)], rounds=30, max_time=4.0)
-    assert (len(fast.samples), fast.stopped) == (30, "rounds")
-    assert {round_.block for round_ in fast.samples} == set(range(5))
-    assert (list(slow.samples), slow.stopped) == ([Round(0, 0), Round(0, 1), Round(1, 6), Round(1, 7)], "max-time")
+    assert ends([fast, slow]) == [(30, "rounds"), (4, "max-time")]
+    assert list_blocks(fast) == list(range(5))
+    assert list(slow.samples) == [Round(0, 0), Round(0, 1), Round(1, 6), Round(1, 7)]
 
 
 @pytest.mark.parametrize("fault", [LaunchError("crashed"), LaunchTimeout("too long")])
 @pytest.mark.parametrize("fails_at", [0, 1, 3])
-def test_a_kernel_that_fails_drops_out_and_the_others_go_on(measure, fault, fails_at):
+def test_a_kernel_that_fails_drops_out_and_the_others_go_on(fault, fails_at):
     good, bad = Kernel("good", 1.0), Kernel("bad", 1.0, fails_at=fails_at, fault=fault)
-    first, second = measure([good, bad], rounds=4, max_time=100)
-    assert len(first.samples) == 4 and first.fault is None
-    assert second.fault is fault and second.stopped == "failed"
-    assert len(second.samples) == (2 if fails_at == 3 else 0)  # those of the blocks before
+    found = measure([good, bad], rounds=4, max_time=100)
+    assert ends(found) == [(4, "rounds"), (2 if fails_at == 3 else 0, "failed")]  # those of the blocks before
+    assert [each.fault for each in found] == [None, fault]
     assert len(bad.windows) == fails_at
 
 
-def test_an_interruption_keeps_the_samples_there_are(measure):
+def test_an_interruption_keeps_the_samples_there_are():
     log = []
     kernels = [Kernel(name, 1.0, log=log) for name in "ab"]
     first, second = measure(kernels, rounds=8, max_time=100, is_interrupted=lambda: len(log) >= 7)
@@ -152,40 +140,37 @@ def test_an_interruption_keeps_the_samples_there_are(measure):
     assert {first.stopped, second.stopped} == {"interrupted"}
 
 
-def test_progress_counts_first_launches_and_rounds(measure):
+def test_progress_counts_first_launches_and_rounds_and_nothing_to_measure_is_no_fault():
+    assert measure([], rounds=4) == []
     seen = []
-    kernels = [Kernel("a", 1.0), Kernel("b", 1.0)]
-    measure(kernels, rounds=3, max_time=100, progress=lambda *what: seen.append(what))
+    measure([Kernel("a", 1.0), Kernel("b", 1.0)], rounds=3, max_time=100, progress=lambda *what: seen.append(what))
     first = [("first launches", 0, 2), ("first launches", 1, 2), ("warm up", 0, 0)]
     assert seen == [*first, ("round", 1, 3), ("round", 2, 3), ("round", 3, 3)]
 
 
-def test_nothing_to_measure_is_no_fault(measure):
-    assert measure([], rounds=4) == []
-
-
 # When rounds end
 
-
-def noisy(seed, seconds, noise):
-    """Windows with noise of their own around a time."""
-    return Kernel("noisy", *(seconds * np.random.default_rng(seed).lognormal(0, noise, 300)))
+QUIET = Kernel("quiet", 4e-3)
 
 
-def test_a_time_that_is_known_well_enough_is_measured_no_longer(measure):
-    (found,) = measure([Kernel("a", 4e-3)], rounds=64, until=0.005)
-    assert (len(found.samples), found.stopped) == (30, "until")
-    assert {round_.block for round_ in found.samples} == set(range(5))
-
-
-def test_a_noisy_time_takes_all_rounds(measure):
-    (found,) = measure([noisy(0, 1e-2, 0.2)], rounds=64, until=0.005)
-    assert (len(found.samples), found.stopped) == (64, "rounds")
+@pytest.mark.parametrize(
+    ("kernel", "until", "rounds", "stopped"),
+    [
+        (QUIET, 0.005, 30, "until"),
+        (make_noisy(0, 1e-2, 0.2), 0.005, 64, "rounds"),
+        (QUIET, 0.0, 64, "rounds"),
+    ],
+    ids=["quiet", "noisy", "without until"],
+)
+def test_a_time_that_is_known_well_enough_is_measured_no_longer(kernel, until, rounds, stopped):
+    (found,) = measure([kernel], rounds=64, until=until)
+    assert ends([found]) == [(rounds, stopped)]
+    assert stopped == "rounds" or list_blocks(found) == list(range(5))
 
 
 @pytest.mark.parametrize("until", [0.01, 0.02, 0.04])
-def test_blocks_double_until_the_interval_is_narrow(measure, until):
-    (found,) = measure([noisy(1, 4e-3, 0.05)], rounds=1000, until=until, max_time=1e9)
+def test_blocks_double_until_the_interval_is_narrow(until):
+    (found,) = measure([make_noisy(1, 4e-3, 0.05)], rounds=1000, until=until, max_time=1e9)
     blocks, narrow = len(found.samples) / 6, time_interval(found.samples).spread
     assert found.stopped == "until" and narrow <= until
     assert blocks in (5, 10, 20, 40, 80)
@@ -193,67 +178,54 @@ def test_blocks_double_until_the_interval_is_narrow(measure, until):
     assert blocks == 5 or time_interval(before).spread > until
 
 
-def test_a_common_drift_ends_when_the_ratio_is_known(measure):
+def test_a_common_drift_ends_when_the_ratio_is_known():
     # the two wander together, so that their own medians are wide and the ratio is not
     wander = [4e-3 * (1 + 0.02 * math.sin(step)) for step in range(200)]
-    base, mine = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=54, until=0.005, anchors=[0])
-    assert (len(mine.samples), mine.stopped) == (30, "until")
-    assert (len(base.samples), base.stopped) == (54, "rounds")
+    found = measure([Kernel("a", *wander), Kernel("b", *wander)], rounds=54, until=0.005, anchors=[0])
+    assert ends(found) == [(54, "rounds"), (30, "until")]
 
 
-def test_an_anchor_stays_for_those_who_are_not_known_yet(measure):
-    base, quiet, wild = measure(
-        [Kernel("base", 4e-3), Kernel("quiet", 6e-3), noisy(2, 4e-3, 0.1)], rounds=48, until=0.005, anchors=[0]
-    )
-    assert (len(quiet.samples), quiet.stopped) == (30, "until")
-    assert (len(wild.samples), wild.stopped) == (48, "rounds")
-    assert len(base.samples) == 48
+def test_an_anchor_stays_for_those_who_are_not_known_yet():
+    kernels = [Kernel("base", 4e-3), Kernel("quiet", 6e-3), make_noisy(2, 4e-3, 0.1)]
+    found = measure(kernels, rounds=48, until=0.005, anchors=[0])
+    assert ends(found) == [(48, "rounds"), (30, "until"), (48, "rounds")]
 
 
 @pytest.mark.parametrize(("seconds", "before"), [([0.005], 1), ([0.0035, 0.0005], 3), ([0.02], 2)])
-def test_a_second_window_is_run_first_if_it_could_change_the_launches_or_the_pairs(measure, seconds, before):
+def test_a_second_window_is_run_first_if_it_could_change_the_launches_or_the_pairs(seconds, before):
     kernel = Kernel("a", *seconds)
     (found,) = measure([kernel], rounds=2)
     assert len(kernel.windows) - len(found.windows) == before
 
 
-@pytest.mark.parametrize(("seconds", "pairs"), [(0.009, 3), (0.01, 1)])
-def test_a_block_of_long_windows_is_one_pair(measure, seconds, pairs):
-    (found,) = measure([Kernel("a", seconds)], rounds=96)
-    assert len({round_.block for round_ in found.samples}) == 96 // 2 // pairs
+@pytest.mark.parametrize(
+    ("base", "samples", "stopped"),
+    [
+        (Kernel("base", 1.0), 4, "max-time"),
+        (Kernel("base", 4e-3, fails_at=6, fault=LaunchError("crashed")), 0, "failed"),
+    ],
+    ids=["without time", "that fails"],
+)
+def test_an_anchor_without_time_or_one_that_fails_is_not_waited_for(base, samples, stopped):
+    found = measure([base, Kernel("mine", 4e-3)], rounds=64, until=0.005, max_time=4, anchors=[0])
+    assert ends(found) == [(samples, stopped), (30, "until")]
 
 
-def test_an_anchor_without_time_is_not_waited_for(measure):
-    base, mine = measure([Kernel("base", 1.0), Kernel("mine", 4e-3)], rounds=64, until=0.005, max_time=4, anchors=[0])
-    assert (len(base.samples), base.stopped) == (4, "max-time")
-    assert (len(mine.samples), mine.stopped) == (30, "until")
+def test_rivals_go_on_until_each_is_known_against_each():
+    kernels = [Kernel("base", 4e-3), Kernel("a", 4e-3), make_noisy(3, 4e-3, 0.1)]
+    assert ends(measure(kernels, rounds=20, until=0.005, anchors=[0, 1, 2])) == [(20, "rounds")] * 3
 
 
-def test_an_anchor_that_fails_is_not_waited_for(measure):
-    bad = Kernel("base", 4e-3, fails_at=6, fault=LaunchError("crashed"))
-    _, mine = measure([bad, Kernel("mine", 4e-3)], rounds=64, until=0.005, anchors=[0])
-    assert (len(mine.samples), mine.stopped) == (30, "until")
+@pytest.mark.parametrize(("contest", "slow"), [([0, 1], (30, "beaten")), ([], (48, "rounds"))])
+def test_in_a_contest_only_the_fastest_has_to_be_known(contest, slow):
+    kernels = [make_noisy(2, 5e-3, 0.02), make_noisy(3, 4e-3, 0.02), Kernel("base", 4e-3)]
+    found = measure(kernels, rounds=48, until=0.005, anchors=[2], contest=contest)
+    assert ends(found)[:2] == [slow, (48, "rounds")]
 
 
-def test_rivals_go_on_until_each_is_known_against_each(measure):
-    kernels = [Kernel("base", 4e-3), Kernel("a", 4e-3), noisy(3, 4e-3, 0.1)]
-    found = measure(kernels, rounds=20, until=0.005, anchors=[0, 1, 2])
-    assert [len(each.samples) for each in found] == [20, 20, 20]
-
-
-def test_in_a_contest_only_the_fastest_has_to_be_known(measure):
-    kernels = [noisy(2, 5e-3, 0.02), noisy(3, 4e-3, 0.02), Kernel("base", 4e-3)]
-    slow, fast, _ = measure(kernels, rounds=48, until=0.005, anchors=[2], contest=[0, 1])
-    assert (len(slow.samples), slow.stopped) == (30, "beaten")
-    assert (len(fast.samples), fast.stopped) == (48, "rounds")
-    slow, *_ = measure([noisy(2, 5e-3, 0.02), *kernels[1:]], rounds=48, until=0.005, anchors=[2])
-    assert (len(slow.samples), slow.stopped) == (48, "rounds")
-
-
-def test_in_a_contest_what_may_still_win_goes_on(measure):
-    kernels = [noisy(2, 4e-3, 0.02), noisy(3, 4e-3, 0.02)]
-    found = measure(kernels, rounds=48, until=0.001, contest=[0, 1])
-    assert [(len(each.samples), each.stopped) for each in found] == [(48, "rounds")] * 2
+def test_in_a_contest_what_may_still_win_goes_on():
+    kernels = [make_noisy(2, 4e-3, 0.02), make_noisy(3, 4e-3, 0.02)]
+    assert ends(measure(kernels, rounds=48, until=0.001, contest=[0, 1])) == [(48, "rounds")] * 2
 
 
 class FirstCheck:
@@ -267,15 +239,14 @@ class FirstCheck:
 
 
 def test_another_stopping_rule_can_be_given():
-    kernels = [Kernel("a", 4e-3), noisy(5, 4e-3, 0.3)]
-    found = Rounds(kernels, Policy(), 1000, lambda: False, lambda *_: None, rule=FirstCheck()).run(0.0)
-    assert [(len(each.samples), each.stopped) for each in found] == [(12, "until")] * 2
+    found = measure([Kernel("a", 4e-3), make_noisy(5, 4e-3, 0.3)], until=Policy().until, rule=FirstCheck())
+    assert ends(found) == [(12, "until")] * 2
 
 
-def test_intervals_are_checked_after_5_10_20_blocks_and_so_on():
-    due = [blocks for blocks in range(100) if DoublingRule(0.005).is_due(blocks)]
-    assert due == [5, 10, 20, 40, 80]
+def test_intervals_are_checked_after_5_10_20_blocks_and_so_on_and_an_unknown_one_is_not_narrow():
+    assert [blocks for blocks in range(100) if DoublingRule(0.005).is_due(blocks)] == [5, 10, 20, 40, 80]
     assert not any(DoublingRule(0.0).is_due(blocks) for blocks in range(100))
+    assert not DoublingRule(0.5).is_narrow(Interval(1.0))
 
 
 # Blocks
@@ -300,60 +271,50 @@ class Steps(NoSteps):
     ("rounds", "blocks", "pairs"),
     [(10, 5, 1), (18, 9, 1), (20, 5, 2), (28, 7, 2), (30, 5, 3), (60, 10, 3), (96, 16, 3)],
 )
-def test_rounds_are_spread_over_at_least_five_blocks(measure, rounds, blocks, pairs):
+def test_rounds_are_spread_over_at_least_five_blocks(rounds, blocks, pairs):
     steps = Steps()
     (found,) = measure([Kernel("a", 4e-3)], rounds=rounds, steps=steps)
     assert len(found.samples) == rounds
-    assert {round_.block for round_ in found.samples} == set(range(blocks))
+    assert list_blocks(found) == list(range(blocks))
     assert sum(round_.block == 0 for round_ in found.samples) == 2 * pairs
-    assert [(what, block) for what, block, _ in steps.log] == [
-        (what, block) for block in range(blocks) for what in ("begin", "end")
-    ]
+    assert [entry[:2] for entry in steps.log] == [(what, block) for block in range(blocks) for what in ("begin", "end")]
 
 
-def test_a_slow_kernel_has_five_blocks_if_its_time_allows_ten_rounds(measure):
-    (found,) = measure([Kernel("slow", 1.0)], rounds=96, max_time=10.5)
-    assert {round_.block for round_ in found.samples} == set(range(5))
+@pytest.mark.parametrize(
+    ("seconds", "max_time", "blocks"), [(0.009, 4.0, 16), (0.01, 4.0, 48), (1.0, 10.5, 5)], ids=str
+)
+def test_a_block_of_long_windows_is_one_pair_and_there_are_five_if_there_is_time_for_ten_rounds(
+    seconds, max_time, blocks
+):
+    (found,) = measure([Kernel("a", seconds)], rounds=96, max_time=max_time)
+    assert list_blocks(found) == list(range(blocks))
 
 
-def test_samples_count_only_if_their_block_passes_its_check(measure):
-    kernels = [Kernel("good", 4e-3), Kernel("bad", 4e-3)]
+def test_samples_count_only_if_their_block_passes_its_check():
     steps = Steps(bad=1, fails_at=2)
-    good, bad = measure(kernels, rounds=30, steps=steps)
-    assert {round_.block for round_ in good.samples} == {0, 1, 2, 3, 4}
-    assert ({round_.block for round_ in bad.samples}, bad.stopped) == ({0, 1}, "failed")
-    assert [active for what, block, active in steps.log if block > 2] == [[0]] * 4
+    good, bad = measure([Kernel("good", 4e-3), Kernel("bad", 4e-3)], rounds=30, steps=steps)
+    assert (list_blocks(good), list_blocks(bad), bad.stopped) == ([0, 1, 2, 3, 4], [0, 1], "failed")
+    assert [active for _, block, active in steps.log if block > 2] == [[0]] * 4
 
 
-def test_an_executable_that_cannot_be_bound_drops_out(measure):
-    good, bad = measure([Kernel("good", 4e-3), Kernel("bad", 4e-3)], rounds=10, steps=Steps(never_ready=1))
-    assert len(good.samples) == 10
-    assert (len(bad.samples), bad.stopped) == (0, "failed")
+def test_an_executable_that_cannot_be_bound_drops_out():
+    found = measure([Kernel("good", 4e-3), Kernel("bad", 4e-3)], rounds=10, steps=Steps(never_ready=1))
+    assert ends(found) == [(10, "rounds"), (0, "failed")]
 
 
-def test_until_adds_blocks_and_not_rounds_to_a_block(measure):
+def test_until_adds_blocks_and_not_rounds_to_a_block():
     steps = Steps()
-    (found,) = measure([noisy(0, 4e-3, 0.2)], rounds=96, until=0.005, steps=steps)
+    (found,) = measure([make_noisy(0, 4e-3, 0.2)], rounds=96, until=0.005, steps=steps)
     assert len(steps.log) == 2 * 16
     assert max(sum(round_.block == block for round_ in found.samples) for block in range(16)) == 6
 
 
-def test_an_unknown_interval_is_not_narrow():
-    assert not DoublingRule(0.5).is_narrow(Interval(1.0))
-
-
-def test_without_until_all_rounds_are_measured(measure):
-    (found,) = measure([Kernel("a", 4e-3)], rounds=30, until=0)
-    assert (len(found.samples), found.stopped) == (30, "rounds")
-
-
-def test_rounds_after_a_departure_are_still_mirrored(measure):
+def test_rounds_after_a_departure_are_still_mirrored():
     log = []
-    names = [Kernel(name, 4e-3, log=log) for name in "abc"]
-    names.append(Kernel("w", *(4e-3 * np.random.default_rng(4).lognormal(0, 0.1, 99)), log=log))
-    measure(names, rounds=34, until=0.005, anchors=[0])
-    last = log[-8:]  # a and w are left
-    assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "w"]] * 4
+    kernels = [*(Kernel(name, 4e-3, log=log) for name in "abc"), make_noisy(4, 4e-3, 0.1, log=log)]
+    measure(kernels, rounds=34, until=0.005, anchors=[0])
+    last = log[-8:]  # two are left
+    assert [sorted(last[start : start + 2]) for start in range(0, 8, 2)] == [["a", "noisy"]] * 4
     assert last[0:2] == last[2:4][::-1] and last[4:6] == last[6:8][::-1]
 
 
@@ -379,31 +340,25 @@ class Drifting:
         return Executable()
 
 
-def ratios(measure, true, count=120, **rule):
-    rule = rule or {"rounds": 16}
+def ratios(true, count=120, **rule):
     for seed in range(count):
         device = Drifting(seed)
         kernels = [device.kernel(true * 2e-3), device.kernel(2e-3)]
-        base, mine = measure(kernels, seed=seed, max_time=9, anchors=[0], **rule)
+        base, mine = measure(kernels, seed=seed, max_time=9, anchors=[0], **(rule or {"rounds": 16}))
         yield speed_ratio(mine.samples, base.samples)
 
 
 @pytest.mark.parametrize(("rule", "least"), [({"rounds": 16}, 0.88), ({"until": 0.005}, 0.85)])
-def test_the_interval_of_the_paired_ratio_covers_the_truth_under_drift(measure, rule, least):
-    covered = [ratio.low <= 1.02 <= ratio.high for ratio in ratios(measure, 1.02, **rule)]
-    assert np.mean(covered) > least
+def test_the_interval_of_the_paired_ratio_covers_the_truth_under_drift(rule, least):
+    assert np.mean([ratio.low <= 1.02 <= ratio.high for ratio in ratios(1.02, **rule)]) > least
 
 
-def test_identical_kernels_are_never_called_faster_or_slower(measure):
-    verdicts = [verdict(ratio) for ratio in ratios(measure, 1.0)]
+def test_identical_kernels_are_never_called_faster_or_slower():
+    verdicts = [verdict(ratio) for ratio in ratios(1.0)]
     assert {"faster", "slower"}.isdisjoint(verdicts)
     assert verdicts.count("same") > 100
 
 
-def test_two_percent_are_found_when_rounds_go_on_until_the_interval_is_narrow(measure):
-    verdicts = [verdict(ratio) for ratio in ratios(measure, 1.02, 60, until=0.005)]
-    assert verdicts.count("faster") >= 57
-
-
-def test_five_percent_are_always_found(measure):
-    assert {verdict(ratio) for ratio in ratios(measure, 1.05, 40)} == {"faster"}
+def test_two_percent_are_found_when_rounds_go_on_until_the_interval_is_narrow_and_five_percent_always():
+    assert [verdict(ratio) for ratio in ratios(1.02, 60, until=0.005)].count("faster") >= 57
+    assert {verdict(ratio) for ratio in ratios(1.05, 40)} == {"faster"}

@@ -38,17 +38,15 @@ def blocks(*values):
     return {Round(block, number): value for number, (block, value) in enumerate(turns)}
 
 
-def test_without_a_pair_the_value_is_the_median():
-    assert time_interval({Round(0, 0): 5.0, Round(1, 2): 1.0, Round(2, 4): 3.0}).value == 3.0
+def ends(found):
+    return found.value, found.low, found.high
 
 
-def test_a_block_is_the_median_of_its_pairs():
+def test_a_pair_is_the_mean_of_its_rounds_a_block_the_median_of_its_pairs_and_without_pairs_rounds_count():
+    assert time_interval(rounds([1.0, 4.0])).value == pytest.approx(2.5)
     assert time_interval(blocks([2.0, 2.0, 100.0])).value == pytest.approx(2.0)
     assert block_values(blocks([1.0, 2.0, 9.0], [4.0])) == [2.0, 4.0]
-
-
-def test_a_pair_is_the_mean_of_its_rounds():
-    assert time_interval(rounds([1.0, 4.0])).value == pytest.approx(2.5)
+    assert time_interval({Round(0, 0): 5.0, Round(1, 2): 1.0, Round(2, 4): 3.0}).value == 3.0
 
 
 def test_an_interval_is_that_of_student_s_t_on_the_logarithms_of_blocks():
@@ -73,55 +71,43 @@ def test_quantiles_of_student_s_t(freedom, quantile):
     assert t_quantile(freedom) == pytest.approx(quantile, abs=5e-4)
 
 
-def test_equal_samples_have_an_interval_of_no_width():
-    found = time_interval(pairs([2.0] * 8))
-    assert (found.value, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 8, 9])
-def test_under_five_blocks_there_is_no_interval(count):
-    found = time_interval(rounds([1.0] * count))
-    assert found.value == 1.0 and not found.known
+@pytest.mark.parametrize("samples", [*(rounds([1.0] * count) for count in (1, 2, 7, 8, 9)), blocks([1] * 9, [1] * 9)])
+def test_under_five_blocks_there_is_no_interval(samples):
+    found = time_interval(samples)
+    assert found.value == pytest.approx(1.0) and not found.known
     assert math.isnan(found.low) and math.isnan(found.high)
-    assert not time_interval(blocks([1.0] * 9, [1.0] * 9)).known
 
 
-def test_rounds_without_their_mirror_do_not_count():
+def test_rounds_without_their_mirror_and_those_that_only_one_took_part_in_do_not_count():
     samples = pairs([1.0] * 5)
     del samples[Round(1, 3)]
     assert not time_interval(samples).known
     assert time_interval(pairs([1.0] * 5)).known
+    assert speed_ratio(pairs([1.0] * 5), pairs([2.0] * 5 + [100.0] * 20)).value == pytest.approx(2)
 
 
-def test_a_ratio_says_how_many_times_as_fast():
-    found = speed_ratio(pairs([1.0] * 8), pairs([3.0] * 8))
-    assert (found.value, found.low, found.high) == pytest.approx((3.0, 3.0, 3.0))
+def test_equal_samples_have_intervals_of_no_width_and_a_ratio_says_how_many_times_as_fast():
+    assert ends(time_interval(pairs([2.0] * 8))) == pytest.approx((2.0, 2.0, 2.0))
+    assert ends(speed_ratio(pairs([1.0] * 8), pairs([3.0] * 8))) == pytest.approx((3.0, 3.0, 3.0))
 
 
-def test_the_ratio_is_that_of_the_pairs_and_not_of_the_samples():
-    found = speed_ratio(blocks([1, 1, 1, 4, 5]), blocks([1, 2, 3, 4, 5]))
-    assert found.value == pytest.approx(1)
-
-
-def test_a_common_drift_does_not_change_the_ratio():
+def test_the_ratio_is_that_of_the_pairs_and_not_of_the_samples_so_that_a_common_drift_does_not_change_it():
+    assert speed_ratio(blocks([1, 1, 1, 4, 5]), blocks([1, 2, 3, 4, 5])).value == pytest.approx(1)
     drift = np.linspace(1.0, 1.3, 16)
-    found = speed_ratio(rounds(drift * 1.0), rounds(drift * 2.0))
-    assert (found.low, found.high) == (pytest.approx(2), pytest.approx(2))
+    assert ends(speed_ratio(rounds(drift * 1.0), rounds(drift * 2.0))) == pytest.approx((2, 2, 2))
 
 
-def test_only_rounds_both_took_part_in_are_compared():
-    mine, base = pairs([1.0] * 5), pairs([2.0] * 5 + [100.0] * 20)
-    assert speed_ratio(mine, base).value == pytest.approx(2)
-
-
-def test_without_a_shared_pair_the_medians_are_compared_and_there_is_no_interval():
-    found = speed_ratio({Round(0, 0): 1.0, Round(0, 1): 1.0}, {Round(1, 2): 3.0, Round(1, 3): 3.0})
-    assert found.value == 3.0 and not found.known
-
-
-def test_under_five_shared_blocks_a_ratio_has_no_interval():
-    found = speed_ratio(pairs([1.0] * 4), pairs([2.0] * 8))
-    assert found.value == pytest.approx(2) and not found.known
+@pytest.mark.parametrize(
+    ("mine", "base", "ratio"),
+    [
+        (pairs([1.0] * 4), pairs([2.0] * 8), 2),
+        ({Round(0, 0): 1.0, Round(0, 1): 1.0}, {Round(1, 2): 3.0, Round(1, 3): 3.0}, 3),  # medians are compared
+    ],
+    ids=["four blocks", "no shared pair"],
+)
+def test_under_five_shared_blocks_a_ratio_has_no_interval(mine, base, ratio):
+    found = speed_ratio(mine, base)
+    assert found.value == pytest.approx(ratio) and not found.known
 
 
 def test_the_spread_of_blocks_is_the_slowest_against_the_fastest():
@@ -129,36 +115,30 @@ def test_the_spread_of_blocks_is_the_slowest_against_the_fastest():
     assert math.isnan(spread_of_blocks(pairs([2.0])))
 
 
-@pytest.mark.parametrize("kind", ["normal", "exponential", "bimodal", "spikes"])
+DRAWS = {
+    "normal": lambda rng: rng.normal(0, 1, 30),
+    "exponential": lambda rng: rng.exponential(1, 30),
+    "bimodal": lambda rng: 6 * (rng.random(30) < 0.5) + rng.normal(0, 1, 30),
+    "spikes": lambda rng: rng.normal(0, 1, 30) + (rng.random(30) < 0.1) * rng.exponential(8, 30),
+}
+
+
+@pytest.mark.parametrize("kind", DRAWS)
 def test_five_blocks_cover_the_truth(kind):
     rng = np.random.default_rng(7)
-    draws = {
-        "normal": lambda: rng.normal(0, 1, 30),
-        "exponential": lambda: rng.exponential(1, 30),
-        "bimodal": lambda: 6 * (rng.random(30) < 0.5) + rng.normal(0, 1, 30),
-        "spikes": lambda: rng.normal(0, 1, 30) + (rng.random(30) < 0.1) * rng.exponential(8, 30),
-    }
-    factors = [np.exp(0.005 * draws[kind]()) for _ in range(800)]
-    intervals = [
-        speed_ratio({Round(number // 6, number): value for number, value in enumerate(mine)}, dict.fromkeys(TURNS, 1.0))
-        for mine in factors
-    ]
+    turns = [Round(number // 6, number) for number in range(30)]
+    factors = [np.exp(0.005 * DRAWS[kind](rng)) for _ in range(800)]
+    base = dict.fromkeys(turns, 1.0)
+    intervals = [speed_ratio(dict(zip(turns, mine, strict=True)), base) for mine in factors]
     truth = math.exp(float(np.mean([math.log(each.value) for each in intervals])))
     assert 0.92 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.99
 
 
-TURNS = [Round(number // 6, number) for number in range(30)]
-
-
 def test_two_modes_are_told_from_scatter():
     assert find_modes([1.0, 1.01, 1.0, 1.1, 1.11, 1.1]) == (1.0, 1.1)
-    assert find_modes([1.0, 1.0, 1.0, 1.0, 1.1, 1.1]) is None  # two are not a mode
-    assert find_modes([1.0, 1.02, 1.04, 1.06, 1.08, 1.1]) is None
-    assert find_modes([1.0] * 10) is None
-    assert find_modes([]) is None
-
-
-def test_a_normal_scatter_seldom_has_two_modes():
+    two_of_six = [1.0, 1.0, 1.0, 1.0, 1.1, 1.1]  # are not a mode
+    for samples in (two_of_six, [1.0, 1.02, 1.04, 1.06, 1.08, 1.1], [1.0] * 10, []):
+        assert find_modes(samples) is None
     rng = np.random.default_rng(8)
     assert np.mean([find_modes(rng.normal(1, 0.01, 30)) is not None for _ in range(400)]) <= 0.01
 
@@ -181,13 +161,10 @@ def test_a_verdict_needs_the_whole_interval_on_one_side_of_one_percent(low, high
     assert verdict(Interval(1.0, low, high)) == expected
 
 
-def test_quartiles_and_minimum():
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 97])
+def test_quartiles_are_those_of_numpy_bit_by_bit_and_come_with_the_minimum(count):
     assert quartiles([5.0, 1.0, 2.0, 4.0, 3.0]) == (1.0, 2.0, 4.0)
     assert quartiles([4.0]) == (4.0, 4.0, 4.0) and quartiles([8.0, 4.0]) == (4.0, 5.0, 7.0)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 97])
-def test_quartiles_are_those_of_numpy_bit_by_bit(count):
     samples = np.random.default_rng(count).uniform(1e-6, 1e-3, count).tolist()
     assert quartiles(samples)[1:] == tuple(np.percentile(samples, (25, 75)).tolist())
 
@@ -203,15 +180,16 @@ def test_outliers_are_counted_by_tukey_s_fences(samples, count):
 # Two runs
 
 
-def test_the_ends_of_two_intervals_add_like_variances():
-    found = unpaired_ratio(Interval(4.0, 2.0, 8.0), Interval(2.0, 1.0, 4.0))
-    spread = 2 ** math.sqrt(2)
-    assert (found.value, found.low, found.high) == pytest.approx((2, 2 / spread, 2 * spread))
+SPREAD = 2 ** math.sqrt(2)
 
 
-def test_a_base_known_exactly_keeps_the_interval():
-    found = unpaired_ratio(Interval(4.0, 2.0, 8.0), Interval(2.0, 2.0, 2.0))
-    assert (found.value, found.low, found.high) == pytest.approx((2, 1, 4))
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [(Interval(2.0, 1.0, 4.0), (2, 2 / SPREAD, 2 * SPREAD)), (Interval(2.0, 2.0, 2.0), (2, 1, 4))],
+    ids=["an interval", "known exactly"],
+)
+def test_the_ends_of_two_intervals_add_like_variances(base, expected):
+    assert ends(unpaired_ratio(Interval(4.0, 2.0, 8.0), base)) == pytest.approx(expected)
 
 
 def test_what_differs_between_runs_adds_like_a_variance():

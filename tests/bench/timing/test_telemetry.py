@@ -14,7 +14,7 @@ def read_at(start, *slowed, end=None, **seen):
     return TimedReading(start, start + 0.001 if end is None else end, Reading(**seen, slowed=frozenset(slowed)))
 
 
-def test_temperature_and_clocks_come_from_the_first_window_to_the_last():
+def test_temperature_and_clocks_come_from_the_first_window_to_the_last_and_20_ms_around_them():
     readings = [
         read_at(0.90, temperature=90.0),  # before
         read_at(1.05, temperature=50.0),
@@ -24,6 +24,9 @@ def test_temperature_and_clocks_come_from_the_first_window_to_the_last():
     seen = summarize_readings(readings, [Span(1.0, 1.1), Span(3.0, 3.1)], [0, 2])
     assert (seen.readings, seen.temperature) == (2, 52.0)
     assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.other_processes) == (1.9e9, 3e9, 2)
+    around = [read_at(0.985, temperature=40.0), read_at(1.015, temperature=41.0)]  # a short window
+    seen = summarize_readings(around, [Span(1.0, 1.001)], [])
+    assert (seen.readings, seen.temperature, seen.other_processes) == (2, 41.0, None)
 
 
 def test_a_row_is_throttled_by_what_was_read_in_its_own_windows():
@@ -38,12 +41,6 @@ def test_a_row_is_throttled_by_what_was_read_in_its_own_windows():
     assert summarize_readings(readings, neighbour, []).slowed_by == ["power brake"]
 
 
-def test_a_row_of_short_windows_still_gets_the_readings_20_ms_around_them():
-    around = [read_at(0.985, temperature=40.0), read_at(1.015, temperature=41.0)]
-    seen = summarize_readings(around, [Span(1.0, 1.001)], [])
-    assert (seen.readings, seen.temperature, seen.other_processes) == (2, 41.0, None)
-
-
 @pytest.mark.parametrize(
     ("start", "end", "power"),
     [
@@ -54,8 +51,8 @@ def test_a_row_of_short_windows_still_gets_the_readings_20_ms_around_them():
     ],
 )
 def test_power_comes_from_inside_a_window_of_its_own_that_is_long_enough(start, end, power):
-    seen = summarize_readings([read_at(start, end=end, power=300.0)], [Span(1.0, 1.2), Span(1.4, 1.401)], [])
-    assert seen.power == power
+    spans = [Span(1.0, 1.2), Span(1.4, 1.401)]
+    assert summarize_readings([read_at(start, end=end, power=300.0)], spans, []).power == power
 
 
 def test_power_is_the_median_of_what_is_known():
@@ -136,9 +133,6 @@ def test_the_power_does_not_depend_on_where_the_ticks_are(start, length):
     assert found.joules / found.seconds == pytest.approx(500, rel=0.01)
 
 
-def test_one_tick_is_not_enough():
+def test_one_tick_is_not_enough_and_a_counter_that_is_unknown_has_no_energy():
     assert Counter().watch(2.0).count(0.25, 0.35) is None
-
-
-def test_a_counter_that_is_unknown_has_no_energy():
     assert Counter(watts=math.nan).watch(2.0).count(0.0, 2.0) is None

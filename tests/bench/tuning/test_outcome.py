@@ -37,17 +37,15 @@ def make_outcome(make_plan, make_record):
     return make
 
 
-def relative_times(outcome):
-    return [math.exp(value) for _, value in sorted(outcome.relative_values.items())]
-
-
-def test_what_a_candidate_is_worth_comes_from_the_finals_where_it_can(make_outcome):
-    assert relative_times(make_outcome("time")) == pytest.approx([1, 2, 4])
-
-
-def test_under_a_load_the_others_are_taken_to_shift_as_the_finalists_do(make_outcome):
-    assert relative_times(make_outcome("sustained", loads=(1.5, 3.0))) == pytest.approx([1.5, 3, 6])
-    assert relative_times(make_outcome("sustained", loads=(4.0, 2.0))) == pytest.approx([4, 2, 8])
+@pytest.mark.parametrize(
+    ("goal", "loads", "expected"),
+    [("time", (1.0, 1.0), [1, 2, 4]), ("sustained", (1.5, 3.0), [1.5, 3, 6]), ("sustained", (4.0, 2.0), [4, 2, 8])],
+)
+def test_candidates_are_worth_what_the_finals_say_and_others_shift_as_the_finalists_do(
+    make_outcome, goal, loads, expected
+):
+    found = make_outcome(goal, loads).relative_values
+    assert [math.exp(value) for _, value in sorted(found.items())] == pytest.approx(expected)
 
 
 def test_under_a_load_values_that_differ_by_half_a_percent_tie(make_outcome):

@@ -1,23 +1,33 @@
 """A wrong result is explained: what a mistake gives is computed by hand, and its cause must be named."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeStep
-from gemmbench.bench.operands.fill import make_operands, round_factor
+from gemmbench.bench.operands.operand_values import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
+from tests.bench.conftest import ODD
 
 SHAPE = (45, 70, 51)
 
 
+@pytest.fixture
+def large(monkeypatch):
+    """Problems are called large: they are checked by Freivalds, and in 128 rows."""
+    monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
+
+
 @pytest.fixture(params=["element by element", "Freivalds"])
-def way(request, monkeypatch):
-    """Both ways of checking; the second is for large problems, so this one is called large."""
+def way(request):
+    """Both ways of checking."""
     if request.param == "Freivalds":
-        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
+        request.getfixturevalue("large")
 
 
 class Case:
@@ -26,16 +36,12 @@ class Case:
     def __init__(self, shape=SHAPE, layout="nn", precision="f32", alpha=2.0, beta=0.0):
         self.problem = Problem(*shape, layout=layout, precision_name=precision)
         self.data, self.alpha, self.beta = make_operands(self.problem, "ints", 1), alpha, beta
-        self.a, self.b = self.factors(self.data.A, self.data.B)
-        self.c = self.data.C.astype(float)
+        a, b, self.c = (getattr(self.data, name).astype(float) for name in "ABC")
+        self.a, self.b = a.T if self.problem.trans_a else a, b.T if self.problem.trans_b else b
         self.right = self.of(self.a, self.b)
 
-    def factors(self, a, b):
-        a, b = a.astype(float), b.astype(float)
-        return a.T if self.problem.trans_a else a, b.T if self.problem.trans_b else b
-
-    def of(self, a, b, c=None):
-        return self.alpha * (a @ b) + self.beta * (self.c if c is None else c)
+    def of(self, a, b):
+        return self.alpha * (a @ b) + self.beta * self.c
 
     def check(self, wrong):
         reference = Reference(self.problem, self.data, self.alpha, self.beta)
@@ -87,14 +93,12 @@ def test_a_mistake_is_named_by_recomputing_it(way, cause):
 @pytest.mark.parametrize("shape", [SHAPE, (48, 48, 48)])
 def test_an_operand_read_as_if_it_were_stored_the_other_way(way, layout, operand, shape):
     case = Case(shape, layout)
-    stored = getattr(case.data, operand)
-    changed = {"A": case.data.A, "B": case.data.B, operand: stored.reshape(stored.shape[::-1])}
-    a, b = (changed[name] for name in "AB")
+    stored = getattr(case.data, operand).astype(float)
+    trans = case.problem.trans_a if operand == "A" else case.problem.trans_b
     # What is stored K x M for a transposed A is M x K now, and the other way round.
-    trans = {"A": case.problem.trans_a, "B": case.problem.trans_b}
-    trans[operand] = not trans[operand]
-    a, b = a.T if trans["A"] else a, b.T if trans["B"] else b
-    assert case.cause(2.0 * (a.astype(float) @ b.astype(float))) == f"transposed {operand}"
+    turned = stored.reshape(stored.shape[::-1])
+    factors = {"A": case.a, "B": case.b, operand: turned if trans else turned.T}
+    assert case.cause(2.0 * (factors["A"] @ factors["B"])) == f"transposed {operand}"
 
 
 @pytest.mark.parametrize("precision", ["f64", "f16", "bf16"])
@@ -104,213 +108,217 @@ def test_other_precisions_are_diagnosed_too(precision, cause):
     assert case.cause(MISTAKES[cause](case)) == cause
 
 
-def test_how_many_products_are_lost_and_from_where_is_reported():
-    case = Case()
-    said = [
+@pytest.mark.parametrize(
+    ("ks", "words"),
+    [
         (slice(48, None), "as if the last 3 products of 51 were lost: look at the remainder of K"),
         (slice(2), "as if the first 2 products of 51 were lost"),
         (5, "as if the product of k = 5 were lost"),
         (slice(8, 16), "as if the 8 products from k = 8 on were lost"),
         (slice(15, None, 16), "as if one product in 16 were lost, from k = 15 on"),
-    ]
-    for ks, words in said:
-        assert words in case.check(case.of(without(case.a, ks), case.b)).message
+    ],
+)
+def test_how_many_products_are_lost_and_from_where_is_reported(ks, words):
+    case = Case()
+    assert words in case.check(case.of(without(case.a, ks), case.b)).message
 
 
-class TestRegion:
-    @pytest.mark.parametrize(
-        ("place", "cause", "words"),
-        [
-            (np.s_[:, 64:], "edge columns", "the last 6 columns, from 64 on, were never written"),
-            (np.s_[40:], "edge rows", "the last 5 rows, from 40 on, were never written"),
-            (np.s_[16:32, 32:48], "tiles never written", "1 of 15 tiles of 16 x 16 was never written"),
-            (np.s_[:, 3::4], "never written", "one column in 4, from 3 on, was never written"),
-            (np.s_[7], "never written", "row 7 was never written"),
-            (np.s_[:, 30:33], "never written", "columns 30 to 32 were never written"),
-        ],
-    )
-    def test_unwritten_elements_are_described_by_their_region(self, place, cause, words):
-        case = Case()
-        case.right[place] = np.nan
-        check = case.check(case.right)
-        assert check.diagnosis.cause == cause
-        assert words in check.message
-
-    def test_rows_and_columns_at_the_edge_are_one_cause(self):
-        case = Case()
-        case.right[40:], case.right[:, 64:] = np.nan, np.nan
-        assert case.cause(case.right) == "edge rows and columns"
-
-    @pytest.mark.parametrize("place", [np.s_[:, 64:], np.s_[40:]])
-    def test_of_a_large_problem_the_edge_is_seen_too(self, monkeypatch, place):
-        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
-        case = Case()
-        case.right[place] = np.nan
-        assert case.cause(case.right) == ("edge rows" if place == np.s_[40:] else "edge columns")
-
-    def test_what_c_held_before_is_not_written_either(self):
-        case = Case(beta=3.0)
-        case.right[:, 64:] = case.c[:, 64:]
-        check = case.check(case.right)
-        assert check.diagnosis.cause == "edge columns"
-        assert "were never written: C is unchanged: look at the guard on N" in check.message
-
-    def test_noise_has_no_cause_and_none_is_made_up(self):
-        case = Case()
-        where = np.random.default_rng(3).random(case.right.shape) < 0.3
-        case.right[where] += np.random.default_rng(4).integers(5, 100, where.sum())
-        check = case.check(case.right)
-        assert (check.diagnosis.cause, check.diagnosis.words) == ("unknown", "")
-        assert "elements wrong, first C[" in check.message
+# Where the wrong elements are
 
 
-class TestMap:
-    def map_of(self, case):
-        head, *lines = case.check(case.right).diagnosis.map.splitlines()
-        return head, lines
-
-    def test_tiles_are_drawn_as_right_wrong_partly_wrong_or_unwritten(self):
-        case = Case((64, 64, 9))
-        case.right[0:4, 0:2], case.right[4, 2], case.right[60:, 62:] = -99, -99, np.nan
-        head, lines = self.map_of(case)
-        assert head.startswith("64 x 64 in tiles of 4 x 2: ")
-        assert lines[0] == "#" + "." * 31 and lines[1] == ".+" + "." * 30
-        assert lines[2:15] == ["." * 32] * 13 and lines[15] == "." * 31 + "n"
-
-    @pytest.mark.parametrize("shape", [(1, 9, 3), (16, 32, 3), (17, 33, 3), (1000, 30, 3), (5, 1000, 3)])
-    def test_it_is_never_larger_than_16_lines_of_32(self, shape):
-        case = Case(shape)
-        case.right[-1, -1] += 1
-        _, lines = self.map_of(case)
-        assert 1 <= len(lines) <= 16 and {len(line) for line in lines} == {len(lines[0])}
-        assert len(lines[0]) <= 32 and "".join(lines).count(".") == len("".join(lines)) - 1
-
-    def test_of_a_large_problem_rows_that_were_not_compared_say_so(self, monkeypatch):
-        monkeypatch.setattr(verify, "_FULL_CHECK_LIMIT", 0)
-        case = Case((512, 40, 9))
-        case.right[64:96, 8:16] = -99
-        head, lines = self.map_of(case)
-        assert head.startswith("512 x 40 in tiles of 32 x 2: ")
-        assert [index for index, line in enumerate(lines) if line != "." * 20] == [2]
-        assert lines[2] == "." * 4 + "#" * 4 + "." * 12
-        case.right[:, 0] = -99
-        assert all(line[0] in "+?" for line in self.map_of(case)[1])
+@pytest.mark.parametrize(
+    ("place", "cause", "words"),
+    [
+        (np.s_[:, 64:], "edge columns", "the last 6 columns, from 64 on, were never written"),
+        (np.s_[40:], "edge rows", "the last 5 rows, from 40 on, were never written"),
+        (np.s_[16:32, 32:48], "tiles never written", "1 of 15 tiles of 16 x 16 was never written"),
+        (np.s_[:, 3::4], "never written", "one column in 4, from 3 on, was never written"),
+        (np.s_[7], "never written", "row 7 was never written"),
+        (np.s_[:, 30:33], "never written", "columns 30 to 32 were never written"),
+    ],
+)
+def test_unwritten_elements_are_described_by_their_region(place, cause, words):
+    case = Case()
+    case.right[place] = np.nan
+    check = case.check(case.right)
+    assert check.diagnosis.cause == cause
+    assert words in check.message
 
 
-class TestPrecision:
-    def check(self, change, alpha=1.0, beta=0.0, after=lambda values: values):
-        problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
-        data = make_operands(problem, "uniform", 2)
-        product = after(change(data.A) @ change(data.B))
-        return Reference(problem, data, alpha, beta).check_rounding(
-            np.float32(alpha) * product + np.float32(beta) * data.C
-        )
-
-    @pytest.mark.parametrize("name", ["tf32", "f16", "bf16"])
-    def test_factors_of_fewer_bits_are_named(self, name):
-        def change(values):
-            kind = PRECISIONS[name]
-            return round_factor(values, kind) if name == "tf32" else values.astype(kind.a.numpy_type()).astype("f4")
-
-        check = self.check(change)
-        assert check.diagnosis.cause == "lower precision"
-        assert f"as if A and B were rounded to {name}" in check.message
-
-    def test_truncated_factors_are_distinguished_from_rounded_ones(self):
-        check = self.check(lambda values: (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
-        assert "as if A and B were truncated to tf32" in check.message
-
-    @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.5, -0.5)])
-    def test_sums_kept_in_half_are_named(self, alpha, beta):
-        half = self.check(lambda values: values, alpha, beta, lambda sums: sums.astype("f2").astype("f4"))
-        assert "as if sums were kept in f16: computed in a lower precision" in half.message
+def test_rows_and_columns_at_the_edge_are_one_cause():
+    case = Case()
+    case.right[40:], case.right[:, 64:] = np.nan, np.nan
+    assert case.cause(case.right) == "edge rows and columns"
 
 
-class TestRelaunch:
-    """What needs more launches than one."""
+@pytest.mark.parametrize(("place", "cause"), [(np.s_[:, 64:], "edge columns"), (np.s_[40:], "edge rows")])
+def test_of_a_large_problem_the_edge_is_seen_too(large, place, cause):
+    case = Case()
+    case.right[place] = np.nan
+    assert case.cause(case.right) == cause
 
-    def wrong(self, experiment, beta=0.0):
-        record = experiment("bad", problem=Problem(33, 17, 19, alpha=1.5, beta=beta))[0]
+
+def test_what_c_held_before_is_not_written_either():
+    case = Case(beta=3.0)
+    case.right[:, 64:] = case.c[:, 64:]
+    check = case.check(case.right)
+    assert check.diagnosis.cause == "edge columns"
+    assert "were never written: C is unchanged: look at the guard on N" in check.message
+
+
+def test_noise_has_no_cause_and_none_is_made_up():
+    case, rng = Case(), np.random.default_rng(3)
+    where = rng.random(case.right.shape) < 0.3
+    case.right[where] += rng.integers(5, 100, where.sum())
+    check = case.check(case.right)
+    assert (check.diagnosis.cause, check.diagnosis.words) == ("unknown", "")
+    assert "elements wrong, first C[" in check.message
+
+
+# The map of tiles
+
+
+def draw_map(case):
+    head, *lines = case.check(case.right).diagnosis.map.splitlines()
+    return head, lines
+
+
+def test_tiles_are_drawn_as_right_wrong_partly_wrong_or_unwritten():
+    case = Case((64, 64, 9))
+    case.right[0:4, 0:2], case.right[4, 2], case.right[60:, 62:] = -99, -99, np.nan
+    head, lines = draw_map(case)
+    assert head.startswith("64 x 64 in tiles of 4 x 2: ")
+    assert lines[0] == "#" + "." * 31 and lines[1] == ".+" + "." * 30
+    assert lines[2:15] == ["." * 32] * 13 and lines[15] == "." * 31 + "n"
+
+
+@pytest.mark.parametrize("shape", [(1, 9, 3), (16, 32, 3), (17, 33, 3), (1000, 30, 3), (5, 1000, 3)])
+def test_the_map_is_never_larger_than_16_lines_of_32(shape):
+    case = Case(shape)
+    case.right[-1, -1] += 1
+    _, lines = draw_map(case)
+    assert 1 <= len(lines) <= 16 and {len(line) for line in lines} == {len(lines[0])}
+    assert len(lines[0]) <= 32 and "".join(lines).count(".") == len("".join(lines)) - 1
+
+
+def test_of_a_large_problem_rows_that_were_not_compared_say_so(large):
+    case = Case((512, 40, 9))
+    case.right[64:96, 8:16] = -99
+    head, lines = draw_map(case)
+    assert head.startswith("512 x 40 in tiles of 32 x 2: ")
+    assert [index for index, line in enumerate(lines) if line != "." * 20] == [2]
+    assert lines[2] == "." * 4 + "#" * 4 + "." * 12
+    case.right[:, 0] = -99
+    assert all(line[0] in "+?" for line in draw_map(case)[1])
+
+
+# Lower precision
+
+
+def check_rounded(change=lambda values: values, alpha=1.0, beta=0.0, after=lambda sums: sums):
+    """The message about a kernel that changes its factors, or its sums."""
+    problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
+    data = make_operands(problem, "uniform", 2)
+    result = np.float32(alpha) * after(change(data.A) @ change(data.B)) + np.float32(beta) * data.C
+    check = Reference(problem, data, alpha, beta).check_rounding(result)
+    assert check.diagnosis.cause == "lower precision"
+    return check.message
+
+
+@pytest.mark.parametrize("name", ["tf32", "f16", "bf16"])
+def test_factors_of_fewer_bits_are_named(name):
+    def change(values):
+        kind = PRECISIONS[name]
+        return round_factor(values, kind) if name == "tf32" else values.astype(kind.a.numpy_type()).astype("f4")
+
+    assert f"as if A and B were rounded to {name}" in check_rounded(change)
+
+
+def test_truncated_factors_are_distinguished_from_rounded_ones():
+    message = check_rounded(lambda values: (values.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32))
+    assert "as if A and B were truncated to tf32" in message
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.5, -0.5)])
+def test_sums_kept_in_half_are_named(alpha, beta):
+    message = check_rounded(alpha=alpha, beta=beta, after=lambda sums: sums.astype("f2").astype("f4"))
+    assert "as if sums were kept in f16: computed in a lower precision" in message
+
+
+# What needs more launches than one
+
+
+@pytest.fixture
+def diagnose(experiment, launch):
+    """The diagnosis of a kernel that launches `function`, and the reason."""
+
+    def run(function, beta=0.0):
+        launch(function)
+        (record,) = experiment("bad", problem=replace(ODD, alpha=1.5, beta=beta))
         assert record.status == "wrong"
-        return record
+        return record.diagnosis, record.reason
 
-    def test_a_result_that_is_right_the_second_time_is_a_race(self, experiment, launch):
-        launches = []
+    return run
 
-        def once(self, at):
+
+@pytest.mark.parametrize(
+    ("grows", "words"),
+    [(False, "a second launch on the same operands is right: a race"), (True, "differs from it in 1 elements")],
+    ids=["right the second time", "different every time"],
+)
+def test_a_result_that_differs_from_launch_to_launch_is_a_race(diagnose, grows, words):
+    launches = itertools.count(1)
+
+    def race(self, at):
+        FakeStep.launch(self, at)
+        number = next(launches)
+        if grows or number == 1:
+            self._view(at.C, "C")[3, 4] += number
+
+    cause, reason = diagnose(race)
+    assert cause == "race" and words in reason
+
+
+@pytest.mark.parametrize(("keeps", "beta"), [(True, 0.0), (True, 0.5), (False, 0.0)])
+def test_a_kernel_that_repeats_its_first_result_or_writes_only_in_its_first_launch_keeps_state(diagnose, keeps, beta):
+    kept = []
+
+    def remember(self, at):
+        if not kept:
             FakeStep.launch(self, at)
-            launches.append(self)
-            if len(launches) == 1:
-                self._view(at.C, "C")[3, 4] += 1
-
-        launch(once)
-        record = self.wrong(experiment)
-        assert record.diagnosis == "race"
-        assert "a second launch on the same operands is right: a race" in record.reason
-
-    def test_a_result_that_differs_every_time_is_a_race(self, experiment, launch):
-        launches = []
-
-        def ever(self, at):
-            FakeStep.launch(self, at)
-            launches.append(self)
-            self._view(at.C, "C")[3, 4] += len(launches)
-
-        launch(ever)
-        assert "a second launch on the same operands differs from it in 1 elements" in self.wrong(experiment).reason
-
-    @pytest.mark.parametrize("beta", [0.0, 0.5])
-    def test_a_kernel_that_repeats_its_first_result_remembers_it(self, experiment, launch, beta):
-        kept = []
-
-        def remembering(self, at):
-            if not kept:
-                FakeStep.launch(self, at)
-                kept.append(self._view(at.C, "C").copy())
+            kept.append(self._view(at.C, "C").copy())
+        elif keeps:
             self._view(at.C, "C")[:] = kept[0]
 
-        launch(remembering)
-        record = self.wrong(experiment, beta)
-        assert record.diagnosis == "remembers"
-        assert "an earlier launch was right: other operands give the same result" in record.reason
+    cause, reason = diagnose(remember, beta)
+    words = "an earlier launch was right" + ": other operands give the same result" * keeps
+    assert cause == "remembers" and words in reason
 
-    def test_a_kernel_that_writes_only_in_its_first_launch_keeps_state(self, experiment, launch):
-        seen = []
 
-        def first(self, at):
-            if not seen:
-                FakeStep.launch(self, at)
-            seen.append(self)
+READS = "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
+ADDS = "the product is added to C although beta is 0: its old values must not be read"
 
-        launch(first)
-        record = self.wrong(experiment)
-        assert record.diagnosis == "remembers" and "an earlier launch was right" in record.reason
 
-    def test_reading_c_adding_to_it_and_leaving_it_are_three_causes(self, experiment, launch):
-        def reading(self, at):
-            c = self._view(at.C, "C")
-            c[:] = 0 * c + self.alpha * (self._view(at.A, "A") @ self._view(at.B, "B"))
+@pytest.mark.parametrize(
+    ("factor", "cause", "words"),
+    [(0, "C read at beta 0", READS), (1, "C read at beta 0", ADDS), (None, "never written", "C was never written")],
+)
+def test_reading_c_adding_to_it_and_leaving_it_are_three_causes(diagnose, factor, cause, words):
+    def use_c(self, at):
+        a, b, c = (self._view(getattr(at, name), name) for name in "ABC")
+        if factor is not None:
+            c[:] = np.float32(factor) * c + np.float32(self.alpha) * (a @ b)
 
-        def adding(self, at):
-            self._view(at.C, "C")[:] += np.float32(self.alpha) * (self._view(at.A, "A") @ self._view(at.B, "B"))
+    found, reason = diagnose(use_c)
+    assert (found, reason.rpartition(", should be ")[2].partition(": ")[2]) == (cause, words)
 
-        found = []
-        for function in (reading, adding, lambda self, at: None):
-            launch(function)
-            record = self.wrong(experiment)
-            found.append((record.diagnosis, record.reason.rpartition(", should be ")[2].partition(": ")[2]))
-        assert found == [
-            ("C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"),
-            ("C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"),
-            ("never written", "C was never written"),
-        ]
 
-    def test_the_kernels_after_a_diagnosis_find_their_operands_untouched(self, experiment, launch):
-        def noisy(self, at):
-            FakeStep.launch(self, at)
-            self._view(at.C, "C")[[1, 2, 5], [3, 9, 4]] -= 7
+def test_the_kernels_after_a_diagnosis_find_their_operands_untouched(experiment, launch):
+    def noisy(self, at):
+        FakeStep.launch(self, at)
+        self._view(at.C, "C")[[1, 2, 5], [3, 9, 4]] -= 7
 
-        launch(noisy)
-        bad, good = experiment("bad", "naive")
-        assert (bad.status, bad.diagnosis, good.status) == ("wrong", "unknown", "ok")
-        assert bad.wrong_map.startswith("33 x 17 in tiles of 4 x 1: ")
+    launch(noisy)
+    bad, good = experiment("bad", "naive")
+    assert (bad.status, bad.diagnosis, good.status) == ("wrong", "unknown", "ok")
+    assert bad.wrong_map.startswith("33 x 17 in tiles of 4 x 1: ")

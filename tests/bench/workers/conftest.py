@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from gemmbench.bench.workers.connection import Connection, start_workers
-from gemmbench.session.fleet_machines import open_machines
+from gemmbench.session.machine import open_machines
 from gemmbench.session.reporter import Reporter
 
 

@@ -1,6 +1,6 @@
 """The machine of a fleet: its workers say what they can run, and Python measures on it too."""
 
-from contextlib import contextmanager
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -8,8 +8,8 @@ import pytest
 import gemmbench
 from gemmbench.backends import registry
 from gemmbench.errors import UsageError
-from gemmbench.session import fleet_machines
-from gemmbench.session.fleet_machines import find_refusal
+from gemmbench.session import machine as session_machine
+from gemmbench.session.machine import find_refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -33,10 +33,7 @@ def test_python_measures_on_a_fleet(cluster):
 
 
 def test_python_measures_on_one_kind_of_card(monkeypatch):
-    @contextmanager
-    def open_two(*_):
-        yield [SimpleNamespace(primary=SimpleNamespace(name=name)) for name in ("H100", "H200")]
-
-    monkeypatch.setattr(fleet_machines, "open_machines", open_two)
+    machines = [SimpleNamespace(primary=SimpleNamespace(name=name)) for name in ("H100", "H200")]
+    monkeypatch.setattr(session_machine, "open_machines", lambda *_: nullcontext(machines))
     with pytest.raises(UsageError, match="cards of several kinds, H100, H200"):
         gemmbench.verify("naive", device="fake", fleet="local")

@@ -28,198 +28,163 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session import tuning_runs
-from gemmbench.session.fleet_machines import open_machines
+from gemmbench.session.machine import open_machines
 from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+ONE, TWO = "tcp://one:1", "tcp://two:1"
+FULL = DeviceError("worker on one: 3 MiB are left for the cache")
 
 
 class PaperCluster:
-    """Two workers; `answer(batch, workers)` is what becomes of each task."""
+    """Two workers; `answer(batch, workers)` is what becomes of each batch, `built` of a plan on each host."""
 
     resource = "GPU"
 
-    def __init__(self, answer):
-        self.answer, self.done = answer, deque()
-        self.workers = {"tcp://one:1": "one", "tcp://two:1": "two"}
+    def __init__(self, answer=None, **built):
+        self.answer, self.built, self.done = answer, built, deque()
+        self.workers = {ONE: "one", TWO: "two"}
+        choice = DeviceChoice("fake")
+        self.machine = FleetMachine(choice, {"fake": describe_fake()}, connection=self, members=(), others=frozenset())
 
     def list_workers(self):
         return self.workers
 
     def submit_measurement(self, function, task, workers):
-        future = Mock()
-        self.done.append((future, task.batch, workers))
-        self.last = self.done[-1]
-        return future
-
-    def submit(self, function, *arguments, workers=None):
-        return workers
+        self.done.append((Mock(), task.batch, workers))
+        return self.done[-1][0]
 
     def next_done(self, seconds):
-        self.current = self.done.popleft()
-        return self.current[0]
+        future, *self.current = self.done.popleft()
+        return future
 
-    def take(self, future):
-        return self.answer(*self.current[1:])
+    def submit(self, function, *arguments, workers):
+        return workers[0]
+
+    def take(self, task):
+        found = self.built[task] if self.built else self.answer(*self.current)
+        if isinstance(found, DeviceError):
+            raise found
+        return found
 
     def tell_workers(self, function, *arguments, workers=None):
         return []
 
 
 @pytest.fixture
-def measure_with_losses(make_plan, messages, make_record):
-    """The records of a batch of three rows on a cluster with these answers."""
+def measure_on_paper(make_plan, messages):
+    """The records, by name, of a batch of three rows on a cluster with these answers."""
 
     def run(answer):
-        cluster = PaperCluster(answer)
-        choice = DeviceChoice("fake")
-        machine = FleetMachine(choice, {"fake": describe_fake()}, connection=cluster, members=(), others=frozenset())
-        plans = [make_plan(name) for name in ("naive", "tiled", "cublas")]
-        batch = make_gemm_batch(plans, [None] * 3, Policy())
-        batch = replace(batch, built=(((),) * 3))
+        machine = PaperCluster(answer).machine
+        batch = make_gemm_batch([make_plan(name) for name in ("naive", "tiled", "cublas")], [None] * 3, Policy())
+        batch = replace(batch, built=((),) * 3)
         with FleetWorker(machine, Open(machine, ("fake",), True, TimeLimits()), messages.message) as worker:
-            return worker.experiment(batch)
+            return {record.variant: record for record in worker.experiment(batch)}
 
-    def record_rows(batch):
-        faults = dict(batch.faults)
-        rows = [(chain.name, faults.get(number)) for number, chain in enumerate(batch.chains)]
-        return [make_record(name, status="failed" if fault else "ok", reason=str(fault or "")) for name, fault in rows]
-
-    run.record_rows = record_rows
     return run
 
 
-def runs_row(batch, name):
-    return any(chain.name == name and batch.find_fault(number) is None for number, chain in enumerate(batch.chains))
+@pytest.fixture
+def succeed(make_record):
+    """What a worker makes of a batch: rows that were blamed before have failed."""
+
+    def answer(batch, worker=ONE):
+        faults = [batch.find_fault(number) for number in range(len(batch.chains))]
+        records = [
+            make_record(chain.name, status="failed" if fault else "ok", reason=str(fault or ""))
+            for chain, fault in zip(batch.chains, faults, strict=True)
+        ]
+        return Outcome(worker, "card", records)
+
+    return answer
 
 
-def test_a_kernel_that_takes_workers_down_is_left_out_and_the_others_are_measured(measure_with_losses, messages):
+def test_a_kernel_that_takes_workers_down_is_left_out_and_the_others_are_measured(measure_on_paper, succeed, messages):
     def answer(batch, workers):
-        if runs_row(batch, "tiled"):
-            raise WorkersLost
-        return Outcome("tcp://one:1", "card", measure_with_losses.record_rows(batch))
+        return succeed(batch) if batch.find_fault(1) else WorkersLost()
 
-    records = {record.variant: record for record in measure_with_losses(answer)}
-    assert {name: record.status for name, record in records.items()} == {
-        "naive": "ok",
-        "tiled": "failed",
-        "cublas": "ok",
-    }
+    records = measure_on_paper(answer)
+    statuses = {name: record.status for name, record in records.items()}
+    assert statuses == {"naive": "ok", "tiled": "failed", "cublas": "ok"}
     assert records["tiled"].reason == f"left out: {MOST_LOSSES + 1} workers were lost while it ran"
     assert "trying its rows one by one" in messages.texts[0]
 
 
-def test_workers_that_are_lost_whatever_runs_end_the_run(measure_with_losses):
-    def answer(batch, workers):
-        if len(batch.faults) < 2:
-            raise WorkersLost
-        return Outcome("tcp://one:1", "card", measure_with_losses.record_rows(batch))
-
+def test_workers_that_are_lost_whatever_runs_end_the_run(measure_on_paper, succeed):
     with pytest.raises(DeviceError, match="again and again"):
-        measure_with_losses(answer)
+        measure_on_paper(lambda batch, workers: WorkersLost() if len(batch.faults) < 2 else succeed(batch))
 
 
-def test_an_unfit_worker_gets_no_more_batches(measure_with_losses, messages):
+def test_an_unfit_worker_gets_no_more_batches(measure_on_paper, succeed, messages):
     def answer(batch, workers):
         if not workers:
-            return Outcome("tcp://one:1", "", fault=DeviceError("worker on one: 3 MiB are left for the cache"))
-        assert workers == ("tcp://two:1",)
-        return Outcome("tcp://two:1", "card", measure_with_losses.record_rows(batch))
+            return Outcome(ONE, "", fault=FULL)
+        assert workers == (TWO,)
+        return succeed(batch, TWO)
 
-    assert [record.status for record in measure_with_losses(answer)] == ["ok"] * 3
-    assert messages.texts == [
-        "worker on one: 3 MiB are left for the cache; the worker is left out, and 32x24x16 nn f32 is measured elsewhere"
-    ]
+    assert {record.status for record in measure_on_paper(answer).values()} == {"ok"}
+    assert messages.texts == [f"{FULL}; the worker is left out, and 32x24x16 nn f32 is measured elsewhere"]
 
 
-def test_without_a_fit_worker_the_run_ends_with_the_fault_of_the_last(measure_with_losses):
+def test_without_a_fit_worker_the_run_ends_with_the_fault_of_the_last(measure_on_paper):
     def answer(batch, workers):
-        address = workers[0] if workers else "tcp://one:1"
+        address = workers[0] if workers else ONE
         return Outcome(address, "", fault=DeviceError(f"{address} has no nvcc"))
 
-    with pytest.raises(DeviceError, match="tcp://two:1 has no nvcc"):
-        measure_with_losses(answer)
+    with pytest.raises(DeviceError, match=f"{TWO} has no nvcc"):
+        measure_on_paper(answer)
 
 
-class Hosts(PaperCluster):
-    """A cluster whose hosts compile, or not, as `built` says."""
-
-    def __init__(self, **built):
-        super().__init__(None)
-        self.built = built
-
-    def take(self, future):
-        found = self.built[future[0]]
-        if isinstance(found, Exception) and not isinstance(found, BuildError):
-            raise found
-        return found
+def test_the_loss_of_all_workers_is_told_at_once_and_ends_the_run_later(measure_on_paper, messages, monkeypatch):
+    monkeypatch.setattr(PaperCluster, "next_done", lambda cluster, seconds: cluster.workers.clear())
+    with pytest.raises(DeviceError, match="no worker is left that has a GPU"):
+        measure_on_paper(None)
+    assert messages.texts == ["no worker is left that has a GPU; waiting 60 s for another"]
 
 
 @pytest.fixture
 def compile_on(make_plan):
     """The artifact of `tiled` from hosts that compile so."""
-
-    def run(**built):
-        cluster, choice = Hosts(**built), DeviceChoice("fake")
-        machine = FleetMachine(choice, {"fake": describe_fake()}, connection=cluster, members=(), others=frozenset())
-        return FleetCompiler(machine, 60.0).compile(make_plan("tiled"))
-
-    return run
+    return lambda **built: FleetCompiler(PaperCluster(**built).machine, 60.0).compile(make_plan("tiled"))
 
 
-FULL = DeviceError("worker on one: 3 MiB are left for the cache")
-
-
-@pytest.mark.parametrize("fault", [FULL, WorkersLost()])
-def test_a_host_that_cannot_compile_does_not_end_the_run(compile_on, fault):
-    assert compile_on(one=fault, two="artifact") == "artifact"
-
-
-def test_without_a_host_that_can_compile_the_first_fault_counts(compile_on):
+def test_a_host_that_cannot_compile_does_not_end_the_run_and_without_one_that_can_the_first_fault_counts(compile_on):
+    for fault in (FULL, WorkersLost()):
+        assert compile_on(one=fault, two="artifact") == "artifact"
     with pytest.raises(DeviceError, match="3 MiB are left"):
         compile_on(one=FULL, two=WorkersLost())
     with pytest.raises(BuildError, match="line 3"):
         compile_on(one=BuildError("line 3"), two="artifact")
 
 
-def test_the_loss_of_all_workers_is_told_at_once_and_ends_the_run_later(measure_with_losses, messages, monkeypatch):
-    monkeypatch.setattr(PaperCluster, "next_done", lambda cluster, seconds: cluster.workers.clear())
-    with pytest.raises(DeviceError, match="no worker is left that has a GPU"):
-        measure_with_losses(None)
-    assert messages.texts == ["no worker is left that has a GPU; waiting 60 s for another"]
-
-
 @pytest.fixture
 def tune(messages, monkeypatch, tmp_path):
-    """Tune `tiled`, which has three configurations."""
+    """Tune `tiled`, which has three configurations, at these sizes on the workers of a fleet."""
     monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.chdir(tmp_path)
 
-    def run(device, fleet, sizes):
-        overrides = SweepOverrides(variants=("tiled",), sizes=sizes, cache="hot", rounds=6)
+    def run(device, fleet, *sizes):
+        overrides = SweepOverrides(variants=("tiled",), sizes=",".join(map(str, sizes)), cache="hot", rounds=6)
         with open_machines(device, fleet, messages) as (machine,):
-            return tune_kernels(TuneRequest(overrides, destination=Destination(tmp_path / "out")), machine, messages)
+            request = TuneRequest(overrides, destination=Destination(tmp_path / "out"))
+            result = tune_kernels(request, machine, messages)
+        found = [(each.variant, each.problem.M, each.tried, each.final) for each in result.winners]
+        assert found == [("tiled", size, 3, True) for size in sizes]
+        assert all(record.status == "ok" for record in result.run.run.records)
+        for outcome in result.outcomes:
+            assert outcome.anchors and len({record.card for record in outcome.finals}) == 1
 
     return run
 
 
-def check(result, *sizes):
-    assert [(each.variant, each.problem.M, each.tried, each.final) for each in result.winners] == [
-        ("tiled", size, 3, True) for size in sizes
-    ]
-    assert all(record.status == "ok" for record in result.run.run.records)
-    for outcome in result.outcomes:
-        assert outcome.anchors and len({record.card for record in outcome.finals}) == 1
-
-
 def test_a_search_runs_on_the_workers_of_a_cluster_and_keeps_its_winners(tune, cluster):
-    check(tune("fake", cluster, "24,32"), 24, 32)
+    tune("fake", cluster, 24, 32)
 
 
 def test_a_search_runs_on_workers_that_share_the_cores_of_the_cpu(tune):
-    check(tune("cpu", "local:2", "24"), 24)
+    tune("cpu", "local:2", 24)
 
 
 SMALLEST = 8
@@ -230,12 +195,12 @@ def make_batches(make_plan):
     """Batches of these variants, each at a size of its own."""
 
     def make(count, *names, rounds=2):
-        problems = [Problem(*(SMALLEST + number,) * 3) for number in range(count)]
-        batches = [[make_plan(name, problem) for name in names] for problem in problems]
         compile_plan, policy = FakeCompiler(Script()).compile, Policy(rounds=rounds, until=0.0, cache="hot")
-        return [make_gemm_batch(plans, list(map(compile_plan, plans)), policy) for plans in batches]
+        for size in range(SMALLEST, SMALLEST + count):
+            plans = [make_plan(name, Problem(size, size, size)) for name in names]
+            yield make_gemm_batch(plans, list(map(compile_plan, plans)), policy)
 
-    return make
+    return lambda *arguments, **options: list(make(*arguments, **options))
 
 
 @pytest.fixture
@@ -262,18 +227,12 @@ def count_rows(records):
     return Counter((record.problem.M - SMALLEST, record.variant) for record in records)
 
 
-def test_every_row_is_measured_once_and_names_its_card(measure, make_batches):
-    batches = make_batches(4, "naive", "tiled")
-    records = measure(batches)
-    assert count_rows(records) == {(number, name): 1 for number in range(4) for name in ("naive", "tiled")}
+def test_every_row_that_is_not_done_is_measured_once_and_names_its_card(measure, make_batches, make_record):
+    done, *batches = make_batches(5, "naive", "tiled")
+    records = measure([done, *batches], done={done.key: [make_record()]})
+    assert count_rows(records) == {(number, name): 1 for number in range(1, 5) for name in ("naive", "tiled")}
     assert all(record.status == "ok" and record.card.startswith("GPU-") for record in records)
     assert {record.batch_key for record in records} == {batch.key for batch in batches}
-
-
-def test_what_is_done_is_not_measured_again(measure, make_batches, make_record):
-    batches = make_batches(2, "naive")
-    records = measure(batches, done={batches[0].key: [make_record()]})
-    assert count_rows(records) == {(1, "naive"): 1}
 
 
 def test_after_an_interruption_nothing_begins(measure, make_batches):
@@ -285,30 +244,21 @@ def find_holder():
     return fleet_tasks._station._setup and fleet_tasks._station._setup.gate
 
 
-def await_idle(connection):
-    """Wait until the run before has let go of all devices."""
-    end = time.monotonic() + 10
-    while any(holder is not None for holder in connection.tell_workers(find_holder)) and time.monotonic() < end:
-        time.sleep(0.02)
-
-
-def test_devices_are_opened_before_there_is_a_batch_but_not_taken_from_another_run(open_fleet, messages):
+def test_devices_are_opened_early_by_workers_that_will_measure_and_not_taken_from_another_run(open_fleet, messages):
     with open_fleet("fake") as machine:
-        await_idle(machine.connection)
+
+        def list_holders():
+            return Counter(machine.connection.tell_workers(find_holder))
+
+        end = time.monotonic() + 10
+        while list_holders() != {None: 2} and time.monotonic() < end:  # the run before lets go of all devices
+            time.sleep(0.02)
+        partly = replace(machine, others=frozenset(list(machine.connection.list_workers())[:1]))
         first, second = (Open(machine, ("fake",), gate, TimeLimits()) for gate in (True, False))
-        with FleetWorker(machine, first, messages.message):
-            assert machine.connection.tell_workers(find_holder) == [True, True]
+        with FleetWorker(partly, first, messages.message):
+            assert list_holders() == {None: 1, True: 1}
             with FleetWorker(machine, second, messages.message):
-                assert machine.connection.tell_workers(find_holder) == [True, True]
-
-
-def test_only_workers_that_will_measure_open_a_device_early(open_fleet, messages):
-    with open_fleet("fake") as machine:
-        await_idle(machine.connection)
-        away, *_ = machine.connection.list_workers()
-        partly = replace(machine, others=frozenset({away}))
-        with FleetWorker(partly, Open(machine, ("fake",), True, TimeLimits()), messages.message):
-            assert sorted(map(str, machine.connection.tell_workers(find_holder))) == ["None", "True"]
+                assert list_holders() == {False: 1, True: 1}
 
 
 def test_a_kernel_that_ends_its_process_fails_alone(measure, make_batches, tmp_path):
@@ -322,12 +272,12 @@ def test_no_row_is_lost_or_doubled_while_workers_are_killed(measure, make_batche
     killed = []
 
     def kill_worker(number, connection):
-        if len(killed) < 2 and number > 4 * len(killed) and (pids := connection.tell_workers(os.getpid)):
+        if len(killed) < 2 and number > 3 * len(killed) and (pids := connection.tell_workers(os.getpid)):
             with suppress(ProcessLookupError):
                 os.kill(pids[-1], signal.SIGKILL)
                 killed.append(pids[-1])
 
-    records = measure(make_batches(12, "naive", rounds=200), then=kill_worker)
+    records = measure(make_batches(8, "naive", rounds=200), then=kill_worker)
     assert len(set(killed)) == 2
-    assert count_rows(records) == {(number, "naive"): 1 for number in range(12)}
+    assert count_rows(records) == {(number, "naive"): 1 for number in range(8)}
     assert {record.status for record in records} == {"ok"}

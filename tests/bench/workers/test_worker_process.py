@@ -17,7 +17,7 @@ def copy():
     array.copy()
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
-array = np.ones(1 << 24, np.float32)
+array = np.ones(1 << 22, np.float32)
 print(-copy() + copy())
 """
 
@@ -29,7 +29,7 @@ def test_large_arrays_get_the_pages_of_earlier_ones():
 
 
 def _count_faults(settings: dict[str, str]) -> int:
-    """Page faults while an array of 64 MiB is copied for the second time."""
+    """Page faults while an array of 16 MiB is copied for the second time."""
     command, environment = [sys.executable, "-c", COUNT_FAULTS], os.environ | settings
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return int(done.stdout)

@@ -8,69 +8,53 @@ from gemmbench.planning.manifests.catalog import Catalog
 
 
 @pytest.fixture
-def library(make_variant):
-    return make_variant("cublas", kind="library", devices=("cuda",), order=100, text="", path="")
+def catalog(write_kernel, make_variant, tmp_path):
+    """A catalog of a library and of a folder, named twice, of kernels: their names and keys."""
+
+    def make(**kernels):
+        for name, keys in kernels.items():
+            write_kernel(f"{name}.cu", **keys)
+        library = make_variant("cublas", kind="library", devices=("cuda",), order=100, text="", path="")
+        return Catalog([tmp_path / "kernels", tmp_path / "kernels"], [library])
+
+    return make
 
 
-def test_a_file_dropped_into_a_folder_is_a_variant(write_kernel, tmp_path, library):
-    write_kernel("mine.cu")
+BROKEN = {"symbol": "other"}
+
+
+def test_every_kernel_file_in_a_folder_is_a_variant_and_no_other_file_is(catalog, write_kernel, tmp_path):
     write_kernel("deep.cu", folder="kernels/family/sub")
-    catalog = Catalog([tmp_path / "kernels"], [library])
-    assert sorted(catalog.names) == ["cublas", "deep", "mine"]
-    assert catalog.get("deep").name == "deep"
-    assert catalog.get("cublas") is library
-
-
-def test_other_files_are_no_variants(write_kernel, tmp_path):
-    write_kernel("mine.cu")
     for name in ("notes.md", "helper.cuh", "mine.h", "old.cu.bak"):
         (tmp_path / "kernels" / name).write_text("x")
-    assert Catalog([tmp_path / "kernels"]).names == ["mine"]
+    found = catalog(mine={})
+    assert sorted(found.names) == ["cublas", "deep", "mine"]
+    assert (found.get("deep").name, found.get("cublas").kind) == ("deep", "library")
 
 
-def test_a_broken_file_hurts_no_other(write_kernel, tmp_path):
-    write_kernel("good.cu")
-    write_kernel("bad.cu", symbol="other")
-    catalog = Catalog([tmp_path / "kernels"])
-    assert catalog.get("good").name == "good"
+def test_a_broken_file_hurts_no_other_and_is_a_variant_with_a_fault_among_others(catalog):
+    found = catalog(good={}, base={}, bad=BROKEN)
+    assert found.get("good").name == "good"
     with pytest.raises(SpecError, match=r"bad\.cu:4: symbol"):
-        catalog.get("bad")
-
-
-def test_a_broken_file_among_others_is_a_variant_with_a_fault(write_kernel, tmp_path):
-    for name in ("good", "base"):
-        write_kernel(f"{name}.cu")
-    write_kernel("bad.cu", symbol="other")
-    catalog = Catalog([tmp_path / "kernels"])
-    *readable, bad = catalog.get_ladder(["bad", "good", "base"], needed="base")
+        found.get("bad")
+    *readable, bad = found.get_ladder(["bad", "good", "base"], needed="base")
     assert {variant.name for variant in readable} == {"good", "base"} and not any(each.fault for each in readable)
     assert bad.name == "bad" and "bad.cu:4: symbol" in bad.fault
 
 
 @pytest.mark.parametrize(("names", "needed"), [(["bad"], ""), (["bad", "good"], "good"), (["bad", "good"], "bad")])
-def test_a_broken_file_is_an_error_if_nothing_else_is_asked_for_or_it_is_needed(write_kernel, tmp_path, names, needed):
-    write_kernel("good.cu")
-    write_kernel("bad.cu", symbol="other")
+def test_a_broken_file_is_an_error_if_nothing_else_is_asked_for_or_it_is_needed(catalog, names, needed):
     with pytest.raises(SpecError, match=r"bad\.cu:4: symbol"):
-        Catalog([tmp_path / "kernels"]).get_ladder(names, needed)
+        catalog(good={}, bad=BROKEN).get_ladder(names, needed)
 
 
-def test_a_name_that_stands_twice_names_both_files(write_kernel, tmp_path):
+def test_a_name_belongs_to_one_file_or_library(catalog, write_kernel, tmp_path):
     write_kernel("mine.cu", folder="a")
     write_kernel("mine.cpp", folder="b")
     with pytest.raises(UsageError, match=r"b/mine\.cpp: the name 'mine' is taken by .*a/mine\.cu; rename one"):
         Catalog([tmp_path / "a", tmp_path / "b"])
-
-
-def test_a_file_named_like_a_library_is_refused(write_kernel, tmp_path, library):
-    write_kernel("cublas.cu")
     with pytest.raises(UsageError, match=r"cublas\.cu: the name 'cublas' is taken by a library; rename the file"):
-        Catalog([tmp_path / "kernels"], [library])
-
-
-def test_the_same_folder_twice_is_no_clash(write_kernel, tmp_path):
-    write_kernel("mine.cu")
-    assert Catalog([tmp_path / "kernels", tmp_path / "kernels"]).names == ["mine"]
+        catalog(cublas={})
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -78,20 +62,15 @@ def test_a_missing_folder_is_named(tmp_path):
         Catalog([tmp_path / "nowhere"])
 
 
-def test_an_unknown_name_offers_the_nearest_and_lists_all(write_kernel, tmp_path, library):
-    write_kernel("tiled.cu")
+def test_an_unknown_name_offers_the_nearest_and_lists_all(catalog):
     with pytest.raises(UsageError) as fault:
-        Catalog([tmp_path / "kernels"], [library]).get("tield")
+        catalog(tiled={}).get("tield")
     assert str(fault.value) == "unknown variant 'tield' (did you mean 'tiled'?); known: cublas, tiled"
 
 
-def test_the_ladder_is_by_order_then_by_name_and_each_once(write_kernel, tmp_path, library):
-    write_kernel("b.cu", order="20")
-    write_kernel("a.cu", order="20")
-    write_kernel("z.cu", order="3.5")
-    catalog = Catalog([tmp_path / "kernels"], [library])
-    rungs = catalog.get_ladder(["cublas", "b", "z", "a", "b"])
-    assert [variant.name for variant in rungs] == ["z", "a", "b", "cublas"]
+def test_the_ladder_is_by_order_then_by_name_and_each_once(catalog):
+    found = catalog(b={"order": "20"}, a={"order": "20"}, z={"order": "3.5"})
+    assert [variant.name for variant in found.get_ladder(["cublas", "b", "z", "a", "b"])] == ["z", "a", "b", "cublas"]
 
 
 def test_a_file_is_read_once_however_many_rows_pick_it(write_kernel, tmp_path, monkeypatch):

@@ -1,31 +1,31 @@
 """Plans of several launches, with a workspace and with tensor maps."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import read_variant
-from gemmbench.planning.plans.configurations import list_configurations
-from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Geometry, Plan, Skip, Target, TiledTensor
+from gemmbench.planning.plans.plan import Geometry, Skip, TiledTensor
 from gemmbench.planning.problems import Problem
 
-GPU = Target("cuda", sm=90, sms=132, smem=1 << 16, l2=50 << 20, memory=1 << 34)
 BODY = "".join(f'extern "C" __global__ void {name}(int M, int N, int K) {{}}\n' for name in ("turn", "gemm"))
-LAUNCHES = [
-    "symbol: turn\n    grid:\n      - cdiv(K, 16)\n    block: [16, 16]\n    when: TRANS_A",
-    "symbol: gemm\n    grid: [N, M]\n    block: [64]\n    shared: 4 * K",
-]
-SEVERAL = {"symbol": None, "grid": None, "block": None, "body": BODY, "launches": LAUNCHES}
+TURN = "symbol: turn\n    grid:\n      - cdiv(K, 16)\n    block: [16, 16]\n    when: TRANS_A"
+GEMM = "symbol: gemm\n    grid: [N, M]\n    block: [64]\n    shared: 4 * K"
+PLAIN, TURNED = Problem(8, 4, 33), Problem(8, 4, 33, "tn")
+
+
+def several(*launches):
+    return {"symbol": None, "grid": None, "block": None, "body": BODY, "launches": list(launches)}
 
 
 @pytest.fixture
-def plan(write_kernel):
-    """Plan one kernel with these manifest keys on a GPU."""
+def plan(write_kernel, expand, gpu):
+    """Plan one kernel with these manifest keys, on a GPU or another device."""
 
-    def make(problem, target=GPU, **keys):
+    def make(problem=PLAIN, target=gpu, **keys):
         variant = read_variant(write_kernel(layouts="[nn, nt, tn, tt]", precisions="[f32, f16, f64, e4m3]", **keys))
-        chosen = [(variant, list_configurations(variant, {}))]
-        (found,) = make_plans([problem], chosen, target.kind, {target.kind: target}, lambda *_: "")
+        (found,) = expand(variant, problem, target=target)
         return found
 
     return make
@@ -43,84 +43,66 @@ def tiled(plan):
 
 
 def test_a_launch_takes_place_where_its_condition_holds(plan):
-    both = plan(Problem(8, 4, 33, "tn"), **SEVERAL)
+    both = plan(TURNED, **several(TURN, GEMM))
     gemm = Geometry((4, 8, 1), (64, 1, 1), 132)
     assert both.launches == (("turn", Geometry((3, 1, 1), (16, 16, 1), 0)), ("gemm", gemm))
     assert (both.geometry, both.symbols) == (gemm, ("turn", "gemm"))
-    alone = plan(Problem(8, 4, 33, "nn"), **SEVERAL)
+    assert [(one.symbols, one.geometry.threads) for one in both.split_launches()] == [(("turn",), 256), (("gemm",), 64)]
+    assert {one.defines for one in both.split_launches()} == {both.defines}
+    alone = plan(PLAIN, **several(TURN, GEMM))
     assert (alone.launches, alone.geometry) == ((("gemm", gemm),), gemm)
 
 
 def test_the_main_launch_is_the_last_that_takes_place(plan):
-    found = plan(Problem(8, 4, 33, "tn"), **{**SEVERAL, "launches": LAUNCHES[::-1]})
+    found = plan(TURNED, **several(GEMM, TURN))
     assert (found.symbols, found.geometry.threads) == (("gemm", "turn"), 256)
 
 
-def test_only_a_gpu_overlaps_launches(plan):
-    launches = [LAUNCHES[0], f"{LAUNCHES[1]}\n    pdl: true"]
-    found = plan(Problem(8, 4, 33, "tn"), **{**SEVERAL, "launches": launches}, min_sm="90")
+def test_launches_overlap_on_gpus_from_compute_capability_9_on(plan, gpu, cpu):
+    found = plan(TURNED, **several(TURN, f"{GEMM}\n    pdl: true"), min_sm="90")
     assert [geometry.pdl for _, geometry in found.launches] == [False, True]
     assert (found.pdl, found.geometry.pdl) == (True, True)
-    cpu = Target("cpu", sm=0, sms=2, smem=1 << 16, l2=1 << 20, memory=1 << 34, is_gpu=False)
-    assert not plan(Problem(8, 4, 33, "tn"), cpu, pdl="true").pdl
+    assert [plan(PLAIN, target, pdl="true").pdl for target in (gpu, replace(gpu, sm=80), cpu)] == [True, False, False]
 
 
-def test_launches_overlap_from_compute_capability_9_on(plan):
-    ampere = Target("cuda", sm=80, sms=108, smem=1 << 16, l2=40 << 20, memory=1 << 34)
-    assert plan(Problem(8, 4, 33), GPU, pdl="true").pdl
-    assert not plan(Problem(8, 4, 33), ampere, pdl="true").pdl
-
-
-def test_clusters_exist_from_compute_capability_9_on(plan):
-    ampere = Target("cuda", sm=80, sms=108, smem=1 << 16, l2=40 << 20, memory=1 << 34)
+def test_clusters_exist_from_compute_capability_9_on(plan, gpu):
     keys = {"grid": ["3 * N"], "cluster": "N // 2"}
-    assert plan(Problem(8, 4, 33), GPU, **keys).geometry.cluster == 2
-    assert plan(Problem(8, 4, 33), ampere, **keys).geometry.cluster == 1
-    assert plan(Problem(8, 4, 33), GPU, grid=["N"]).geometry.cluster == 1
-
-
-@pytest.mark.parametrize("cluster", [0, 9, 5])
-def test_a_cluster_divides_the_blocks_along_x(plan, cluster):
-    skip = plan(Problem(8, 4, 33), grid=["3 * N"], cluster=str(cluster))
-    assert skip.reason.startswith(
-        f"clusters of {cluster} blocks; a cluster has 1 to 8, and divides the 12 blocks along x ("
-    )
+    assert [plan(PLAIN, target, **keys).geometry.cluster for target in (gpu, replace(gpu, sm=80))] == [2, 1]
+    assert plan(PLAIN, grid=["N"]).geometry.cluster == 1
 
 
 def test_a_plan_without_overlap_differs_in_nothing_else(plan):
-    found = plan(Problem(8, 4, 33), pdl="true")
+    found = plan(PLAIN, pdl="true")
     assert found.without_pdl() != found
     assert not found.without_pdl().pdl
-    usual = plan(Problem(8, 4, 33), min_sm="90")
+    usual = plan(PLAIN, min_sm="90")
     assert (usual.without_pdl(), usual.launches) == (usual, found.without_pdl().launches)
 
 
-def test_a_tile_is_evaluated_where_it_is_declared(plan):
-    assert plan(Problem(8, 4, 33)).tile is None
-    assert plan(Problem(8, 4, 33), tile="[M, 2 * N]").tile == (8, 8)
-    skip = plan(Problem(8, 4, 33), tile="[M - 8, N]")
-    assert isinstance(skip, Skip) and skip.reason.startswith("a tile of 0 x 4 (")
+CLUSTERS = "blocks; a cluster has 1 to 8, and divides the 12 blocks along x ("
+
+
+@pytest.mark.parametrize(
+    ("problem", "keys", "reason"),
+    [
+        *((PLAIN, {"grid": ["3 * N"], "cluster": n}, f"clusters of {n} {CLUSTERS}") for n in (0, 9, 5)),
+        (PLAIN, {"tile": "[M - 8, N]"}, "a tile of 0 x 4 ("),
+        (PLAIN, several(TURN), "no launch takes place: every `when` is false ("),
+        (TURNED, several(TURN.replace("16]", "80]"), GEMM), "a block of 1280 threads"),
+        (PLAIN, {"workspace": "4 - M"}, "a workspace of -4 bytes ("),
+        (PLAIN, {"workspace": "8 * M", "zeroed": "65"}, "65 zeroed bytes of a workspace of 64 ("),
+    ],
+)
+def test_an_impossible_launch_tile_or_workspace_is_a_skip(plan, problem, keys, reason):
+    found = plan(problem, **keys)
+    assert isinstance(found, Skip) and found.reason.startswith(reason)
 
 
 def test_a_tile_has_two_numbers(plan):
+    assert plan().tile is None
+    assert plan(tile="[M, 2 * N]").tile == (8, 8)
     with pytest.raises(SpecError, match=r"tile: 1 numbers; write the rows and columns of the tile of C"):
-        plan(Problem(8, 4, 33), tile="[16]")
-
-
-def test_no_launch_at_all_is_a_skip(plan):
-    found = plan(Problem(8, 4, 33, "nn"), **{**SEVERAL, "launches": LAUNCHES[:1]})
-    assert isinstance(found, Skip) and found.reason.startswith("no launch takes place: every `when` is false (")
-
-
-def test_every_launch_keeps_to_the_device_s_limits(plan):
-    found = plan(Problem(8, 4, 33, "tn"), **{**SEVERAL, "launches": [LAUNCHES[0].replace("16]", "80]"), LAUNCHES[1]]})
-    assert isinstance(found, Skip) and found.reason.startswith("a block of 1280 threads")
-
-
-def test_a_plan_for_each_launch(plan):
-    both = plan(Problem(8, 4, 33, "tn"), **SEVERAL)
-    assert [(one.symbols, one.geometry.threads) for one in both.split_launches()] == [(("turn",), 256), (("gemm",), 64)]
-    assert {one.defines for one in both.split_launches()} == {both.defines}
+        plan(tile="[16]")
 
 
 def test_a_plan_by_hand_launches_its_geometry(make_plan):
@@ -128,11 +110,25 @@ def test_a_plan_by_hand_launches_its_geometry(make_plan):
     assert made.launches == (("gemm", made.geometry),)
 
 
-def test_the_workspace_is_bytes(plan):
-    assert plan(Problem(8, 4, 2), workspace="M * K * BYTES if TRANS_A == 0 else 0").workspace == 64
-    assert plan(Problem(8, 4, 2, "tn"), workspace="M * K * BYTES if TRANS_A == 0 else 0").workspace == 0
-    assert plan(Problem(8, 4, 2)).workspace == 0
-    assert plan(Problem(8, 4, 2), workspace="4 - M").reason.startswith("a workspace of -4 bytes (")
+def test_the_workspace_and_its_zeroed_part_are_bytes(plan):
+    both = "M * K * BYTES if TRANS_A == 0 else 0"
+    assert [plan(Problem(8, 4, 2, layout), workspace=both).workspace for layout in ("nn", "tn")] == [64, 0]
+    assert plan().workspace == 0
+    assert plan(workspace="8 * M", zeroed="4 * M").zeroed == 32
+    assert plan(workspace="8 * M").zeroed == 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "names", "grid"),
+    [
+        (Problem(16, 32, 8, "nt"), ["1 + TRANS_A", "1 + TRANS_B"], (1, 2)),
+        (Problem(16, 32, 8, "nn", "e4m3"), ["BYTES", "BYTES_C"], (1, 2)),  # C may have larger elements
+        (Problem(16, 32, 8, "nn", "e4m3"), ["1 + PROMOTED_EVERY", "1"], (129, 1)),
+        (Problem(16, 32, 8), ["1 + PROMOTED_EVERY", "1"], (1, 1)),
+    ],
+)
+def test_the_layout_and_the_precision_can_be_read_everywhere(plan, problem, names, grid):
+    assert plan(problem, grid=names).geometry.grid == (*grid, 1)
 
 
 @pytest.mark.parametrize(("layout", "a", "b"), [("nn", (8, 16), (32, 8)), ("tt", (16, 8), (8, 32))])
@@ -159,10 +155,8 @@ def test_a_map_of_three_dimensions_has_a_pitch_for_each_but_the_innermost(tiled)
 
 def test_bytes_are_those_of_the_precision(tiled):
     text = "operand: A\n    box: [16, 8]\n    swizzle: 32"
-    assert tiled(text, Problem(16, 32, 24, precision_name="f16")).strides == (48,)
-    assert "a row of the box is 128 bytes; with a swizzle of 32" in tiled(
-        text, Problem(16, 32, 24, precision_name="f64")
-    )
+    assert tiled(text, Problem(16, 32, 24, "nn", "f16")).strides == (48,)
+    assert "a row of the box is 128 bytes; with a swizzle of 32" in tiled(text, Problem(16, 32, 24, "nn", "f64"))
 
 
 def test_a_map_that_is_not_used_is_not_checked(tiled):
@@ -194,30 +188,6 @@ def test_what_tma_cannot_do_is_a_skip_with_the_line(tiled, changed, problem, wor
     assert reason.rpartition("mine.cu:")[2].rstrip(")").isdigit()
 
 
-def test_a_device_without_tma_is_a_skip(plan):
-    old = Target("cuda", sm=80, sms=1, smem=1 << 16, l2=0, memory=1 << 30)
-    found = plan(Problem(16, 32, 8), old, tensor_maps=["operand: A\n    box: [8, 2]"])
+def test_a_device_without_tma_is_a_skip(plan, gpu):
+    found = plan(Problem(16, 32, 8), replace(gpu, sm=80), tensor_maps=["operand: A\n    box: [8, 2]"])
     assert found.reason == "needs compute capability 9.0; the device has 8.0"
-
-
-def test_the_layout_can_be_read_everywhere(plan):
-    found = plan(Problem(16, 32, 8, "nt"), grid=["1 + TRANS_A", "1 + TRANS_B"])
-    assert isinstance(found, Plan) and found.geometry.grid == (1, 2, 1)
-
-
-def test_a_kernel_may_need_more_where_sums_are_promoted(plan):
-    grids = [
-        plan(Problem(16, 32, 8, "nn", name), grid=["1 + PROMOTED_EVERY"]).geometry.grid[0] for name in ("f32", "e4m3")
-    ]
-    assert grids == [1, 129]
-
-
-def test_c_may_have_larger_elements_than_a_and_b(plan):
-    assert plan(Problem(16, 32, 8, "nn", "e4m3"), grid=["BYTES", "BYTES_C"]).geometry.grid == (1, 2, 1)
-
-
-def test_the_zeroed_bytes_are_part_of_the_workspace(plan):
-    assert plan(Problem(8, 4, 2), workspace="8 * M", zeroed="4 * M").zeroed == 32
-    assert plan(Problem(8, 4, 2), workspace="8 * M").zeroed == 0
-    reason = plan(Problem(8, 4, 2), workspace="8 * M", zeroed="65").reason
-    assert reason.startswith("65 zeroed bytes of a workspace of 64 (")

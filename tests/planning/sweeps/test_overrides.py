@@ -26,18 +26,8 @@ def sweep(tmp_path):
     return lambda **options: read_sweep(str(path), SweepOverrides(**options), on_cpu=False)
 
 
-def fault_of(sweep, **options):
-    with pytest.raises(UsageError) as fault:
-        sweep(**options)
-    return str(fault.value)
-
-
-def test_sizes_replace_those_of_the_config(sweep):
-    assert [problem.size for problem in sweep(sizes="8,1x2x3").problems] == ["8", "1x2x3"]
-
-
-def test_a_size_that_is_asked_for_twice_is_measured_once(sweep):
-    assert [problem.size for problem in sweep(sizes="8,8x8x8,8:8:1").problems] == ["8"]
+def test_sizes_replace_those_of_the_config_each_once(sweep):
+    assert [problem.size for problem in sweep(sizes="8,1x2x3,8x8x8,8:8:1").problems] == ["8", "1x2x3"]
 
 
 def test_precisions_layouts_and_scalars_replace_those_of_the_config(sweep):
@@ -53,36 +43,27 @@ def test_named_variants_replace_those_of_the_config_and_take_its_common_values(s
     )
 
 
-def test_params_replace_the_values_of_every_variant(sweep):
-    found = sweep(params=("BM=64,128", "BK= 8"))
-    values = {"BM": (64, 128), "BK": (8,)}
-    assert found.choices == (VariantChoice("naive", values), VariantChoice("tiled", values))
+@pytest.mark.parametrize(
+    ("params", "values"),
+    [
+        (("BM=64,128", "BK= 8"), {"BM": (64, 128), "BK": (8,)}),
+        (("all",), {ALL: ()}),
+        (("all", "BM=64"), {ALL: (), "BM": (64,)}),
+        (("TILE=8,8,16",), {"TILE": (8, 16)}),  # each is tried once
+        (("BM=-1",), {"BM": (-1,)}),
+    ],
+)
+def test_params_replace_the_values_of_every_variant(sweep, params, values):
+    assert sweep(params=params).choices == (VariantChoice("naive", values), VariantChoice("tiled", values))
 
 
-def test_param_all_asks_for_every_value_and_may_be_narrowed(sweep):
-    assert sweep(params=("all",)).choices[0].params == {ALL: ()}
-    assert sweep(params=("all", "BM=64")).choices[0].params == {ALL: (), "BM": (64,)}
-
-
-def test_a_value_that_is_asked_for_twice_is_tried_once(sweep):
-    assert sweep(params=("TILE=8,8,16",)).choices[0].params == {"TILE": (8, 16)}
-
-
-def test_a_negative_value_is_read(sweep):
-    assert sweep(params=("BM=-1",)).choices[0].params == {"BM": (-1,)}
-
-
-@pytest.mark.parametrize("text", ["BM", "BM=", "BM=x", "BM=8,", "BM=8;16", "BM=1.5", "BM=--4", "BM=²", "=8", "all=8"])
-def test_a_param_that_is_none_is_refused_with_both_forms(sweep, text):
-    assert fault_of(sweep, params=(text,)) == f"cannot parse --param '{text}'; write --param BM=64,128 or --param all"
-
-
-def test_the_measuring_policy_is_changed_key_by_key(sweep):
+def test_the_baseline_and_the_measuring_policy_are_changed_key_by_key(sweep):
     found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False, pdl=False).policy
     assert (found.cache, found.data, found.rounds, found.max_time) == ("hot", "ints", 3, 0.25)
     assert (found.gate, found.pdl) == (False, False)
     assert found.seed == 1
     assert sweep(seed=0).policy.seed == 0
+    assert (sweep().baseline, sweep(baseline="tiled").baseline) == ("cublas", "tiled")
 
 
 @pytest.mark.parametrize(
@@ -101,9 +82,7 @@ def test_rounds_alone_are_a_number_and_with_until_a_limit(sweep, options, rounds
     assert (found.rounds, found.until) == (rounds, until)
 
 
-def test_the_baseline_is_changed(sweep):
-    assert sweep().baseline == "cublas"
-    assert sweep(baseline="tiled").baseline == "tiled"
+BOTH_FORMS = "write --param BM=64,128 or --param all"
 
 
 @pytest.mark.parametrize(
@@ -125,10 +104,16 @@ def test_the_baseline_is_changed(sweep):
         ({"layouts": "nm"}, "unknown layout 'nm' (did you mean '"),
         ({"alpha": float("nan")}, "alpha"),
         ({"beta": float("inf")}, "beta"),
+        *(
+            ({"params": (text,)}, f"cannot parse --param '{text}'; {BOTH_FORMS}")
+            for text in ["BM", "BM=", "BM=x", "BM=8,", "BM=8;16", "BM=1.5", "BM=--4", "BM=²", "=8", "all=8"]
+        ),
     ],
 )
 def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
-    assert fault_of(sweep, **options).startswith(message)
+    with pytest.raises(UsageError) as fault:
+        sweep(**options)
+    assert str(fault.value).startswith(message)
 
 
 def test_lists_of_precisions_and_layouts_hold_each_name_once():

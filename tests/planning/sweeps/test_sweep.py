@@ -10,7 +10,7 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_comparison, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
-POST = "post:\n  title: a\n  source: b\n  rows:\n    - label: c\n      variant: naive\n"
+POST = f"{BASE}post:\n  title: a\n  source: b\n  rows:\n    - label: c\n      variant: naive\n"
 
 
 @pytest.fixture
@@ -25,27 +25,14 @@ def sweep(tmp_path, monkeypatch):
     return read
 
 
-@pytest.fixture
-def faulty(sweep):
-    def read(text, **options):
-        with pytest.raises(UsageError) as fault:
-            sweep(text, **options)
-        return str(fault.value)
-
-    return read
-
-
 def sizes(found):
     return [problem.size for problem in found.problems]
 
 
-def test_a_config_of_the_project_is_found_by_name():
+def test_a_config_is_found_by_its_path_or_by_its_name_in_the_project(sweep):
+    assert sweep(BASE).name == "mine"
     assert find_config("quick").name == "quick.yaml"
     assert read_sweep("quick", SweepOverrides(), on_cpu=False).name == "quick"
-
-
-def test_a_config_is_found_by_path(sweep):
-    assert sweep(BASE).name == "mine"
 
 
 def test_an_unknown_config_offers_the_nearest():
@@ -91,58 +78,67 @@ def test_sizes_shapes_and_axes_give_problems_each_once(sweep, text, expected):
     assert sizes(sweep(f"variants: [naive]\n{text}")) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("sizes: []", "mine.yaml: no sizes, shapes or axes; add `sizes: [1024]`"),
-        ("sizes:\n  - 64\n  - 0", "mine.yaml:4: size '0': 0 is not positive"),
-        ("sizes:\n  - 64x64", "mine.yaml:3: '64x64' is not a size; write 1024"),
-        ("shapes:\n  - [1, 2]", "mine.yaml:3: shapes: [1, 2] should be [M, N, K]"),
-        ("shapes:\n  - [1, 2, -3]", "mine.yaml:3: size '1x2x-3': -3 is not positive"),
-        ("axes: {M: [1], N: [1]}", "mine.yaml:2: axes: has M, N; give M, N and K"),
-        ("axes: {M: [0], N: [1], K: [1]}", "mine.yaml:2: size '0': 0 is not positive"),
-        ("sizes: 64", "mine.yaml:2: sizes: Expected `array`"),
-        ("sizes: [1.5]", "mine.yaml:2: sizes.0: Expected "),
-        ("sizes: [010]", "mine.yaml:2: YAML reads `010` as an octal number"),
-        ("sizes: [1e3]", "mine.yaml:2: YAML reads `1e3` as text; write 1000"),
-        ("sizes: [64]\nsizes: [32]", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
-        ("sizs: [64]", "mine.yaml:2: unknown key 'sizs' (did you mean 'sizes'?); known: "),
-        (
-            "sizes: [64]\nmeasure: {round: 3}",
-            "mine.yaml:3: unknown key 'round' (did you mean 'rounds'?); known: cache,",
-        ),
-        (
-            "sizes: [64]\nmeasure: {cache: warm}",
-            "mine.yaml:3: measure.cache: Invalid enum value 'warm'; known: cold, hot",
-        ),
-        ("sizes: [64]\nmeasure: {seed: x}", "mine.yaml:3: measure.seed: Expected `int`, got `str`"),
-        ("sizes: [64]\nalpha: no", "mine.yaml:3: YAML reads `no` as a truth value"),
-        ("sizes: [64", "mine.yaml:3: broken YAML: "),
-        ("layers: [8x8]", "mine.yaml:2: `layers`: this is the config file of a network; use gemmbench mlp -c"),
+FAULTS = {
+    "variants: [naive]\n": [
+        ("sizes: []", " no sizes, shapes or axes; add `sizes: [1024]`"),
+        ("sizes:\n  - 64\n  - 0", "4: size '0': 0 is not positive"),
+        ("sizes:\n  - 64x64", "3: '64x64' is not a size; write 1024"),
+        ("shapes:\n  - [1, 2]", "3: shapes: [1, 2] should be [M, N, K]"),
+        ("shapes:\n  - [1, 2, -3]", "3: size '1x2x-3': -3 is not positive"),
+        ("axes: {M: [1], N: [1]}", "2: axes: has M, N; give M, N and K"),
+        ("axes: {M: [0], N: [1], K: [1]}", "2: size '0': 0 is not positive"),
+        ("sizes: 64", "2: sizes: Expected `array`"),
+        ("sizes: [1.5]", "2: sizes.0: Expected "),
+        ("sizes: [010]", "2: YAML reads `010` as an octal number"),
+        ("sizes: [1e3]", "2: YAML reads `1e3` as text; write 1000"),
+        ("sizes: [64]\nsizes: [32]", "3: duplicate key 'sizes' (first on line 2)"),
+        ("sizs: [64]", "2: unknown key 'sizs' (did you mean 'sizes'?); known: "),
+        ("sizes: [64]\nmeasure: {round: 3}", "3: unknown key 'round' (did you mean 'rounds'?); known: cache,"),
+        ("sizes: [64]\nmeasure: {cache: warm}", "3: measure.cache: Invalid enum value 'warm'; known: cold, hot"),
+        ("sizes: [64]\nmeasure: {seed: x}", "3: measure.seed: Expected `int`, got `str`"),
+        ("sizes: [64]\nalpha: no", "3: YAML reads `no` as a truth value"),
+        ("sizes: [64", "3: broken YAML: "),
+        ("layers: [8x8]", "2: `layers`: this is the config file of a network; use gemmbench mlp -c"),
     ],
-)
-def test_a_fault_in_a_config_names_the_file_and_the_line(faulty, text, message):
-    assert faulty(f"variants: [naive]\n{text}\n").startswith(message)
+    BASE: [
+        ("precisions:\n  - f23", "4: unknown precision 'f23' (did you mean"),
+        ("layouts:\n  - nx", "4: unknown layout 'nx' (did you mean"),
+        ("precisions: []", "3: precisions"),
+        ("layouts: []", "3: layouts"),
+        ("measure:\n  until: 0.5 %%", "4: until: '0.5 %%' is not a share; write 0.5%"),
+        ("measure:\n  rounds: 0", "4: rounds: 0 is below 1; give at least 1"),
+        ("measure:\n  max_time: 0", "4: max_time: 0 s leaves no time"),
+        ("measure:\n  seed: -1", "4: seed: -1 is negative"),
+        ("alpha: .nan", "3: "),
+        ("params: most", "3: params: 'most' should be `all` or names with values"),
+        ("params:\n  BM: [x]", "4: BM: ['x'] should be integers, such as [64, 128]"),
+        ("params:\n  BM: []", "4: BM: [] should be integers"),
+        ("params:\n  BM: true", "4: BM: [True] should be integers"),
+    ],
+    POST: [
+        ("      layout: nx", "9: unknown layout 'nx' (did you mean"),
+        ("      precision: f23", "9: unknown precision 'f23' (did you mean"),
+    ],
+    "sizes: [64]\n": [
+        ("variants: [{naive: [1]}]", "2: variants: '[1]' should be `all` or names with values"),
+        ("variants:\n  - {naive: {}, tiled: {}}", "3: variants: write `- name` or `- name: {PARAMETER: [values]}`"),
+        ("variants:\n  - {}", "3: variants: write `- name` or `- name: {PARAMETER: [values]}`"),
+    ],
+    f"{BASE}on_cpu:\n": [
+        ("  size: [8]", "4: unknown key 'size' (did you mean 'sizes'?)"),
+        ("  baseline: x\n  sizes:\n    - 0", "6: size '0': 0 is not positive"),
+        ("  baseline: x\n  measure:\n    rounds: few", "6: measure.rounds: Expected `int | null`"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("precisions:\n  - f23", "mine.yaml:4: unknown precision 'f23' (did you mean"),
-        ("layouts:\n  - nx", "mine.yaml:4: unknown layout 'nx' (did you mean"),
-        ("precisions: []", "mine.yaml:3: precisions"),
-        ("layouts: []", "mine.yaml:3: layouts"),
-        ("measure:\n  until: 0.5 %%", "mine.yaml:4: until: '0.5 %%' is not a share; write 0.5%"),
-        ("measure:\n  rounds: 0", "mine.yaml:4: rounds: 0 is below 1; give at least 1"),
-        ("measure:\n  max_time: 0", "mine.yaml:4: max_time: 0 s leaves no time"),
-        ("measure:\n  seed: -1", "mine.yaml:4: seed: -1 is negative"),
-        ("alpha: .nan", "mine.yaml:3: "),
-        (f"{POST}      layout: nx", "mine.yaml:9: unknown layout 'nx' (did you mean"),
-        (f"{POST}      precision: f23", "mine.yaml:9: unknown precision 'f23' (did you mean"),
-    ],
+    ("text", "message"), [(head + text, message) for head, rows in FAULTS.items() for text, message in rows]
 )
-def test_a_value_that_makes_no_sense_names_the_file_and_the_line(faulty, text, message):
-    assert faulty(BASE + text + "\n").startswith(message)
+def test_a_fault_in_a_config_names_the_file_and_the_line(sweep, text, message):
+    with pytest.raises(UsageError) as fault:
+        sweep(f"{text}\n", on_cpu="on_cpu" in text)
+    assert str(fault.value).startswith(f"mine.yaml:{message}")
 
 
 def test_variants_may_bring_their_own_values(sweep):
@@ -156,37 +152,7 @@ def test_variants_may_bring_their_own_values(sweep):
         VariantChoice("cublaslt", {ALL: ()}),
         VariantChoice("other", {"BM": (64, 128), "BN": (8,)}),
     )
-
-
-def test_all_values_of_all_parameters_are_asked_for_by_a_word(sweep):
-    assert sweep(BASE + "params: all\n").choices == (
-        VariantChoice("naive", {ALL: ()}),
-        VariantChoice("tiled", {ALL: ()}),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("params: most", "mine.yaml:3: params: 'most' should be `all` or names with values"),
-        ("params:\n  BM: [x]", "mine.yaml:4: BM: ['x'] should be integers, such as [64, 128]"),
-        ("params:\n  BM: []", "mine.yaml:4: BM: [] should be integers"),
-        ("params:\n  BM: true", "mine.yaml:4: BM: [True] should be integers"),
-    ],
-)
-def test_values_that_are_no_integers_are_refused(faulty, text, message):
-    assert faulty(BASE + text).startswith(message)
-
-
-def test_a_list_where_names_with_values_should_be_is_refused(faulty):
-    message = "mine.yaml:1: variants: '[1]' should be `all` or names with values"
-    assert faulty("variants: [{naive: [1]}]\nsizes: [64]").startswith(message)
-
-
-@pytest.mark.parametrize("text", ["  - {naive: {}, tiled: {}}", "  - {}"])
-def test_a_variant_with_two_names_or_none_is_refused(faulty, text):
-    message = "mine.yaml:3: variants: write `- name` or `- name: {PARAMETER: [values]}`"
-    assert faulty(f"sizes: [64]\nvariants:\n{text}\n") == message
+    assert [choice.params for choice in sweep(BASE + "params: all\n").choices] == [{ALL: ()}, {ALL: ()}]
 
 
 CPU = f"""{BASE}baseline: cublas
@@ -198,29 +164,14 @@ on_cpu:
 """
 
 
-def test_on_cpu_is_laid_over_the_config_on_a_cpu_only(sweep):
+def test_on_cpu_is_laid_over_the_config_on_a_cpu_only_and_its_sizes_replace_all(sweep):
     there, here = sweep(CPU, on_cpu=False), sweep(CPU, on_cpu=True)
     assert (sizes(there), there.baseline, there.policy.seed) == (["64"], "cublas", 3)
     assert (sizes(here), here.baseline, here.policy.seed) == (["8"], "openblas", 5)
     assert here.choices == there.choices
     assert here.policy.rounds == 4
-
-
-def test_sizes_of_on_cpu_replace_shapes_and_axes_too(sweep):
     text = "variants: [naive]\nshapes: [[1, 2, 3]]\naxes: {M: [1], N: [1], K: [1]}\non_cpu: {sizes: [8]}\n"
     assert sizes(sweep(text, on_cpu=True)) == ["8"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("  size: [8]", "mine.yaml:4: unknown key 'size' (did you mean 'sizes'?)"),
-        ("  baseline: x\n  sizes:\n    - 0", "mine.yaml:6: size '0': 0 is not positive"),
-        ("  baseline: x\n  measure:\n    rounds: few", "mine.yaml:6: measure.rounds: Expected `int | null`"),
-    ],
-)
-def test_a_fault_in_on_cpu_names_its_own_line(faulty, text, message):
-    assert faulty(f"{BASE}on_cpu:\n{text}\n", on_cpu=True).startswith(message)
 
 
 def test_a_comparison_takes_sizes_and_policy_from_a_config():

@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 import pytest
 
 from gemmbench.report.charts.svg import render_svg
-from gemmbench.report.comparison import compare_rows
 
 GFLOPS = {"naive": (100, 110, 120), "tiled": (300, 400, 450), "cublas": (500, 700, 800)}
 SIZES = (256, 512, 1024)
@@ -26,7 +25,7 @@ def timed(paired):
 
 
 @pytest.fixture
-def ladder(make_run, timed):
+def ladder(compare, timed):
     """A run of naive, tiled and cublas at three sizes; the peak is 1,000 GFLOPS at 1 GHz."""
 
     def make(*more, **changed):
@@ -35,7 +34,7 @@ def ladder(make_run, timed):
             for order, (variant, speeds) in enumerate(GFLOPS.items())
             for size, speed in zip(SIZES, speeds, strict=True)
         ]
-        return compare_rows(make_run(*records, *more, **changed))
+        return compare(*records, *more, **changed)
 
     return make
 

@@ -26,18 +26,18 @@ from gemmbench.report.charts.chart_style import (
 )
 
 
-def test_labels_with_room_stay_where_they_are():
-    assert spread([10, 90, 50], 16, 0, 100) == [10, 90, 50]
-
-
-def test_labels_that_overlap_move_apart_around_their_mean():
-    assert spread([50, 50], 16, 0, 100) == [42, 58]
-    assert spread([52, 50, 51], 10, 0, 100) == [61, 41, 51]
-
-
-def test_labels_stay_within_their_range():
-    assert spread([99, 99, 98], 10, 0, 100) == [90, 100, 80]
-    assert spread([1, 0], 10, 0, 100) == [10, 0]
+@pytest.mark.parametrize(
+    ("places", "distance", "spaced"),
+    [
+        ([10, 90, 50], 16, [10, 90, 50]),  # there is room
+        ([50, 50], 16, [42, 58]),  # around their mean
+        ([52, 50, 51], 10, [61, 41, 51]),
+        ([99, 99, 98], 10, [90, 100, 80]),  # within their range
+        ([1, 0], 10, [10, 0]),
+    ],
+)
+def test_labels_that_overlap_move_apart(places, distance, spaced):
+    assert spread(places, distance, 0, 100) == spaced
 
 
 def test_labels_keep_their_order():
@@ -62,11 +62,8 @@ def test_wide_text_is_estimated_as_wider(wide, narrow):
     ("value", "text"),
     [(51640.4, "51,640"), (1234567, "1,234,567"), (98.349, "98.35"), (0.5, "0.5"), (0, "0"), (100, "100")],
 )
-def test_numbers_have_separators_and_no_exponent(value, text):
+def test_numbers_have_separators_and_no_exponent_and_an_unknown_one_is_a_dash(value, text):
     assert format_number(value) == text
-
-
-def test_an_unknown_number_is_a_dash():
     assert format_number(math.nan) == "-"
 
 
@@ -83,10 +80,13 @@ def test_estimates_have_the_digits_that_their_intervals_support(interval, estima
     assert (format_estimate(interval), format_interval(interval)) == (estimate, text)
 
 
+def linear_rgb(color):
+    channels = np.array([int(color[index : index + 2], 16) / 255 for index in (1, 3, 5)])
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
 def luminance(color):
-    channels = [int(color[index : index + 2], 16) / 255 for index in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return linear_rgb(color) @ (0.2126, 0.7152, 0.0722)
 
 
 def contrast(one, other):
@@ -116,9 +116,7 @@ XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.95
 
 def seen(color, vision):
     """The color in CIELAB, in which distances are those that people see."""
-    channels = np.array([int(color[index : index + 2], 16) / 255 for index in (1, 3, 5)])
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    x, y, z = np.cbrt(np.array(XYZ) @ np.clip(np.array(vision) @ linear, 0, 1) / [0.9505, 1, 1.0888])
+    x, y, z = np.cbrt(np.array(XYZ) @ np.clip(np.array(vision) @ linear_rgb(color), 0, 1) / [0.9505, 1, 1.0888])
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
@@ -168,7 +166,5 @@ def test_sizes_are_on_a_logarithmic_axis_with_ticks_at_powers_of_two():
     assert [tick.value for tick in axis.ticks] == [512, 1024, 2048]
     assert axis.position(1024) - axis.position(512) == pytest.approx(axis.position(2048) - axis.position(1024))
     assert 0 < axis.position(300) < axis.position(3000) < 1
-
-
-def test_sizes_between_two_powers_are_ticks_themselves():
+    # sizes between two powers are ticks themselves
     assert [tick.value for tick in make_size_axis("size", [3000, 4000, 5000]).ticks] == [3000, 4000, 5000]

@@ -4,22 +4,19 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.comparison import compare_rows
 
 GRID = [(bm, bn, bk) for bm in (32, 64, 128) for bn in (32, 64) for bk in (8, 16)]
 
 
 @pytest.fixture
-def sweep(make_run, timed):
+def sweep(compare, timed):
     """All configurations of `tile`, two of `other`, and the baseline."""
 
-    def make(*more, leave_out=()):
-        records = [timed("cublas", 500)]
-        for bm, bn, bk in GRID:
-            if (bm, bn) not in leave_out:
-                records.append(timed("tile", bm + bn + bk, config={"BM": bm, "BN": bn, "BK": bk, "TM": 8}))
-        records += [timed("other", 50, config={"TILE": size}) for size in (8, 16)]
-        return compare_rows(make_run(*records, *more))
+    def make(*more, grid=GRID):
+        configs = [{"BM": bm, "BN": bn, "BK": bk, "TM": 8} for bm, bn, bk in grid]
+        tiles = [timed("tile", sum(config.values()) - 8, config=config) for config in configs]
+        others = [timed("other", 50, config={"TILE": size}) for size in (8, 16)]
+        return compare(timed("cublas", 500), *tiles, *others, *more)
 
     return make
 
@@ -29,7 +26,7 @@ def cells_of(chart):
     return {(plot.columns[cell.column], plot.rows[cell.row]): cell for cell in plot.cells}
 
 
-def test_a_cell_is_the_best_over_the_other_parameters(sweep):
+def test_a_cell_is_the_best_over_the_other_parameters_and_the_fastest_is_marked(sweep):
     chart = draw_chart("heat-map", [sweep()])
     assert (chart.title, chart.plot.x_label, chart.plot.y_label) == ("tile: BM and BN at 256", "BM", "BN")
     assert (chart.plot.columns, chart.plot.rows) == (("32", "64", "128"), ("64", "32"))
@@ -39,10 +36,6 @@ def test_a_cell_is_the_best_over_the_other_parameters(sweep):
     }
     assert cells["64", "32"].text == "112" and "BM=64 BN=32 BK=16 TM=8" in cells["64", "32"].tip
     assert chart.notes == ("Each cell: the fastest over BK.",)
-
-
-def test_the_fastest_cell_is_marked(sweep):
-    cells = cells_of(draw_chart("heat-map", [sweep()]))
     assert [key for key, cell in cells.items() if cell.best] == [("128", "64")]
 
 
@@ -50,6 +43,8 @@ def test_parameters_and_percent_can_be_chosen(sweep):
     chart = draw_chart("heat-map", [sweep()], x="BK", y="BM", percent=True)
     assert (chart.plot.x_label, chart.plot.y_label, chart.plot.unit) == ("BK", "BM", "% of cublas")
     assert cells_of(chart)["8", "128"].value == pytest.approx(100 * (128 + 64 + 8) / 500)
+    chart = draw_chart("heat-map", [sweep()], y="BK")  # the other is that with most values
+    assert (chart.plot.x_label, chart.plot.y_label) == ("BM", "BK")
 
 
 def test_a_chosen_parameter_chooses_the_variant_that_has_it(sweep, timed):
@@ -57,13 +52,10 @@ def test_a_chosen_parameter_chooses_the_variant_that_has_it(sweep, timed):
     assert draw_chart("heat-map", [sweep(*others)], x="WN").title == "warp: WN and WM at 256"
 
 
-def test_one_chosen_parameter_gets_the_other_with_most_values(sweep):
-    chart = draw_chart("heat-map", [sweep()], y="BK")
-    assert (chart.plot.x_label, chart.plot.y_label) == ("BM", "BK")
-
-
 def test_a_combination_that_was_not_measured_has_no_cell(sweep):
-    assert ("64", "64") not in cells_of(draw_chart("heat-map", [sweep(leave_out=[(64, 64)])]))
+    assert ("64", "64") not in cells_of(
+        draw_chart("heat-map", [sweep(grid=[each for each in GRID if each[:2] != (64, 64)])])
+    )
 
 
 def test_wrong_configurations_are_not_cells(sweep, timed):
@@ -73,20 +65,17 @@ def test_wrong_configurations_are_not_cells(sweep, timed):
     assert chart.notes[1:] == ("Not drawn: 1 row that is not ranked (1 wrong).",)
 
 
-def test_the_winner_measured_again_is_not_compared_with_the_sweep(sweep, timed):
-    again = timed("tile", 480, config={"BM": 128, "BN": 64, "BK": 16, "TM": 8}, phase="final", batch=2)
-    assert cells_of(draw_chart("heat-map", [sweep(again)]))["128", "64"].value == pytest.approx(208)
+def test_neither_the_winner_measured_again_nor_another_run_is_compared_with_the_sweep(sweep, compare, timed):
+    best = {"config": {"BM": 128, "BN": 64, "BK": 16, "TM": 8}}
+    other = compare(timed("tile", 900, **best), run="other")
+    again = sweep(timed("tile", 480, **best, phase="final", batch=2))
+    assert cells_of(draw_chart("heat-map", [other, again]))["128", "64"].value == pytest.approx(208)
 
 
-def test_percent_without_a_baseline_is_refused(make_run, timed):
-    run = make_run(*(timed("tile", 10, config={"BM": bm, "BN": bn}) for bm in (8, 16) for bn in (8, 16)))
+def test_percent_without_a_baseline_is_refused(compare, timed):
+    comparison = compare(*(timed("tile", 10, config={"BM": bm, "BN": bn}) for bm in (8, 16) for bn in (8, 16)))
     with pytest.raises(UsageError, match="nothing to draw in percent: no row was compared with a baseline"):
-        draw_chart("heat-map", [compare_rows(run)], percent=True)
-
-
-def test_the_cells_of_a_map_are_from_one_run(sweep, make_run, timed):
-    other = compare_rows(make_run(timed("tile", 900, config={"BM": 128, "BN": 64, "BK": 16, "TM": 8}), run="other"))
-    assert cells_of(draw_chart("heat-map", [other, sweep()]))["128", "64"].value == pytest.approx(208)
+        draw_chart("heat-map", [comparison], percent=True)
 
 
 @pytest.mark.parametrize(

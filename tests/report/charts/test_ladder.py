@@ -4,7 +4,6 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.comparison import compare_rows
 
 
 def bars_of(chart):
@@ -18,24 +17,18 @@ def test_rungs_are_bars_in_their_order_in_percent_of_the_baseline(ladder):
     assert (chart.title, chart.plot.axis.label) == ("The ladder at 1024", "% of cublas")
     assert (bars_of(chart)["tiled"].text, bars_of(chart)["tiled"].note) == ("56 %", "450")
     assert chart.plot.note_label == "GFLOPS"
-
-
-def test_the_size_can_be_chosen(ladder):
-    chart = draw_chart("ladder", [ladder()], size="256")
-    assert [bar.segments[0].high for bar in chart.plot.bars] == pytest.approx([20, 60, 100])
-
-
-def test_the_problem_with_the_most_variants_is_drawn(ladder, timed):
-    assert draw_chart("ladder", [ladder(timed("mine", 10, 512))]).title == "The ladder at 512"
-
-
-def test_the_peak_is_a_guide_in_percent_of_the_baseline(ladder):
-    (guide,) = draw_chart("ladder", [ladder()]).plot.guides
+    (guide,) = chart.plot.guides
     assert (guide.label, guide.value) == ("peak at 1.00 GHz", pytest.approx(100 * 1000 / 800))
 
 
-def test_a_peak_that_is_far_away_is_a_note_and_no_guide(make_run, timed):
-    chart = draw_chart("ladder", [compare_rows(make_run(timed("naive", 10), timed("cublas", 20)))])
+def test_the_size_can_be_chosen_or_is_that_with_the_most_variants(ladder, timed):
+    chart = draw_chart("ladder", [ladder()], size="256")
+    assert [bar.segments[0].high for bar in chart.plot.bars] == pytest.approx([20, 60, 100])
+    assert draw_chart("ladder", [ladder(timed("mine", 10, 512))]).title == "The ladder at 512"
+
+
+def test_a_peak_that_is_far_away_is_a_note_and_no_guide(compare, timed):
+    chart = draw_chart("ladder", [compare(timed("naive", 10), timed("cublas", 20))])
     assert chart.plot.guides == () and chart.plot.axis.high < 200
     assert chart.notes == ("Beyond the chart: the peak at 1.00 GHz, 1,000 GFLOPS.",)
 
@@ -57,12 +50,10 @@ def test_a_highlighted_rung_stands_out_and_the_baseline_stays(ladder):
     assert len({bar.segments[0].style for bar in chart.plot.bars}) == 3
 
 
-def test_a_wrong_rung_has_no_bar_and_is_counted(ladder, timed):
-    chart = draw_chart("ladder", [ladder(timed("mine", 900, 1024, status="wrong"))])
+def test_a_wrong_rung_has_no_bar_is_counted_and_cannot_be_highlighted(ladder, timed):
+    comparison = ladder(timed("mine", 900, 1024, status="wrong"))
+    chart = draw_chart("ladder", [comparison])
     assert "mine" not in bars_of(chart)
     assert chart.notes == ("Not drawn: 1 row that is not ranked (1 wrong).",)
-
-
-def test_a_highlight_that_is_not_drawn_is_refused(ladder, timed):
     with pytest.raises(UsageError, match="no row of 'mine' to draw"):
-        draw_chart("ladder", [ladder(timed("mine", 900, 1024, status="wrong"))], highlight="mine")
+        draw_chart("ladder", [comparison], highlight="mine")

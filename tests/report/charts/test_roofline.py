@@ -14,33 +14,23 @@ def test_points_have_the_intensity_of_the_least_traffic(ladder):
     assert [point.x for point in naive.points] == pytest.approx([size / 6 for size in (256, 512, 1024)])
     assert [point.y for point in naive.points] == pytest.approx([100, 110, 120])
     assert not naive.joined
+    assert naive.points[0].tip.endswith("\n10 % of what compute allows")
 
 
-def test_the_limits_meet_at_the_ridge(ladder):
-    memory, arithmetic = draw_chart("roofline", [ladder()]).plot.limits
+def test_the_limits_meet_at_the_ridge_and_everything_is_inside_the_axes(ladder):
+    plot = draw_chart("roofline", [ladder()]).plot
+    memory, arithmetic = plot.limits
     assert memory.end == arithmetic.start == (pytest.approx(1), 1000)
     assert memory.start[1] == pytest.approx(1000 * memory.start[0])
     assert (memory.label, arithmetic.label) == ("DRAM 1 TB/s", "peak at 1.00 GHz")
-
-
-def test_everything_is_inside_the_axes(ladder):
-    plot = draw_chart("roofline", [ladder()]).plot
     points = [(point.x, point.y) for series in plot.series for point in series.points]
     points += [end for limit in plot.limits for end in (limit.start, limit.end)]
     assert all(0 <= plot.x.position(x) <= 1 and 0 <= plot.y.position(y) <= 1 for x, y in points)
 
 
-def test_a_tooltip_says_which_limit_is_near(ladder):
-    (naive,) = (each for each in draw_chart("roofline", [ladder()]).plot.series if each.label == "naive")
-    assert naive.points[0].tip.endswith("\n10 % of what compute allows")
-
-
-def test_the_title_names_the_size_if_there_is_one(ladder):
+def test_a_size_and_some_variants_can_be_chosen(ladder):
     assert draw_chart("roofline", [ladder()]).title == "Roofline"
     assert draw_chart("roofline", [ladder()], size="512").title == "Roofline at 512"
-
-
-def test_some_variants_can_be_chosen(ladder):
     chart = draw_chart("roofline", [ladder()], variants=("tiled", "cublas"))
     assert [series.label for series in chart.plot.series] == ["tiled", "cublas"]
 

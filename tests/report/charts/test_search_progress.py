@@ -4,18 +4,16 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.comparison import compare_rows
-from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture
-def search(environment, make_record):
+def search(compare, make_record):
     def make(*seconds):
         records = [
             make_record("tiled", [each] * 2, phase="ranking", config={"T": number}, batch_key=f"key{number}")
             for number, each in enumerate(seconds)
         ]
-        return compare_rows(Run(environment, [*records, make_record("cublas", [1e-3] * 2, phase="ranking")]))
+        return compare(*records, make_record("cublas", [1e-3] * 2, phase="ranking"))
 
     return make
 
@@ -36,7 +34,6 @@ def test_the_search_with_the_most_configurations_is_drawn(search):
     assert len(chart.plot.series[0].points) == 2
 
 
-def test_without_a_search_it_says_what_makes_one(environment, make_record):
-    run = compare_rows(Run(environment, [make_record("tiled", [1e-3] * 2)]))
+def test_without_a_search_it_says_what_makes_one(compare, make_record):
     with pytest.raises(UsageError, match="gemmbench tune makes them"):
-        draw_chart("search", [run])
+        draw_chart("search", [compare(make_record("tiled", [1e-3] * 2))])

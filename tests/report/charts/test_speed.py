@@ -7,7 +7,6 @@ import pytest
 from gemmbench.bench.timing.stats import WIDENING
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.draw import draw_chart
-from gemmbench.report.comparison import compare_rows
 
 
 def series_of(chart):
@@ -22,10 +21,11 @@ def test_each_variant_is_a_line_of_gflops_over_size(ladder):
     assert [point.y for point in tiled.points] == pytest.approx([300, 400, 450])
     reach = 1.01 ** (WIDENING * 2.7764 * (0.625 / 5) ** 0.5)  # Student's t
     assert (tiled.points[1].low, tiled.points[1].high) == pytest.approx((400 / reach, 400 * reach))
-    assert chart.subtitle == "Fake GPU, f32, 2026-01-01. Bars: 95 % intervals."
+    assert tiled.points[1].tip.splitlines() == ["tiled at 512", "400 +- 5 GFLOPS", "57 +- 0.7 % of cublas"]
 
 
-def test_the_subtitle_names_the_cache_that_the_run_asked_for(ladder):
+def test_the_subtitle_names_the_device_the_day_and_the_cache_that_the_run_asked_for(ladder):
+    assert draw_chart("speed", [ladder()]).subtitle == "Fake GPU, f32, 2026-01-01. Bars: 95 % intervals."
     chart = draw_chart("speed", [ladder(policy={"cache": "cold"})])
     assert chart.subtitle == "Fake GPU, f32, cold cache, 2026-01-01. Bars: 95 % intervals."
 
@@ -38,15 +38,10 @@ def test_the_baseline_is_emphasized_and_the_peak_is_a_limit(ladder):
     assert chart.plot.y.high > 1000
 
 
-def test_a_peak_that_is_far_away_is_a_note_and_no_limit(make_run, timed):
-    chart = draw_chart("speed", [compare_rows(make_run(*(timed("naive", 100, size) for size in (256, 512))))])
+def test_a_peak_that_is_far_away_is_a_note_and_no_limit(compare, timed):
+    chart = draw_chart("speed", [compare(*(timed("naive", 100, size) for size in (256, 512)))])
     assert chart.plot.limits == () and chart.plot.y.high < 200
     assert chart.notes == ("Beyond the chart: the peak at 1.00 GHz, 1,000 GFLOPS.",)
-
-
-def test_a_tooltip_has_the_speed_its_interval_and_the_percentage(ladder):
-    tip = series_of(draw_chart("speed", [ladder()]))["tiled"].points[1].tip
-    assert tip.splitlines() == ["tiled at 512", "400 +- 5 GFLOPS", "57 +- 0.7 % of cublas"]
 
 
 def test_percent_of_the_baseline_has_no_limit(ladder):
@@ -75,10 +70,12 @@ def test_rows_that_are_not_ranked_are_never_drawn(ladder, timed, make_record):
     assert chart.notes == ("Not drawn: 2 rows that are not ranked (1 too good, 1 wrong).",)
 
 
-def test_a_run_without_a_ranked_row_is_refused_with_its_statuses(make_run, timed):
-    run = make_run(timed("mine", 10, 256, status="wrong"), timed("mine", 2000, 512))
+def test_a_run_without_a_ranked_row_and_one_of_one_size_are_refused(compare, timed):
+    unranked = compare(timed("mine", 10, 256, status="wrong"), timed("mine", 2000, 512))
     with pytest.raises(UsageError, match=r"no row has a right and possible result \(1 wrong, 1 too good\)"):
-        draw_chart("speed", [compare_rows(run)])
+        draw_chart("speed", [unranked])
+    with pytest.raises(UsageError, match=r"two or more square sizes; there is only 256\. Try the kind 'ladder'"):
+        draw_chart("speed", [compare(timed("tiled", 100, 256))])
 
 
 def test_problems_that_are_not_square_are_left_out_and_counted(ladder, timed):
@@ -87,24 +84,21 @@ def test_problems_that_are_not_square_are_left_out_and_counted(ladder, timed):
     assert chart.notes == ("Not drawn: 1 problem that is not square.",)
 
 
-def test_one_size_is_refused(make_run, timed):
-    with pytest.raises(UsageError, match=r"two or more square sizes; there is only 256\. Try the kind 'ladder'"):
-        draw_chart("speed", [compare_rows(make_run(timed("tiled", 100, 256)))])
-
-
-def test_runs_are_told_apart_by_what_differs(ladder):
-    other = ladder(device="Other GPU", run="second")
-    labels = list(series_of(draw_chart("speed", [ladder(), other], variants=("tiled",))))
-    assert labels == ["tiled, Fake GPU", "tiled, Other GPU"]
-    later = ladder(started="2026-02-03T12:00:00+00:00", run="second")
-    labels = list(series_of(draw_chart("speed", [ladder(), later], variants=("tiled",))))
-    assert labels == ["tiled, 2026-01-01", "tiled, 2026-02-03"]
-
-
-def test_series_of_two_runs_differ_in_marker_too(ladder):
-    chart = draw_chart("speed", [ladder(), ladder(device="Other GPU", run="second")])
+@pytest.mark.parametrize(
+    ("changed", "labels"),
+    [
+        ({"device": "Other GPU"}, ["tiled, Fake GPU", "tiled, Other GPU"]),
+        ({"started": "2026-02-03T12:00:00+00:00"}, ["tiled, 2026-01-01", "tiled, 2026-02-03"]),
+    ],
+)
+def test_runs_are_told_apart_by_what_differs_and_by_their_markers(ladder, changed, labels):
+    runs = [ladder(), ladder(run="second", **changed)]
+    assert list(series_of(draw_chart("speed", runs, variants=("tiled",)))) == labels
+    chart = draw_chart("speed", runs)
     assert len({series.style for series in chart.plot.series}) == 6
-    assert {limit.label for limit in chart.plot.limits} == {"Fake GPU, peak at 1.00 GHz", "Other GPU, peak at 1.00 GHz"}
+    if "device" in changed:
+        peaks = {"Fake GPU, peak at 1.00 GHz", "Other GPU, peak at 1.00 GHz"}
+        assert {limit.label for limit in chart.plot.limits} == peaks
 
 
 def test_a_highlighted_variant_mutes_the_others_but_the_baseline(ladder):
@@ -112,9 +106,9 @@ def test_a_highlighted_variant_mutes_the_others_but_the_baseline(ladder):
     assert [series.label for series in chart.plot.series if series.muted] == ["naive"]
 
 
-def test_rows_without_intervals_are_points(make_run, make_record):
+def test_rows_without_intervals_are_points(compare, make_record):
     records = [make_record("tiled", [1e-3, 1e-3], size) for size in (256, 512)]
-    chart = draw_chart("speed", [compare_rows(make_run(*records, flops_per_cycle={}))])
+    chart = draw_chart("speed", [compare(*records, flops_per_cycle={})])
     assert all(math.isnan(point.low) for point in series_of(chart)["tiled"].points)
     assert chart.plot.limits == ()
 

@@ -21,6 +21,7 @@ def transfer(mode, total=10e-3, variant="tiled", size=64, status="ok"):
         status=status,
         samples=[total] * rounds,
         rounds=list(range(rounds)),
+        blocks=[number // 2 for number in range(rounds)],
         mode=mode,
         h2d_bytes=2,
         b_bytes=1,
@@ -31,6 +32,8 @@ def transfer(mode, total=10e-3, variant="tiled", size=64, status="ok"):
 
 @pytest.fixture
 def jobs(make_run):
+    """The comparison of a run of these jobs."""
+
     def make(*records, **changed):
         run = make_run(**changed)
         run.transfers += records
@@ -43,17 +46,11 @@ def test_a_bar_has_the_parts_of_a_job_one_after_the_other(jobs):
     chart = draw_chart("transfers", [jobs(transfer("pinned"))])
     (bar,) = chart.plot.bars
     assert (bar.group, bar.label, bar.text) == ("tiled", "pinned", "10.00 ms")
-    assert [(part.low, part.high) for part in bar.segments] == [
-        (0, pytest.approx(2)),
-        (pytest.approx(2), pytest.approx(7)),
-        (pytest.approx(7), pytest.approx(8)),
-    ]
+    assert [end for part in bar.segments for end in (part.low, part.high)] == pytest.approx([0, 2, 2, 7, 7, 8])
     assert [part.text for part in bar.segments] == ["20 %", "50 %", "10 %"]
     assert bar.segments[1].tip == "tiled, pinned: 10.00 ms\nkernel: 5 ms, 50 %"
     assert [label for _, label in chart.plot.key] == ["upload", "kernel", "download"]
-
-
-def test_shares_can_be_drawn_instead_of_times(jobs):
+    # shares instead of times
     chart = draw_chart("transfers", [jobs(transfer("pinned"))], percent=True)
     assert [round(part.high) for part in chart.plot.bars[0].segments] == [20, 70, 80]
 
@@ -77,11 +74,8 @@ def test_jobs_of_several_runs_are_told_apart(jobs):
     assert [bar.group for bar in chart.plot.bars] == ["tiled, Fake GPU, 2026-01-01", "tiled, Fake GPU, 2026-02-03"]
 
 
-def test_wrong_jobs_are_not_drawn(jobs):
+def test_a_run_without_right_jobs_says_so_and_one_without_any_how_to_measure_them(jobs, ladder):
     with pytest.raises(UsageError, match=r"no right transfer fits the choices; the results hold tiled at .* \(wrong\)"):
         draw_chart("transfers", [jobs(transfer("pinned", status="wrong"))])
-
-
-def test_a_run_without_transfers_says_how_to_measure_them(ladder):
     with pytest.raises(UsageError, match="hold no transfers; measure them with run --with-transfers"):
         draw_chart("transfers", [ladder()])

@@ -56,17 +56,18 @@ def test_unknown_limits_are_not_judged():
     assert {finding.status for finding in judge_peaks(replace(GOOD, copy=1.0, fma=1.0), unknown)} == {"ok"}
 
 
-def noise(make_record, value, low, high, scatter=0.001):
+@pytest.fixture
+def noise(make_record):
+    """The noise of a kernel whose speed next to itself has this interval."""
     record = make_record("cublas", [1e-3] * 64)
-    return Noise(record, Interval(1e-3, 1e-3, 1e-3), Interval(value, low, high), scatter)
+    return lambda *ratio: Noise(record, Interval(1e-3, 1e-3, 1e-3), Interval(*ratio), 0.001)
 
 
-def test_a_kernel_against_itself_gets_one_line(make_record):
-    found = judge_noise(noise(make_record, 1.0002, 0.9991, 1.0011))
-    assert (found.status, found.message) == (
-        "ok",
+def test_a_kernel_against_itself_gets_one_line(noise):
+    found = judge_noise(noise(1.0002, 0.9991, 1.0011))
+    assert found.status == "ok" and found.message == (
         "cublas at 64 (1.00 ms, 0.524 GFLOPS) runs at 1.000x (0.999x to 1.001x) its own speed; 64 rounds, "
-        "a pair of rounds scatters by 0.100 %",
+        "a pair of rounds scatters by 0.100 %"
     )
 
 
@@ -78,18 +79,14 @@ def test_a_kernel_against_itself_gets_one_line(make_record):
         ((1.0, 0.993, 1.007), "small differences cannot be shown"),
     ],
 )
-def test_a_noisy_machine_gets_a_warning(make_record, ratio, said):
-    found = judge_noise(noise(make_record, *ratio))
+def test_a_noisy_machine_gets_a_warning(noise, ratio, said):
+    found = judge_noise(noise(*ratio))
     assert found.status == "warning" and found.next_step.startswith(said)
 
 
-def test_the_noisiest_kernel_sets_the_smallest_difference(make_record):
-    quiet, loud = noise(make_record, 1.0, 0.999, 1.001), noise(make_record, 1.0, 0.99, 1.01)
-    assert (
-        summarize_noise([quiet, loud])
-        == summarize_noise([loud])
-        == (
-            "Noise floor: +- 1.00 %. Smallest difference that compare can show here now: 2.84 %, in 95 of 100 "
-            "comparisons."
-        )
+def test_the_noisiest_kernel_sets_the_smallest_difference(noise):
+    quiet, loud = noise(1.0, 0.999, 1.001), noise(1.0, 0.99, 1.01)
+    assert summarize_noise([quiet, loud]) == summarize_noise([loud])
+    assert summarize_noise([loud]) == (
+        "Noise floor: +- 1.00 %. Smallest difference that compare can show here now: 2.84 %, in 95 of 100 comparisons."
     )

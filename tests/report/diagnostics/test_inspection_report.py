@@ -15,12 +15,9 @@ from gemmbench.report.diagnostics.inspection_report import (
 )
 
 
-def test_a_row_holds_the_compilers_facts(make_plan):
+def test_a_row_holds_the_compilers_facts_and_every_usual_gpu_has_its_clock(make_plan):
     cells = inspect_launch(make_plan(), Build(registers=32, shared=0, spills=8, stack=16), 90, 132).cells()
     assert (cells["registers"], cells["spilled bytes"], cells["stack bytes"]) == ("32", "8", "16")
-
-
-def test_every_usual_gpu_has_its_clock():
     assert USUAL_CLOCK.keys() == USUAL_SMS.keys()
 
 
@@ -34,9 +31,16 @@ LOOP = """Function : k
 """
 
 
+WITHOUT = HottestLoop("BM=4", None, H200)
+
+
+def read(code):
+    return HottestLoop("BM=8", LoopFacts(find_hottest_loop(parse_kernels(code)["k"])), H200)
+
+
 @pytest.fixture
 def reading():
-    return HottestLoop("BM=8", LoopFacts(find_hottest_loop(parse_kernels(LOOP)["k"])), H200)
+    return read(LOOP)
 
 
 def test_a_column_shows_what_fills_the_loop(reading):
@@ -51,20 +55,14 @@ def test_a_column_shows_what_fills_the_loop(reading):
     assert cells["estimate (% of peak)"] == f"{100 * 2 / (5 + 2):.1f}"
 
 
-def test_rows_that_are_empty_everywhere_are_left_out(reading):
-    (table,) = report_loops([reading]).tables
-    assert table.headings == ["hottest loop", "BM=8"]
-    names = [row[0] for row in table.cells]
-    assert {"FFMA", "spills"} <= set(names) and not {"other", "shared stores", "in inner loops"} & set(names)
-
-
-def test_each_kernel_has_a_column_and_one_without_a_loop_no_numbers(reading):
-    without = HottestLoop("BM=4", None, H200)
-    (table,) = report_loops([reading, without]).tables
+def test_each_kernel_has_a_column_and_rows_that_are_empty_everywhere_are_left_out(reading):
+    (table,) = report_loops([reading, WITHOUT]).tables
     assert table.headings == ["hottest loop", "BM=8", "BM=4"]
     assert {row[2] for row in table.cells} == {"-"} and len(table.cells) > 10
+    names = {row[0] for row in table.cells}
+    assert {"FFMA", "spills"} <= names and not {"other", "shared stores", "in inner loops"} & names
     assert table.notes == [reading.sentence(), "BM=4: no loop has arithmetic"]
-    assert report_loops([without]).format("simple") == "BM=4: no loop has arithmetic\n"
+    assert report_loops([WITHOUT]).format("simple") == "BM=4: no loop has arithmetic\n"
 
 
 def test_the_sentence_names_what_takes_the_issue_slots(reading):
@@ -81,14 +79,9 @@ def test_an_unknown_device_has_a_mix_and_no_speed(reading):
     assert unknown.sentence().startswith("BM=8: of 5 instructions")
 
 
-def test_a_kernel_without_a_loop_gets_a_sentence():
-    assert HottestLoop("BM=4", None, H200).sentence() == "BM=4: no loop has arithmetic"
-
-
 def test_a_loop_of_products_on_tensor_cores_has_no_bound_and_says_how_many_there_are():
     code = "Function : k\n/*0000*/ HGMMA.64x256x16.F32.BF16 R24, gdesc[UR8], R24 ;\n/*0010*/ @P0 BRA 0x0 ;\n"
-    reading = HottestLoop("BM=8", LoopFacts(find_hottest_loop(parse_kernels(code)["k"])), H200)
-    assert reading.sentence() == (
+    assert read(code).sentence() == (
         "BM=8: of 2 instructions 1 (50.0 %) run on tensor cores, then 1 (50.0 %) control and barrier"
     )
-    assert "Bound" not in report_loops([reading]).format("simple")
+    assert "Bound" not in report_loops([read(code)]).format("simple")

@@ -40,21 +40,16 @@ def test_counters_are_shown_in_readable_units():
     assert shown["main stalls"] == "long_scoreboard 25 %, barrier 12 %"
 
 
-def test_nsights_no_eligible_is_the_rest_of_the_cycles_with_an_issue():
-    assert cells(counters(eligible=43.95))["No Eligible"] == "56.05 %"
-
-
-def test_sectors_per_load_tell_coalesced_from_strided():
+def test_a_cell_may_follow_from_other_counters():
+    assert cells(counters(eligible=43.95))["No Eligible"] == "56.05 %"  # the rest of the cycles with an issue
+    # what tells coalesced loads from strided ones
     assert cells(counters(global_loads=1000, global_sectors=4000))["sectors per global load"] == "4.000"
 
 
-def test_missing_counters_are_marked():
+def test_missing_counters_are_marked_and_the_fp64_pipe_is_shown_if_it_is_used():
     shown = cells(counters(duration=1e-3))
     assert shown.pop("duration") == "1.000 ms"
     assert set(shown.values()) == {ABSENT} and len(shown) >= 12
-
-
-def test_the_fp64_pipe_is_shown_if_it_is_used():
     assert "FP64 pipe" not in cells(counters(fp64=0.0))
     shown = cells(counters(fp64=88.0, dfma=8, threads=10))
     assert (shown["FP64 pipe"], shown["DFMA of thread instructions"]) == ("88.00 %", "80.00 %")
@@ -73,10 +68,7 @@ def test_the_fp64_pipe_is_shown_if_it_is_used():
             "Bound by DFMA issue: the FP64 pipe is busy 95 % of the time, and 30 % of the issue slots are taken "
             "(85 % of the instructions are DFMA).",
         ),
-        (
-            counters(tensor=88, issue=20, shared=85, l1=86),
-            "Bound by the tensor pipe: it is busy 88 % of the time.",
-        ),
+        (counters(tensor=88, issue=20, shared=85, l1=86), "Bound by the tensor pipe: it is busy 88 % of the time."),
         (
             counters(fma=50, issue=60, l1=90, shared=89, load_conflicts=1000, store_conflicts=24),
             "Bound by shared memory: its data path is busy 89 % of the time, with 1,024 bank conflicts.",

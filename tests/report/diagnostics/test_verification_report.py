@@ -19,7 +19,7 @@ FINDINGS = [
 ]
 
 
-def test_each_result_has_one_line():
+def test_each_result_has_one_line_and_errors_are_listed_in_words():
     (table,) = report_results(FINDINGS).tables
     assert [table.headings, *table.cells] == [
         ["kernel", "configuration", "tool", "errors", "status"],
@@ -29,10 +29,6 @@ def test_each_result_has_one_line():
         ["plain", "-", "memcheck", "-", "failed"],
         ["wgmma", "-", "-", "-", "skipped"],
     ]
-
-
-def test_errors_are_listed_in_words():
-    (table,) = report_results(FINDINGS).tables
     assert table.statuses == ["clean", "errors", "timeout", "failed", "skipped"]
     assert table.notes == list_errors(FINDINGS)
     assert list_errors(FINDINGS) == [
@@ -41,20 +37,16 @@ def test_errors_are_listed_in_words():
         "plain memcheck: no driver",
         "wgmma: skipped: is written for sm_90a alone",
     ]
-
-
-def test_a_timeout_is_an_error_and_a_skip_is_not():
     assert [finding.clean for finding in FINDINGS] == [True, False, False, False, True]
 
 
 def test_each_variant_has_one_line_with_its_counts(make_record):
-    checked = {"checked": True, "error": 2.5}
     records = [
-        make_record("tiled", order=30.0, config={"T": 8}, **{**checked, "error": 3.0}),
-        make_record("tiled", order=30.0, config={"T": 8}, size=17, **checked),
+        make_record("tiled", order=30.0, config={"T": 8}, checked=True, error=3.0),
+        make_record("tiled", order=30.0, config={"T": 8}, checked=True, error=2.5, size=17),
         make_record("tiled", order=30.0, config={"T": 16}, status="wrong", reason="x", checked=True),
         make_record("tiled", order=30.0, config={"T": 64}, status="skipped", reason="y"),
-        make_record("naive", order=10.0, **checked),
+        make_record("naive", order=10.0, checked=True, error=2.5),
         make_record("cublas", order=100.0, status="skipped", reason="no GPU", backend="cuda"),
     ]
     (table,) = report_checks(records).tables
@@ -94,17 +86,13 @@ def test_the_map_follows_the_first_failure_of_a_variant(make_record):
 
 
 def test_only_a_variant_that_is_skipped_entirely_gets_a_reason(make_record):
-    records = [
-        make_record("cublas", status="skipped", reason="no GPU"),
-        make_record("tiled", config={"T": 8}),
-        make_record("tiled", config={"T": 64}, status="skipped", reason="too large"),
-    ]
-    assert list_failures(records) == ["cublas: skipped: no GPU"]
+    skipped = [make_record("tiled", config={"T": 64}, status="skipped", reason="too large")]
+    skipped += [make_record("cublas", status="skipped", reason="no GPU")]
+    assert list_failures([make_record("tiled", config={"T": 8}), *skipped]) == ["cublas: skipped: no GPU"]
 
 
 def test_the_list_of_failures_is_limited(make_record):
-    count = MOST_FAILURES + 5
-    records = [make_record("tiled", config={"T": number}, status="wrong", reason="x") for number in range(count)]
-    found = list_failures(records)
+    numbers = range(MOST_FAILURES + 5)
+    found = list_failures([make_record("tiled", config={"T": n}, status="wrong", reason="x") for n in numbers])
     assert len(found) == MOST_FAILURES + 1
     assert found[-1] == "and 5 more configurations failed"

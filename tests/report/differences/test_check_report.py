@@ -4,33 +4,37 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.differences.regression_gate import Check, check_pairs
 
-MS = 1e-3
+
+@pytest.fixture
+def row_of(compare, paired):
+    """A row of these milliseconds."""
+
+    def make(*milliseconds, **changed):
+        (row,) = compare(paired("tiled", *(1e-3 * each for each in milliseconds), **changed)).rows
+        return row
+
+    return make
 
 
 @pytest.fixture
-def check(make_run, paired):
+def check(row_of):
     """A check with a row of each verdict."""
-
-    def row_of(*seconds, **changed):
-        (row,) = compare_rows(make_run(paired("tiled", *seconds, path="cuda/tiled.cu", launches=3, **changed))).rows
-        return row
-
-    reference = row_of(*[MS] * 5)
+    of_file = {"path": "cuda/tiled.cu", "launches": 3}
+    reference = row_of(*[1] * 5)
     rows = [
-        row_of(*[MS] * 5, config={"T": 8}),
-        row_of(*[1.05 * MS] * 5),
-        row_of(MS, MS),
-        row_of(*[MS] * 5, status="wrong", reason="50 % wrong:\nC[0][0] \x1b[1m<&>"),
+        row_of(*[1] * 5, config={"T": 8}, **of_file),
+        row_of(*[1.05] * 5, **of_file),
+        row_of(1, 1, **of_file),
+        row_of(*[1] * 5, status="wrong", reason="50 % wrong:\nC[0][0] \x1b[1m<&>", **of_file),
     ]
     pairs = check_pairs([(reference, row) for row in rows], 0.03)
     return Check("main", 0.03, pairs, missing=["gone at 64"], new=["mine: HEAD has no such kernel"], notes=["A note."])
 
 
-def test_the_table_has_a_line_for_each_row(check):
+def test_the_table_has_a_line_for_each_row_and_the_footer_the_reasons(check):
     report = report_check(check)
     (table,) = report.tables
     verdicts, slowdowns = (
@@ -39,31 +43,20 @@ def test_the_table_has_a_line_for_each_row(check):
     assert verdicts == ["pass", "regression", "inconclusive", "broken"]
     assert slowdowns == ["0.0 [0.0, 0.0]", "5.0 [5.0, 5.0]", "0.0", "-"]
     assert table.statuses == ["ok", "wrong", "skipped", "wrong"] and table.title == "Compared with main"
-
-
-def test_the_footer_has_the_reasons(check):
-    footer = "\n".join(report_check(check).footer)
+    footer = "\n".join(report.footer)
     assert "tiled at 64 nn f32 takes 5 % longer" in footer and "T=8" not in footer
     assert "not measured: gone at 64" in footer and "new: mine: HEAD has no such kernel" in footer
     assert footer.endswith("A note.") and "shared no rounds" in footer
-
-
-def test_a_check_in_the_same_rounds_says_so(check):
     paired = Check("HEAD", 0.03, check.rows, paired=True)
     assert report_check(paired).footer[0].startswith("Slower by: from the same rounds")
+    assert report_check(Check("HEAD", 0.03, [], new=["mine"])).tables == []
 
 
-def test_a_wide_interval_has_an_advice(make_run, paired):
-    noisy = [MS, MS, 2 * MS, 4 * MS, 4 * MS]
-    (reference,) = compare_rows(make_run(paired("tiled", *[2 * MS] * 5))).rows
-    (row,) = compare_rows(make_run(paired("tiled", *noisy))).rows
+def test_a_wide_interval_has_an_advice(row_of):
+    reference, row = row_of(*[2] * 5), row_of(1, 1, 2, 4, 4)
     check = Check("HEAD", 0.03, check_pairs([(reference, row)], 0.03), paired=True)
     assert report_check(check).footer[-1].startswith("Inconclusive: measure longer")
     assert "Inconclusive" not in str(report_check(Check("HEAD", 0.03, check_pairs([(row, row)], 0.03))).footer)
-
-
-def test_nothing_to_compare_has_no_table():
-    assert report_check(Check("HEAD", 0.03, [], new=["mine"])).tables == []
 
 
 @pytest.mark.parametrize(("strict", "failures", "skipped"), [(False, 1, 1), (True, 2, 0)])
@@ -74,20 +67,17 @@ def test_junit_has_a_case_for_each_row(check, strict, failures, skipped):
     cases = suite.findall("testcase")
     assert cases[0].get("name") == "tiled at 64 nn f32 T=8"
     assert {case.get("classname") for case in cases} == {"gemmbench.tiled"}
-    assert float(cases[0].get("time")) == pytest.approx(10 * 3 * MS, abs=1e-3)
+    assert float(cases[0].get("time")) == pytest.approx(10 * 3 * 1e-3, abs=1e-3)
     assert len(cases[0]) == 0 and cases[1].find("failure").get("type") == "regression"
     assert "50 % wrong:\nC[0][0] \\x1b[1m<&>" in cases[3].find("error").get("message")
     assert suite.find("system-out").text.startswith("check against main")
 
 
-def test_annotations_are_at_the_files_and_escaped(check):
+def test_annotations_are_at_the_files_if_there_is_one_and_escaped(check, row_of):
     slower, unsure, wrong = list_annotations(check)
     assert slower.startswith("::error file=cuda/tiled.cu,line=1,title=regression%3A tiled at 64 nn f32::tiled at 64")
     assert "takes 5 %25 longer" in slower and unsure.startswith("::warning file=cuda/tiled.cu,line=1,")
     assert wrong.startswith("::error ") and "50 %25 wrong:%0AC[0][0]" in wrong and "\n" not in wrong
-
-
-def test_a_row_without_a_file_has_an_annotation_without_a_place(make_run, paired):
-    (row,) = compare_rows(make_run(paired("tiled", MS, status="wrong"))).rows
+    row = row_of(1, status="wrong")
     (line,) = list_annotations(Check("main", 0.03, check_pairs([(row, row)], 0.03)))
     assert line.startswith("::error title=broken%3A tiled")

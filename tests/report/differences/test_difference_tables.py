@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import msgspec
 import pytest
 
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs
 
@@ -13,20 +11,25 @@ MS = 1e-3
 
 
 @pytest.fixture
-def report(make_run):
+def report(compare):
     def report(reference, run, **changed):
-        differences = compare_runs(compare_rows(make_run(*reference)), compare_rows(make_run(*run, **changed)))
-        return report_differences(differences)
+        return report_differences(compare_runs(compare(*reference), compare(*run, **changed)))
 
     return report
 
 
-def pair(paired, slower=1.0):
-    return [paired("tiled", *[2 * slower * MS] * 5, config={"T": 8}), paired("cublas", *[slower * MS] * 5)]
+@pytest.fixture
+def pair(steady):
+    """Records of tiled, 2 ms, and cublas, 1 ms, this many times slower."""
+
+    def make(slower=1.0, **changed):
+        return [steady("tiled", 2 * slower, config={"T": 8}, **changed), steady("cublas", slower)]
+
+    return make
 
 
-def test_a_table_has_both_times_and_both_ratios(report, paired):
-    (table,) = report(pair(paired), pair(paired, 1.25)).tables
+def test_a_table_has_both_times_and_both_ratios(report, pair):
+    (table,) = report(pair(), pair(1.25)).tables
     (tiled,) = [cells for cells in table.cells if cells[0] == "tiled"]
     cells = dict(zip(table.headings, tiled, strict=True))
     assert cells["kernel"] == "tiled" and cells["configuration"] == "T=8" and cells["status"] == "ok"
@@ -34,48 +37,43 @@ def test_a_table_has_both_times_and_both_ratios(report, paired):
     assert cells["speed ratio"].startswith("0.8") and cells["ratio by cublas"].startswith("1")
 
 
-def test_runs_without_a_common_baseline_have_no_ratio_by_it(report, paired):
-    said = report(pair(paired), pair(paired), baseline="tiled")
+def test_runs_without_a_common_baseline_have_no_ratio_by_it(report, pair):
+    said = report(pair(), pair(), baseline="tiled")
     assert not any("by" in heading for heading in said.tables[0].headings)
     assert "The reference has the baseline cublas and the run tiled" in "\n".join(said.footer)
 
 
-def test_the_footer_says_that_the_runs_are_unpaired(report, paired):
-    text = "\n".join(report(pair(paired), pair(paired)).footer)
-    assert "Unpaired: the runs shared no rounds" in text and "trust it rather than the ratio of the times" in text
-
-
-def test_the_footer_names_what_else_was_different(report, paired):
+def test_the_footer_says_that_the_runs_are_unpaired_and_names_what_else_was_different(report, pair):
     changes = {"device": "Other GPU", "policy": {"cache": "hot"}, "software": {"driver": "2.0"}}
-    text = "\n".join(report(pair(paired), pair(paired), **changes).footer)
+    text = "\n".join(report(pair(), pair(), **changes).footer)
+    assert "Unpaired: the runs shared no rounds" in text and "trust it rather than the ratio of the times" in text
     assert "Measured differently: device Fake GPU -> Other GPU, cache None -> hot, driver 1.0 -> 2.0." in text
 
 
-def test_the_footer_names_the_rows_whose_launches_overlap_in_one_run_only(report, paired):
-    usual, overlapping = pair(paired), [msgspec.structs.replace(pair(paired)[0], pdl=True), pair(paired)[1]]
+def test_the_footer_names_the_rows_whose_launches_overlap_in_one_run_only(report, pair):
+    usual, overlapping = pair(), pair(pdl=True)
     line = "Launches overlap (PDL) in the {} only: tiled at 64 nn f32 T=8."
     assert line.format("run") in report(usual, overlapping).footer
     assert line.format("reference") in report(overlapping, usual).footer
     assert not any("PDL" in line for line in report(overlapping, overlapping).footer)
 
 
-def test_a_status_that_changed_shows_both(report, paired):
-    broken = [paired("tiled", *[2 * MS] * 5, config={"T": 8}, status="wrong"), paired("cublas", *[MS] * 5)]
-    (table,) = report(pair(paired), broken).tables
+def test_a_status_that_changed_shows_both(report, pair):
+    (table,) = report(pair(), pair(status="wrong")).tables
     assert [cells[-1] for cells in table.cells] == ["ok", "ok -> wrong"] and table.statuses == ["ok", "wrong"]
 
 
-def test_transfers_are_said_to_be_left_out(make_run, paired):
-    run = compare_rows(make_run(*pair(paired)))
+def test_transfers_are_said_to_be_left_out(compare, pair):
+    run = compare(*pair())
     text = "Rows of transfers are not compared"
     assert text not in "\n".join(report_differences(compare_runs(run, run)).footer)
     transfers = replace(run, transfers=[object()])
     assert text in "\n".join(report_differences(compare_runs(transfers, run)).footer)
 
 
-def test_rows_of_one_run_are_named_but_not_all_of_many(report, paired):
+def test_rows_of_one_run_are_named_but_not_all_of_many(report, pair, paired):
     many = [paired("naive", MS, size=size) for size in range(8, 18)]
-    said = report([*pair(paired), *many], pair(paired))
+    said = report([*pair(), *many], pair())
     (line,) = [line for line in said.footer if line.startswith("Only in the reference")]
     assert "naive at 8 nn f32" in line and line.endswith("and 2 more.")
 

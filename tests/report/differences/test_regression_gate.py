@@ -5,7 +5,6 @@ import math
 import pytest
 
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.regression_gate import (
     Check,
     CheckedRow,
@@ -20,12 +19,14 @@ MS = 1e-3
 
 
 @pytest.fixture
-def row_of(make_run, paired):
-    def row_of(*seconds, variant="tiled", **changed):
-        (row,) = compare_rows(make_run(paired(variant, *(seconds or [MS] * 5), **changed))).rows
+def row_of(compare, steady):
+    """A row of five blocks of the same time."""
+
+    def make(milliseconds=1.0, **changed):
+        (row,) = compare(steady("tiled", milliseconds, **changed)).rows
         return row
 
-    return row_of
+    return make
 
 
 @pytest.fixture
@@ -56,51 +57,45 @@ def test_the_whole_interval_decides(judged, percents, verdict):
     assert judged(*percents).verdict == verdict
 
 
-def test_the_slowdown_is_a_share_of_the_reference_time(judged):
+def test_the_slowdown_is_a_share_of_the_reference_time_and_the_margin_may_be_zero(judged):
     slowdown = judged(5, 4, 6).slowdown
     assert (slowdown.value, slowdown.low, slowdown.high) == pytest.approx((0.05, 0.04, 0.06))
-
-
-def test_the_margin_may_be_zero(judged):
     assert judged(0.5, 0.4, 0.6, margin=0).verdict == "regression"
     assert judged(-0.5, -0.6, -0.4, margin=0).verdict == "pass"
 
 
 def test_rows_of_one_batch_are_judged_by_their_pairs(row_of):
-    reference, row = row_of(*[MS] * 5), row_of(*[1.05 * MS] * 5)
-    (checked,) = check_pairs([(reference, row)], 0.03)
+    (checked,) = check_pairs([(row_of(), row_of(1.05))], 0.03)
     assert checked.verdict == "regression" and checked.slowdown.value == pytest.approx(0.05)
 
 
-def test_a_wrong_row_is_broken_and_a_wrong_reference_says_nothing(row_of):
+def test_a_wrong_row_is_broken_and_a_wrong_reference_or_too_few_rounds_say_nothing(row_of, compare, paired):
     wrong, right = row_of(status="wrong", reason="C[0][0]"), row_of()
-    broken, unknown = check_pairs([(right, wrong), (wrong, right)], 0.03)
+    (few,) = compare(paired("tiled", MS, MS)).rows
+    broken, unknown, short = check_pairs([(right, wrong), (wrong, right), (few, few)], 0.03)
     assert broken.verdict == "broken" and broken.reason == "tiled at 64 nn f32 is wrong: C[0][0]"
     assert unknown.verdict == "inconclusive" and unknown.reason.endswith("cannot be judged: the reference is wrong")
+    assert short.verdict == "inconclusive"
+    assert short.reason.endswith("cannot be judged: too few rounds for an interval")
 
 
-def test_too_few_rounds_are_inconclusive(row_of):
-    (checked,) = check_pairs([(row_of(MS, MS), row_of(2 * MS, 2 * MS))], 0.03)
-    assert checked.verdict == "inconclusive"
-    assert checked.reason.endswith("cannot be judged: too few rounds for an interval")
+@pytest.fixture
+def run(compare, steady):
+    """A run of tiled and cublas, in milliseconds."""
+    return lambda tiled, cublas: compare(steady("tiled", tiled), steady("cublas", cublas))
 
 
-def test_runs_are_judged_by_the_ratio_to_the_library(make_run, paired):
+def test_runs_are_judged_by_the_ratio_to_the_library(run):
     """Everything takes 10 % longer, the kernel another 5 %."""
-    before = make_run(paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5))
-    after = make_run(paired("tiled", *[2 * 1.1 * 1.05 * MS] * 5), paired("cublas", *[1.1 * MS] * 5))
-    same = make_run(paired("tiled", *[2 * 1.1 * MS] * 5), paired("cublas", *[1.1 * MS] * 5))
-    for run, verdict, value in ((after, "regression", 0.05), (same, "pass", 0)):
-        (checked,) = check_differences(compare_runs(compare_rows(before), compare_rows(run)), 0.03)
+    for slower, verdict, value in ((1.05, "regression", 0.05), (1, "pass", 0)):
+        (checked,) = check_differences(compare_runs(run(2, 1), run(2 * 1.1 * slower, 1.1)), 0.03)
         assert checked.row.record.variant == "tiled"
         assert checked.verdict == verdict and checked.slowdown.value == pytest.approx(value)
 
 
-def test_the_interval_between_runs_covers_what_differs_from_run_to_run(make_run, paired):
+def test_the_interval_between_runs_covers_what_differs_from_run_to_run(run):
     """Every sample says 3.3 % longer; ratios of the same code differ between processes, and by 0.5 % between runs."""
-    before = make_run(paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5))
-    after = make_run(paired("tiled", *[2 * 1.033 * MS] * 5), paired("cublas", *[MS] * 5))
-    differences = compare_runs(compare_rows(before), compare_rows(after))
+    differences = compare_runs(run(2, 1), run(2 * 1.033, 1))
     (checked,) = check_differences(differences, 0.03)
     assert checked.verdict == "inconclusive"
     reach = math.exp(1.959964 * math.sqrt(2) * PROCESS_DEVIATION)
@@ -110,9 +105,9 @@ def test_the_interval_between_runs_covers_what_differs_from_run_to_run(make_run,
     assert checked.verdict == "regression"
 
 
-def test_a_row_without_a_library_cannot_be_judged(make_run, paired):
-    run = compare_rows(make_run(paired("tiled", *[MS] * 5)))
-    (checked,) = check_differences(compare_runs(run, run), 0.03)
+def test_a_row_without_a_library_cannot_be_judged(compare, steady):
+    alone = compare(steady("tiled"))
+    (checked,) = check_differences(compare_runs(alone, alone), 0.03)
     assert checked.verdict == "inconclusive" and "no ratio to cublas in both runs" in checked.reason
 
 

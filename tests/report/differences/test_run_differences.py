@@ -7,7 +7,6 @@ import pytest
 
 from gemmbench.backends.base import Conditions
 from gemmbench.bench.timing.stats import WIDENING
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import (
     PROCESS_DEVIATION,
     compare_runs,
@@ -20,23 +19,15 @@ MS = 1e-3
 
 
 @pytest.fixture
-def differ(make_run):
+def differ(compare):
     """The differences of two runs, each given as its records."""
-
-    def differ(reference, run, **changed):
-        return compare_runs(compare_rows(make_run(*reference)), compare_rows(make_run(*run, **changed)))
-
-    return differ
+    return lambda reference, run, **changed: compare_runs(compare(*reference), compare(*run, **changed))
 
 
-def by_name(differences, name):
-    (row,) = [each for each in differences.rows if each.row.record.variant == name]
-    return row
-
-
-def test_half_the_time_is_twice_the_speed(differ, paired):
-    (row,) = differ([paired("tiled", *[2 * MS] * 5)], [paired("tiled", *[MS] * 5)]).rows
+def test_half_the_time_is_twice_the_speed_and_there_is_no_ratio_without_the_library(differ, steady):
+    (row,) = differ([steady("tiled", 2)], [steady("tiled")]).rows
     assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((2, 2, 2))
+    assert math.isnan(row.speed_by_baseline.value)
 
 
 def test_an_interval_has_the_spread_of_both_runs(differ, paired):
@@ -47,31 +38,25 @@ def test_an_interval_has_the_spread_of_both_runs(differ, paired):
     assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((1, 1 / spread, spread))
 
 
-def test_the_ratio_to_the_library_takes_out_what_slowed_both(differ, paired):
-    reference = [paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5)]
-    run = [paired("tiled", *[2.4 * MS] * 5), paired("cublas", *[1.2 * MS] * 5)]
-    tiled, cublas = (by_name(differ(reference, run), name) for name in ("tiled", "cublas"))
+def test_the_ratio_to_the_library_takes_out_what_slowed_both(differ, steady):
+    rows = differ([steady("tiled", 2), steady("cublas")], [steady("tiled", 2.4), steady("cublas", 1.2)]).rows
+    tiled, cublas = sorted(rows, key=lambda each: each.row.record.variant, reverse=True)
     assert tiled.speed.value == pytest.approx(1 / 1.2)
     assert tiled.speed_by_baseline.value == pytest.approx(1)
     assert tiled.speed_by_baseline.high == pytest.approx(math.exp(1.96 * math.sqrt(2) * PROCESS_DEVIATION), rel=1e-6)
     assert cublas.speed.value == pytest.approx(1 / 1.2) and math.isnan(cublas.speed_by_baseline.value)
 
 
-def test_runs_with_different_baselines_have_only_their_times(differ, paired):
-    records = [paired("tiled", *[2 * MS] * 5), paired("cublas", *[MS] * 5), paired("naive", *[4 * MS] * 5)]
+def test_runs_with_different_baselines_have_only_their_times(differ, steady):
+    records = [steady("tiled", 2), steady("cublas"), steady("naive", 4)]
     found = differ(records, records, baseline="naive")
     assert not found.same_baseline
     assert all(math.isnan(row.speed_by_baseline.value) and row.speed.value == 1 for row in found.rows)
 
 
-def test_a_row_without_its_library_has_only_its_time(differ, paired):
-    (row,) = differ([paired("tiled", *[2 * MS] * 5)], [paired("tiled", *[MS] * 5)]).rows
-    assert math.isnan(row.speed_by_baseline.value)
-
-
 @pytest.mark.parametrize("broken", ["wrong", "failed"])
-def test_a_broken_row_has_no_ratio(differ, paired, broken):
-    (row,) = differ([paired("tiled", *[MS] * 5)], [paired("tiled", *[MS] * 5, status=broken)]).rows
+def test_a_broken_row_has_no_ratio(differ, steady, broken):
+    (row,) = differ([steady("tiled")], [steady("tiled", status=broken)]).rows
     assert math.isnan(row.speed.value) and math.isnan(row.speed_by_baseline.value)
 
 
@@ -86,12 +71,10 @@ def test_rows_of_one_run_are_listed(differ, paired, make_record):
 
 
 def test_a_final_is_compared_with_a_final(differ, paired):
-    reference = [paired("tiled", MS, config={"T": 8}), paired("tiled", 2 * MS, config={"T": 8}, phase="final")]
-    run = [paired("tiled", 2 * MS, config={"T": 8}), paired("tiled", 2 * MS, config={"T": 8}, phase="final")]
-    assert {each.row.record.phase: each.speed.value for each in differ(reference, run).rows} == {
-        "sweep": 0.5,
-        "final": 1,
-    }
+    final = paired("tiled", 2 * MS, config={"T": 8}, phase="final")
+    fast, slow = (paired("tiled", seconds, config={"T": 8}) for seconds in (MS, 2 * MS))
+    found = differ([fast, final], [slow, final]).rows
+    assert {each.row.record.phase: each.speed.value for each in found} == {"sweep": 0.5, "final": 1}
 
 
 ONE, OTHER = "GPU-11111111-aaaa", "GPU-22222222-bbbb"
@@ -99,10 +82,7 @@ ONE, OTHER = "GPU-11111111-aaaa", "GPU-22222222-bbbb"
 
 @pytest.fixture
 def change(environment):
-    def change(**changed):
-        return msgspec.structs.replace(environment, **changed)
-
-    return change
+    return lambda **changed: msgspec.structs.replace(environment, **changed)
 
 
 @pytest.mark.parametrize(
@@ -123,14 +103,11 @@ def test_one_sentence_tells_whether_it_was_the_same_card(change, before, now, se
     assert explain_cards(change(uuid=before), change(uuid=now)) == [sentence]
 
 
-def test_runs_on_a_cpu_have_no_card(change):
-    assert explain_cards(change(gpu=False), change(uuid=ONE)) == []
-
-
 @pytest.mark.parametrize(("before", "now"), [(ONE, OTHER), ("", ONE), ("", "")])
 def test_cards_of_different_models_are_different_whatever_their_uuids(change, before, now):
     (sentence,) = explain_cards(change(uuid=before), change(uuid=now, device="Other GPU"))
     assert sentence == "They ran on different cards."
+    assert explain_cards(change(uuid=before, gpu=False), change(uuid=now)) == []  # a CPU is no card
 
 
 def test_what_changed_about_a_machine_is_listed_if_both_record_it(change):

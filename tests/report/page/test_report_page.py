@@ -41,38 +41,36 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture
-def make_page(make_run):
-    def make(*records, **changed):
-        return render_page([compare_rows(make_run(*records, **changed))])
-
-    return make
+def make_page(compare):
+    return lambda *records, **changed: render_page([compare(*records, **changed)])
 
 
-def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, paired):
-    page = make_page(paired("tiled", *[5e-4] * 5), paired("naive", *[2e-3] * 5), paired("cublas", *[1e-3] * 5))
-    read = Reader(page)
+def ids_of(read):
+    return [attributes.get("id") for attributes in read.named("section")]
+
+
+def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, steady):
+    read = Reader(make_page(steady("tiled", 0.5), steady("naive", 2), steady("cublas")))
     assert read.open == []
     assert read.texts["h1"] == ["quick on Fake GPU"]
     assert "tiled" in read.texts["b"]
     assert "2.00x cublas" in read.texts["span"]
     assert "3 rows (3 ok) of 1 problem, measured 2026-01-01 at 12:00 UTC." in read.texts["p"]
+    assert "rows" in ids_of(read) and not {"failures", "differences"} & set(ids_of(read))
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        ([2e-3] * 5, "50.0 % of cublas"),
-        ([0.9e-3, 1e-3, 1.1e-3, 1.2e-3, 0.8e-3], "level with cublas (0.8x to 1.3x)"),
-    ],
+    ("milliseconds", "words"),
+    [([2] * 5, "50.0 % of cublas"), ([0.9, 1, 1.1, 1.2, 0.8], "level with cublas (0.8x to 1.3x)")],
 )
-def test_the_summary_does_not_call_a_kernel_faster_that_may_be_slower(make_page, paired, seconds, words):
-    page = make_page(paired("tiled", *seconds), paired("cublas", *[1e-3] * 5))
+def test_the_summary_does_not_call_a_kernel_faster_that_may_be_slower(make_page, paired, steady, milliseconds, words):
+    page = make_page(paired("tiled", *(1e-3 * each for each in milliseconds)), steady("cublas"))
     assert words in Reader(page).texts["span"]
 
 
-def test_every_row_is_in_a_table_with_its_status(make_page, paired, make_record):
+def test_every_row_is_in_a_table_with_its_status(make_page, steady, make_record):
     page = make_page(
-        paired("tiled", *[5e-4] * 5),
+        steady("tiled", 0.5),
         make_record("naive", status="wrong", reason="C[0][0] = 4", diagnosis="B transposed", wrong_map="##\n.."),
         make_record("fused", status="skipped", reason="needs a GPU"),
     )
@@ -83,21 +81,16 @@ def test_every_row_is_in_a_table_with_its_status(make_page, paired, make_record)
     assert {"C[0][0] = 4", "wrong"} <= set(read.texts["span"])
     assert "B transposed" in read.texts["dd"]
     assert "needs a GPU" in read.texts["td"]
-    (target,) = {each["href"][1:] for each in read.named("a")} - {each.get("id") for each in read.named("section")}
+    (target,) = {each["href"][1:] for each in read.named("a")} - set(ids_of(read))
     assert [each.get("id") for each in read.named("details") if each.get("class") == "failure card"] == [target]
     assert "1 row skipped" in read.texts["summary"]
 
 
-def test_a_run_without_failures_has_no_section_of_them(make_page, paired):
-    ids = [attributes.get("id") for attributes in Reader(make_page(paired("tiled", *[5e-4] * 5))).named("section")]
-    assert "rows" in ids and "failures" not in ids and "differences" not in ids
-
-
-def test_text_of_a_run_cannot_become_html(make_page, paired, make_record):
+def test_text_of_a_run_cannot_become_html(make_page, steady, make_record):
     """Names, reasons, maps and the command are whatever a results file says."""
-    clean = Reader(make_page(paired("tiled", *[5e-4] * 5), make_record("b", status="wrong", reason="c", wrong_map="d")))
+    clean = Reader(make_page(steady("tiled"), make_record("b", status="wrong", reason="c", wrong_map="d")))
     page = make_page(
-        paired(HOSTILE, *[5e-4] * 5),
+        steady(HOSTILE),
         make_record(HOSTILE + "b", status="wrong", reason=HOSTILE, wrong_map=HOSTILE),
         command=HOSTILE,
         sweep=HOSTILE,
@@ -112,8 +105,8 @@ def test_text_of_a_run_cannot_become_html(make_page, paired, make_record):
     assert HOSTILE in read.texts["td"] and HOSTILE in read.texts["pre"]
 
 
-def test_the_page_loads_nothing_and_only_its_own_script_runs(make_page, paired):
-    page = make_page(paired("tiled", *[5e-4] * 5))
+def test_the_page_loads_nothing_and_only_its_own_script_runs(make_page, steady):
+    page = make_page(steady("tiled"))
     read = Reader(page)
     assert not re.findall(r"@import|url\(|https?://(?!www\.w3\.org/)", page)
     assert not [tag for tag, attributes in read.elements if {"src", "srcset", "action"} & set(attributes)]
@@ -126,45 +119,38 @@ def test_the_page_loads_nothing_and_only_its_own_script_runs(make_page, paired):
     assert "connect-src" not in policy
 
 
-def test_a_thousand_rows_stay_below_two_megabytes(make_page, paired):
+def test_a_thousand_rows_stay_below_two_megabytes(make_page, steady):
     launch = {"grid": [64, 64, 1], "block": [16, 16, 1], "registers": 128, "shared_static": 16384}
     config = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 64, "TM": 8, "TN": 8}
-    rows = [
-        paired(
-            "sgemm_schedule",
-            *[1e-3 * (1 + number % 97)] * 5,
-            size=1024 + 64 * (number % 10),
-            config={**config, "SPLIT": number},
-            **launch,
-        )
-        for number in range(990)
-    ]
-    bases = [paired("cublas", *[1e-3] * 5, size=1024 + 64 * number) for number in range(10)]
-    page = make_page(*rows, *bases)
+
+    def tile(number):
+        size, changed = 1024 + 64 * (number % 10), {**config, "SPLIT": number}
+        return steady("sgemm_schedule", 1 + number % 97, size=size, config=changed, **launch)
+
+    bases = [steady("cublas", size=1024 + 64 * number) for number in range(10)]
+    page = make_page(*map(tile, range(990)), *bases)
     assert sum("data-status" in each for each in Reader(page).named("tr")) == 1000
     assert len(page.encode()) < 2e6
 
 
-def test_the_reference_run_is_compared_unpaired(make_run, paired):
-    now = compare_rows(make_run(paired("tiled", *[5e-4] * 5), paired("cublas", *[1e-3] * 5)))
-    before = compare_rows(make_run(paired("tiled", *[1e-3] * 5), paired("cublas", *[1e-3] * 5), run="earlier"))
+def test_the_reference_run_is_compared_unpaired(compare, steady):
+    now = compare(steady("tiled", 0.5), steady("cublas"))
+    before = compare(steady("tiled"), steady("cublas"), run="earlier")
     read = Reader(render_page([now], before))
     assert "Reference: earlier (Fake GPU). Run: 20260101-120000-quick-abcd (Fake GPU)." in read.texts["li"]
     assert any("Unpaired" in text for text in read.texts["li"])
-    assert "differences" in [attributes.get("id") for attributes in read.named("section")]
+    assert "differences" in ids_of(read)
 
 
-def test_several_runs_share_a_page(make_run, paired):
-    one = compare_rows(make_run(paired("tiled", *[5e-4] * 5)))
-    other = compare_rows(make_run(paired("naive", *[5e-4] * 5), sweep="tiles", device="Other GPU"))
-    read = Reader(render_page([one, other]))
+def test_several_runs_share_a_page(compare, steady):
+    read = Reader(render_page([compare(steady("tiled")), compare(steady("naive"), sweep="tiles", device="Other GPU")]))
     assert read.texts["h1"] == ["quick on Fake GPU", "tiles on Other GPU"]
     assert len([each for each in read.named("table") if each.get("class") == "rows"]) == 2
 
 
 def test_transfers_have_a_table_of_their_own(make_run):
     good = {"order": 1.0, "config": {}, "backend": "fake", "problem": Problem(64, 64, 64)}
-    right = TransferRecord(variant="tiled", mode="pinned", status="ok", samples=[1e-3], rounds=[0], **good)
+    right = TransferRecord(variant="tiled", mode="pinned", status="ok", samples=[1e-3], rounds=[0], blocks=[0], **good)
     failed = TransferRecord(variant="tiled", mode="pageable", status="failed", reason="it broke", **good)
     run = make_run()
     run.transfers += [right, failed]
@@ -174,15 +160,14 @@ def test_transfers_have_a_table_of_their_own(make_run):
     assert "Failed and skipped" in read.texts["h2"]
 
 
-def test_a_section_of_skipped_rows_does_not_speak_of_failures(make_page, paired, make_record):
-    page = make_page(paired("tiled", *[5e-4] * 5), make_record("fused", status="skipped", reason="needs a GPU"))
+def test_a_section_of_skipped_rows_does_not_speak_of_failures(make_page, steady, make_record):
+    page = make_page(steady("tiled"), make_record("fused", status="skipped", reason="needs a GPU"))
     headings = Reader(page).texts["h2"]
     assert "Skipped" in headings and "Failed and skipped" not in headings
 
 
-def test_charts_are_drawn_if_the_runs_hold_data_for_them(make_page, paired):
-    sizes = [paired("tiled", *[5e-4] * 5, size=size) for size in (64, 128)]
-    read = Reader(make_page(*sizes, paired("cublas", *[1e-3] * 5, size=64), paired("cublas", *[1e-3] * 5, size=128)))
-    assert "charts" in [attributes.get("id") for attributes in read.named("section")]
+def test_charts_are_drawn_if_the_runs_hold_data_for_them(make_page, steady):
+    read = Reader(make_page(*(steady(name, size=size) for name in ("tiled", "cublas") for size in (64, 128))))
+    assert "charts" in ids_of(read)
     assert read.named("figure") and len(read.named("svg")) == len(read.named("figure"))
     assert any("tiled at 128" in attributes.get("data-tip", "") for attributes in read.named("g"))

@@ -13,14 +13,24 @@ from gemmbench.report.store.recorded_run import Run
 
 
 @pytest.fixture
-def written(tmp_path, environment, make_record):
+def write(tmp_path, environment):
+    """Write records to a results file, or append them, one after the other; return its path."""
+
+    def make(*records):
+        path = tmp_path / "out" / "run.jsonl"
+        with Journal(Run(environment, path=path)) as journal:
+            for record in records:
+                journal.write([record])
+        return path
+
+    return make
+
+
+@pytest.fixture
+def written(write, make_record):
     """A results file of three rows."""
-    path = tmp_path / "out" / "run.jsonl"
     records = [make_record(name, [1e-3, 2e-3], config={"T": 8}) for name in ("naive", "tiled", "cublas")]
-    with Journal(Run(environment, path=path)) as journal:
-        for record in records:
-            journal.write([record])
-    return path, records
+    return write(*records), records
 
 
 def fault_of(path):
@@ -29,16 +39,21 @@ def fault_of(path):
     return str(fault.value)
 
 
+def variants(path):
+    return [record.variant for record in read_results(path).records]
+
+
 def test_reading_returns_what_was_written(written, environment):
     path, records = written
     run = read_results(path)
     assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
+    first, second, _ = run.records  # which share their equal values
+    assert first.problem is second.problem and first.rounds is second.rounds and first.backend is second.backend
+    assert first.samples is not second.samples
 
 
-def test_a_row_keeps_whether_its_launches_overlapped_and_an_older_file_has_none(tmp_path, environment, make_record):
-    path = tmp_path / "run.jsonl"
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("mine", [1e-3], pdl=True)])
+def test_a_row_keeps_whether_its_launches_overlapped_and_an_older_file_has_none(write, make_record):
+    path = write(make_record("mine", [1e-3], pdl=True))
     assert [record.pdl for record in read_results(path).records] == [True]
     older = [json.loads(line) for line in path.read_text().splitlines()]
     del older[1]["pdl"]
@@ -57,25 +72,29 @@ def test_a_row_is_on_disk_as_soon_as_it_is_written(tmp_path, environment, make_r
     path = tmp_path / "run.jsonl"
     with Journal(Run(environment, path=path)) as journal:
         journal.write([make_record("naive")])
-        assert [record.variant for record in read_results(path).records] == ["naive"]
+        assert variants(path) == ["naive"]
         journal.write([make_record("tiled")])
-        assert [record.variant for record in read_results(path).records] == ["naive", "tiled"]
+        assert variants(path) == ["naive", "tiled"]
 
 
-def test_a_run_without_a_row_leaves_no_file(tmp_path, environment):
-    with Journal(Run(environment, path=tmp_path / "run.jsonl")):
-        pass
-    assert list(tmp_path.iterdir()) == []
+def test_a_run_without_a_row_leaves_no_file_also_when_it_is_finished(tmp_path, environment):
+    for finish in (False, True):
+        with Journal(Run(environment, path=tmp_path / "run.jsonl")) as journal:
+            if finish:
+                journal.finish()
+        assert list(tmp_path.iterdir()) == []
 
 
-def test_resuming_a_file_keeps_its_rows_and_its_only_header(written, environment, make_record):
-    path, _records = written
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("late")])
-    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "cublas", "late"]
-    with Journal(Run(environment, path=path)):
-        pass
-    assert len(read_results(path).records) == 4
+@pytest.mark.parametrize("cut", [0, 1])
+def test_resuming_a_file_keeps_its_rows_and_its_only_header_also_without_its_last_newline(
+    written, write, make_record, cut
+):
+    path, _ = written
+    path.write_bytes(path.read_bytes()[: path.stat().st_size - cut])
+    assert write(make_record("late")) == path
+    assert variants(path) == ["naive", "tiled", "cublas", "late"]
+    write()
+    assert len(variants(path)) == 4
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])
@@ -90,40 +109,27 @@ def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
         assert run.warning == f"{path}: the last line is cut off and was left out; --resume measures it again"
 
 
-def test_resuming_an_incomplete_file_loses_no_complete_row(written, environment, make_record):
-    path, _records = written
+def test_resuming_an_incomplete_file_loses_no_complete_row(written, write, make_record):
+    path, _ = written
     path.write_bytes(path.read_bytes()[:-10])
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("late")])
-    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "late"]
+    write(make_record("late"))
+    assert variants(path) == ["naive", "tiled", "late"]
 
 
-def test_resuming_a_file_without_its_last_newline_loses_nothing(written, environment, make_record):
-    path, _records = written
-    path.write_bytes(path.read_bytes()[:-1])
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("late")])
-    assert [record.variant for record in read_results(path).records] == ["naive", "tiled", "cublas", "late"]
-
-
-def test_the_message_names_a_broken_line_in_the_middle(written):
+@pytest.mark.parametrize("line", ['{"row": "record"}', '{"row": "other"}', "[1]", "7", '{"variant": 1}', '{"row":"rec'])
+@pytest.mark.parametrize("number", [3, 5])
+def test_the_message_names_a_line_that_is_no_row(written, line, number):
     path, _ = written
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([lines[0], lines[1][:40] + "\n", *lines[2:]]))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[: number - 1], line, *lines[number - 1 :], ""]))
     message = fault_of(path)
-    assert message.startswith(f"{path}:2: broken row: ") and message.endswith("; remove the line to read the rest")
+    assert message.startswith(f"{path}:{number}: broken row: ")
+    assert message.endswith("; remove the line to read the rest")
 
 
-@pytest.mark.parametrize("line", ['{"row": "record"}', '{"row": "other"}', "[1]", "7", '{"variant": 1}'])
-def test_the_message_names_a_line_that_is_no_row(written, line):
-    path, _ = written
-    path.write_text(path.read_text() + line + "\n")
-    assert fault_of(path).startswith(f"{path}:5: broken row: ")
-
-
-def test_empty_lines_are_ignored(written):
+def test_empty_lines_and_unknown_keys_of_the_same_schema_are_ignored(written):
     path, records = written
-    path.write_text(path.read_text().replace("\n", "\n\n"))
+    path.write_text(path.read_text().replace("\n", "\n\n").replace('"row":"record"', '"row":"record","extra":1'))
     assert read_results(path).records == records
 
 
@@ -139,24 +145,12 @@ def test_a_file_of_a_newer_schema_is_refused(written, broken):
     assert fault_of(path) == message
 
 
-def test_unknown_keys_of_the_same_schema_are_ignored(written):
-    path, records = written
-    path.write_text(path.read_text().replace('"row":"record"', '"row":"record","extra":1'))
-    assert read_results(path).records == records
-
-
-@pytest.mark.parametrize("content", ["", "\n", "# a heading\n\ntext\n", "text"])
-def test_an_empty_file_is_no_results_file(tmp_path, content):
+@pytest.mark.parametrize("content", ["", "\n", "# a heading\n\ntext\n", "text", '{"row":"record"}'])
+def test_a_file_without_a_header_is_no_results_file(tmp_path, content):
     path = tmp_path / "x.jsonl"
     path.write_text(content)
     message = f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl"
     assert fault_of(path) == message
-
-
-def test_a_file_without_a_header_is_no_results_file(written):
-    path, _ = written
-    path.write_text(path.read_text().split("\n", 1)[1])
-    assert "not a gemmbench results file" in fault_of(path)
 
 
 def test_the_message_names_a_missing_file_or_a_folder(tmp_path):
@@ -230,7 +224,7 @@ def test_two_files_in_one_are_refused(written):
 
 
 @pytest.mark.parametrize("end", [b"", b'{"row":"rec', b"\x00" * 70_000, b'"' + b"x" * 200_000])
-def test_repairing_the_end_touches_nothing_before_it(written, environment, end, monkeypatch):
+def test_repairing_the_end_touches_nothing_before_it(written, environment, end):
     path, _ = written
     before = path.read_bytes()
     path.write_bytes(before + end)
@@ -240,18 +234,9 @@ def test_repairing_the_end_touches_nothing_before_it(written, environment, end, 
     assert path.stat().st_ino == inode
 
 
-def test_rows_share_their_equal_values(written):
-    first, second, _ = read_results(written[0]).records
-    assert first.problem is second.problem and first.rounds is second.rounds and first.backend is second.backend
-    assert first.samples is not second.samples
-
-
-def test_the_last_of_rows_measured_again_counts(tmp_path, environment, make_record):
-    path = tmp_path / "run.jsonl"
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("naive", [1.0], stopped="interrupted")])
-        journal.write([make_record("naive", [2.0])])
-        journal.write([make_record("naive", [3.0], batch=2, batch_key="other")])
+def test_the_last_of_rows_measured_again_counts_and_those_of_other_batches_are_kept(write, make_record):
+    interrupted = make_record("naive", [1.0], stopped="interrupted")
+    path = write(interrupted, make_record("naive", [2.0]), make_record("naive", [3.0], batch_key="of the same number"))
     assert [record.samples for record in read_results(path).records] == [[2.0], [3.0]]
 
 
@@ -282,14 +267,6 @@ def test_failed_and_wrong_rows_complete_a_batch_too(make_record):
     assert complete_batches(rows) == {"key": rows}
 
 
-def test_rows_of_different_batches_with_the_same_number_are_kept(tmp_path, environment, make_record):
-    path = tmp_path / "run.jsonl"
-    with Journal(Run(environment, path=path)) as journal:
-        journal.write([make_record("cublas", [1.0], batch=1, batch_key="first session")])
-        journal.write([make_record("cublas", [2.0], batch=1, batch_key="second session")])
-    assert [record.samples for record in read_results(path).records] == [[1.0], [2.0]]
-
-
 def test_a_run_that_was_killed_before_its_first_row_can_be_resumed(tmp_path, environment, make_record):
     path = tmp_path / "run.jsonl"
     killed = Journal(Run(environment, path=path))
@@ -310,12 +287,6 @@ def test_the_last_line_tells_that_a_run_is_finished(tmp_path, environment, make_
     assert is_finished(path) and read_results(path).finished.startswith("20")
     path.write_bytes(path.read_bytes()[:-5])
     assert not is_finished(path)
-
-
-def test_a_run_without_a_row_is_not_finished(tmp_path, environment):
-    with Journal(Run(environment, path=tmp_path / "run.jsonl")) as journal:
-        journal.finish()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_asked_for_last_counts(tmp_path, environment, make_record):

@@ -21,7 +21,7 @@ def test_the_footer_describes_method_and_device(make_run, paired):
     assert footer_lines(run) == [
         "Time: mean of one launch over blocks of interleaved rounds, +- 95 % interval.",
         "% of cublas: speed, in the same rounds. Rows are verified before they are timed.",
-        "Cache: cold, partly cold (2 to 86 operand sets). Data: uniform, seed 0. Rounds: 2 to 10.",
+        "Cache: cold, partly cold (2 to 86 operand sets). Data: uniform, seed 0. Rounds: 2 to 10 in 1 to 5 blocks.",
         "Device: Fake GPU (cuda), 10 SMs at 1.980 GHz.",
         "Rows marked cpu: Some CPU, 2 cores.",
     ]
@@ -32,8 +32,8 @@ def test_the_footer_describes_method_and_device(make_run, paired):
     ]
 
 
-def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narrow_enough(make_run, paired):
-    narrow = [paired("a", *[MS] * 5, stopped="until"), paired("b", *[MS] * 5, stopped="until")]
+def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narrow_enough(make_run, paired, steady):
+    narrow = [steady("a", stopped="until"), steady("b", stopped="until")]
     late = [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
     until = {"policy": {"until": 0.005, "max_time": 1.0}}
 
@@ -48,19 +48,19 @@ def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narro
     assert ending(*narrow, *late, policy={"policy": {"until": 0.0, "max_time": 1.0}}).startswith("Device: ")
 
 
-def test_the_footer_counts_the_loads_that_had_not_settled(make_run, paired):
-    steady, rising = (Load(seconds=1.0, launches=1000, settled=settled) for settled in (True, False))
+def test_the_footer_counts_the_loads_that_had_not_settled(make_run, steady):
+    flat, rising = (Load(seconds=1.0, launches=1000, settled=settled) for settled in (True, False))
 
     def explain(*loads):
-        rows = (paired(f"row{i}", *[MS] * 5, sustained=Sustained(own=own)) for i, own in enumerate(loads))
+        rows = (steady(f"row{i}", sustained=Sustained(own=own)) for i, own in enumerate(loads))
         return [line for line in footer_lines(make_run(*rows)) if "load" in line.lower()]
 
-    assert len(explain([steady, steady])) == 1
-    assert explain([steady, steady], [steady, rising])[1].startswith("Under the load of 1 of 2 rows the clock,")
+    assert len(explain([flat, flat])) == 1
+    assert explain([flat, flat], [flat, rising])[1].startswith("Under the load of 1 of 2 rows the clock,")
 
 
-def test_the_footer_counts_no_short_loads(make_run, paired):
-    full, short = paired("cublaslt", *[MS] * 5), paired("cublaslt", MS, phase="ranking", sets=2)
+def test_the_footer_counts_no_short_loads(make_run, paired, steady):
+    full, short = steady("cublaslt"), paired("cublaslt", MS, phase="ranking", sets=2)
     assert footer_lines(make_run(short, full)) == footer_lines(make_run(full))
 
 
@@ -72,8 +72,7 @@ def test_the_footer_of_a_run_without_times_describes_no_method(make_run, make_re
 def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     conditions = Conditions(mig=False, ecc=True, power_limit=700.0)
     run = make_run(paired("naive", MS), backend="cuda", conditions=conditions)
-    lines = footer_lines(run)
-    assert "Device: Fake GPU (cuda), 10 SMs at 1.000 GHz, power limit 700 W." in lines
+    assert "Device: Fake GPU (cuda), 10 SMs at 1.000 GHz, power limit 700 W." in footer_lines(run)
     assert "Settings: ECC on, MIG off." in detail_lines(run)
 
 
@@ -113,8 +112,6 @@ def test_the_footer_says_when_the_operand_sets_do_not_exceed_the_cache(make_run,
     size = 3 * 64 * 64 * 4
     rows = [paired("naive", MS, cache="partly cold", sets=1024), paired("tiled", MS, cache="cold", sets=9)]
     lines = footer_lines(make_run(*rows, l2=480 << 20, backend=rows[0].backend))
-    assert (
-        f"Partly cold: the operand sets take {size // 1024} MiB, less than 4 times the cache (480 MiB), "
-        "so some operands may still be in it."
-    ) in lines
+    cold = f"Partly cold: the operand sets take {size // 1024} MiB, less than 4 times the cache (480 MiB), "
+    assert f"{cold}so some operands may still be in it." in lines
     assert not any("Partly" in line for line in footer_lines(make_run(rows[1], l2=480 << 20)))

@@ -4,9 +4,7 @@ import msgspec
 import pytest
 
 from gemmbench.bench.record import NetworkFacts
-from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.sweep import read_post
-from gemmbench.report.comparison import compare_rows
 from gemmbench.report.tables.post_tables import report_post, report_story
 
 MS = 1e-3
@@ -21,24 +19,31 @@ post:
   rows:
     - {label: first, variant: naive, published: {size: 64, time_ms: 12}}
     - {label: second, variant: tiled, step: true, published: {size: 64, time_ms: 4}}
-    - {label: apart, variant: coalesced, published: {size: 128, time_ms: 100}}
+    - {label: apart, variant: naive_rows, published: {size: 128, time_ms: 100}}
 """
 
 
 @pytest.fixture
-def story(tmp_path, make_run, make_record):
-    """The tables of a post whose rows take these milliseconds, by size and kernel."""
+def write_post(tmp_path):
+    """Write a config of a post; return its path."""
 
-    def tell(times, config=CONFIG):
-        path = tmp_path / "post.yaml"
-        path.write_text(config)
+    def write(config):
+        (tmp_path / "post.yaml").write_text(config)
+        return str(tmp_path / "post.yaml")
+
+    return write
+
+
+@pytest.fixture
+def story(write_post, compare, make_record):
+    """The tables of a post whose rows take these milliseconds, by size and kernel, and its footer."""
+
+    def tell(times, *more, config=CONFIG, baseline="cublas"):
         records = [
-            make_record(name, [each * MS] * 4, problem=Problem(size, size, size), config={})
-            for size, rows in times.items()
-            for name, each in rows.items()
+            make_record(name, [each * MS] * 4, size) for size, rows in times.items() for name, each in rows.items()
         ]
-        report = report_story(compare_rows(make_run(*records, post=str(path), baseline="cublas")))
-        return {table.title: _by_heading(table) for table in report.tables}, report
+        report = report_story(compare(*records, *more, post=write_post(config), baseline=baseline))
+        return {table.title: _by_heading(table) for table in report.tables}, report.footer
 
     return tell
 
@@ -48,40 +53,35 @@ def _by_heading(table):
 
 
 def test_the_row_above_is_named_for_steps_only(story):
-    tables, report = story({64: {"naive": 6, "tiled": 3, "coalesced": 1}})
+    tables, footer = story({64: {"naive": 6, "tiled": 3, "naive_rows": 1}})
     cells = tables["A post, 64"]
     assert cells["method"] == ["first", "second", "apart"]
     assert cells["here (ms)"] == ["6.00", "3.00", "1.00"]
     assert cells["here: x row above"] == ["-", "2.00", "-"]
     assert cells["here: x first"] == ["1.00", "2.00", "6.00"]
     assert cells["T4: x row above"] == ["-", "3.00", "-"]
-    assert report.footer[0] == "A note."
+    assert footer[0] == "A note."
 
 
-def test_published_figures_stand_next_to_measured_ones_of_their_size_only(story):
-    tables, _ = story({64: {"naive": 6, "tiled": 3}, 128: {"coalesced": 1, "naive": 2}, 256: {"naive": 9}})
+def test_published_figures_stand_next_to_measured_ones_of_their_size_only_or_the_heading_names_it(story):
+    tables, _ = story({64: {"naive": 6, "tiled": 3}, 128: {"naive_rows": 1, "naive": 2}, 256: {"naive": 9}})
     assert tables["A post, 64"]["T4 (ms)"] == ["12", "4", "-"]
     assert tables["A post, 128"]["T4 (ms)"] == ["-", "-", "100"]
     assert not [heading for heading in tables["A post, 256"] if "T4" in heading]
-
-
-def test_without_a_published_size_the_heading_names_the_one_of_the_post(story):
-    tables, _ = story({32: {"naive": 6, "tiled": 3}})
-    cells = tables["A post, 32"]
+    cells = story({32: {"naive": 6, "tiled": 3}})[0]["A post, 32"]
     assert cells["T4 at 64 (ms)"] == ["12", "4", "-"]
     assert cells["T4 at 64: x first"] == ["1.00", "3.00", "-"]
 
 
 def test_a_first_row_that_is_missing_or_the_baseline_is_compared_with_nothing(story):
-    tables, _ = story({64: {"tiled": 3, "coalesced": 1}})
+    tables, _ = story({64: {"tiled": 3, "naive_rows": 1}})
     assert "here: x first" not in tables["A post, 64"] and "T4: x first" in tables["A post, 64"]
-    config = CONFIG.replace("variant: naive", "variant: cublas")
-    tables, _ = story({64: {"cublas": 1, "tiled": 4}}, config)
+    tables, _ = story({64: {"cublas": 1, "tiled": 4}}, config=CONFIG.replace("variant: naive", "variant: cublas"))
     assert not [heading for heading in tables["A post, 64"] if heading.endswith("x first")]
     assert tables["A post, 64"]["here: % of cublas"] == ["100", "25.0", "-"]
 
 
-def test_a_network_has_the_figures_of_its_rows(make_run, make_record):
+def test_a_network_has_the_figures_of_its_rows(compare, make_record):
     facts = NetworkFacts(title="784-100, batch 256", flops=1000, bytes=1000)
     rows = [
         ("cpu_naive", 8, {"label": "CPU", "published_ms": 22.0}),
@@ -92,8 +92,7 @@ def test_a_network_has_the_figures_of_its_rows(make_run, make_record):
         make_record(name, [ms * MS] * 4, order=order, network=msgspec.structs.replace(facts, **changed))
         for order, (name, ms, changed) in enumerate(rows)
     ]
-    run = make_run(*records, post="posts/003-neural-network", baseline="mlp_fused")
-    (table,) = report_story(compare_rows(run)).tables
+    (table,) = report_story(compare(*records, post="posts/003-neural-network", baseline="mlp_fused")).tables
     cells = _by_heading(table)
     assert table.title == "Building a matrix-multiplication kernel from scratch: 784-100, batch 256"
     assert cells["method"] == ["CPU", "tiles", "mlp_fused"]
@@ -103,15 +102,13 @@ def test_a_network_has_the_figures_of_its_rows(make_run, make_record):
     assert cells["here: x first"] == ["1.00", "4.00", "8.00"]
 
 
-def test_a_skipped_row_of_the_post_says_why(tmp_path, make_run, make_record):
-    path = tmp_path / "post.yaml"
-    path.write_text(CONFIG)
+def test_a_skipped_row_of_the_post_says_why(story, make_record):
     skipped = {"status": "skipped", "reason": "uses tensor cores, which the CPU cannot execute"}
-    records = [make_record("naive", [MS] * 4), make_record("tiled", **skipped), make_record("openblas", **skipped)]
-    report = report_story(compare_rows(make_run(*records, post=str(path), baseline="openblas")))
-    assert _by_heading(report.tables[0])["here (ms)"] == ["1.00", "-", "-"]
-    assert report.footer[1] == "tiled: skipped: uses tensor cores, which the CPU cannot execute"
-    assert not [line for line in report.footer if line.startswith("openblas")]  # a baseline that is no row of the post
+    more = [make_record("tiled", **skipped), make_record("openblas", **skipped)]
+    tables, footer = story({64: {"naive": 1}}, *more, baseline="openblas")
+    assert tables["A post, 64"]["here (ms)"] == ["1.00", "-", "-"]
+    assert footer[1] == "tiled: skipped: uses tensor cores, which the CPU cannot execute"
+    assert not [line for line in footer if line.startswith("openblas")]  # a baseline that is no row of the post
 
 
 TABLE_CONFIG = """
@@ -128,26 +125,14 @@ post:
 """
 
 
-@pytest.fixture
-def table(tmp_path, make_run, make_record):
-    (tmp_path / "post.yaml").write_text(TABLE_CONFIG)
-    post = read_post(str(tmp_path / "post.yaml"))
-    records = [
-        make_record("cublas", [1e-3] * 4),
-        make_record("tiled", [4e-3] * 4, problem=Problem(64, 64, 64, "nt"), config={"TILE": 16}, tile=[16, 16]),
-    ]
-    (report,) = report_post(post, compare_rows(make_run(*records, baseline="cublas")))
-    (found,) = report.tables
-    return found
-
-
-def test_the_columns_of_the_post_come_first(table):
+def test_a_post_s_own_columns_come_first_and_a_row_has_its_figures_and_what_it_reads(write_post, compare, make_record):
+    cublas = make_record("cublas", [1e-3] * 4)
+    tiled = make_record("tiled", [4e-3] * 4, layout="nt", config={"TILE": 16}, tile=[16, 16])
+    (report,) = report_post(read_post(write_post(TABLE_CONFIG)), compare(cublas, tiled, baseline="cublas"))
+    (table,) = report.tables
     assert table.title == "A post, 64"
     assert list(table.headings[:4]) == ["kernel", "time (s)", "N cubed", "of cuBLAS"]
     assert "variant" in table.headings and "% of cublas (paired)" in table.headings
-
-
-def test_a_row_has_its_figures_and_what_it_reads(table):
     rows = [dict(zip(table.headings, cells, strict=True)) for cells in table.cells]
     assert [row["kernel"] for row in rows] == ["the library", "tiles", "gone"]
     assert (rows[1]["time (s)"], rows[1]["N cubed"]) == ("0.00400", "0.0655")

@@ -11,31 +11,26 @@ from gemmbench.backends.cuda.system import checks, device, probe
 from gemmbench.errors import DeviceError
 
 
-class Nvml:
-    """As much of NVML as is asked; None is what it does not know."""
+class NVMLError(Exception):
+    """As NVML's."""
 
-    class NVMLError(Exception):
-        """Any of its errors."""
 
-    def __init__(self, busy=0, processes=(), spoken=13000):
-        self.busy, self.processes, self.spoken = busy, processes, spoken
+def make_nvml(busy=0, processes=(), spoken=13000):
+    """As much of NVML as is asked; a load of None is what it does not know."""
 
-    def nvmlSystemGetCudaDriverVersion(self):
-        return self.spoken
+    def read_load(handle):
+        if busy is None:
+            raise NVMLError
+        return SimpleNamespace(gpu=busy)
 
-    def nvmlSystemGetDriverVersion(self):
-        return b"580.1"
-
-    def nvmlDeviceGetHandleByPciBusId(self, bus):
-        return bus
-
-    def nvmlDeviceGetUtilizationRates(self, handle):
-        if self.busy is None:
-            raise self.NVMLError
-        return SimpleNamespace(gpu=self.busy)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, handle):
-        return [SimpleNamespace(pid=pid) for pid in self.processes]
+    return SimpleNamespace(
+        NVMLError=NVMLError,
+        nvmlSystemGetCudaDriverVersion=lambda: spoken,
+        nvmlSystemGetDriverVersion=lambda: b"580.1",
+        nvmlDeviceGetHandleByPciBusId=lambda bus: bus,
+        nvmlDeviceGetUtilizationRates=read_load,
+        nvmlDeviceGetComputeRunningProcesses=lambda handle: [SimpleNamespace(pid=pid) for pid in processes],
+    )
 
 
 class Cuda:
@@ -43,18 +38,16 @@ class Cuda:
 
     class Device:
         def __init__(self, index):
-            self.index = index
+            pass
 
-        @staticmethod
-        def count():
-            return 1
+        count = staticmethod(lambda: 1)
+        pci_bus_id = staticmethod(lambda: "0000:01:00.0")
 
-        def pci_bus_id(self):
-            return "0000:01:00.0"
+    get_version = staticmethod(lambda: (13, 0, 0))
 
-    @staticmethod
-    def get_version():
-        return 13, 0, 0
+
+def examine():
+    return {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
 
 
 @pytest.fixture
@@ -79,14 +72,14 @@ def machine(monkeypatch, tmp_path):
         monkeypatch.setattr(checks, "_PARAMETERS", parameters)
         monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
         monkeypatch.setattr(checks, "why_gate_is_off", lambda: "")
-        found = None if "nvml" in missing else Nvml(**nvml)
+        found = None if "nvml" in missing else make_nvml(**nvml)
 
         @contextmanager
         def opened():
             yield found
 
         monkeypatch.setattr(probe, "nvml_session", opened)
-        return {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
+        return examine()
 
     return make
 
@@ -133,7 +126,7 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
         raise DeviceError("CUDA does not start: no device")
 
     monkeypatch.setattr(checks, "load_driver", broken)
-    found = {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
+    found = examine()
     assert (found["pycuda"].status, found["pycuda"].message) == ("fault", "CUDA does not start: no device")
     assert found["GPU load"].status == "ok"
 
@@ -141,9 +134,8 @@ def test_a_driver_that_does_not_start_is_a_fault(machine, monkeypatch):
 def test_a_gate_that_is_off_says_why(machine, monkeypatch):
     machine()
     monkeypatch.setattr(checks, "why_gate_is_off", lambda: gate.why_gate_is_off({"CUDA_LAUNCH_BLOCKING": "1"}))
-    found = {finding.subject: finding for finding in checks.examine_gpu(0, required=True)}
-    why = "off because of CUDA_LAUNCH_BLOCKING"
-    assert (found["gate"].status, found["gate"].message.split(":")[0]) == ("warning", why)
+    found = examine()["gate"]
+    assert (found.status, found.message.split(":")[0]) == ("warning", "off because of CUDA_LAUNCH_BLOCKING")
 
 
 def test_a_number_beyond_the_last_gpu_is_told(machine):

@@ -19,6 +19,10 @@ class NVMLError(Exception):
     """As NVML's."""
 
 
+def refuse(*_):
+    raise NVMLError("Insufficient Permissions")
+
+
 @pytest.fixture
 def pynvml(monkeypatch):
     """An H200 under load, as NVML's functions answer."""
@@ -26,13 +30,8 @@ def pynvml(monkeypatch):
     fake.NVMLError, fake.NVML_SUCCESS = NVMLError, 0
     fake.NVML_CLOCK_SM, fake.NVML_CLOCK_MEM, fake.NVML_TEMPERATURE_GPU = 1, 2, 0
     fake.NVML_FI_DEV_POWER_INSTANT = 186
-    fake.started = 0
-
-    def start(by):
-        fake.started += by
-
-    fake.nvmlInit = lambda: start(1)
-    fake.nvmlShutdown = lambda: start(-1)
+    fake.open = []
+    fake.nvmlInit, fake.nvmlShutdown = lambda: fake.open.append(1), fake.open.pop
     answers = {
         "HandleByPciBusId": lambda bus: bus if bus == BUS else refuse(),
         "MigMode": lambda gpu: [0, 1],
@@ -54,10 +53,6 @@ def pynvml(monkeypatch):
     return fake
 
 
-def refuse(*_):
-    raise NVMLError("Insufficient Permissions")
-
-
 def test_how_a_gpu_is_set_up(pynvml):
     expected = Conditions(
         mig=False, ecc=True, persistence=True, power_limit=700.0, max_sm_clock=1.98e9, max_memory_clock=3.201e9
@@ -72,11 +67,12 @@ def test_what_a_gpu_does_not_say_is_none(pynvml):
     assert nvml.read_conditions(pynvml, "elsewhere") is None
 
 
-def test_a_look_is_in_watts_degrees_and_hertz_and_an_idle_gpu_is_not_slowed(pynvml):
+def test_a_look_is_in_watts_degrees_hertz_and_joules_and_an_idle_gpu_is_not_slowed(pynvml):
     reading = nvml.open_monitor(BUS).read()
     assert (reading.power, reading.temperature) == (pytest.approx(654.321), 61)
     assert (reading.sm_clock, reading.memory_clock) == (1.755e9, 3.201e9)
     assert reading.slowed == {"power cap", "thermal slowdown by hardware"}
+    assert nvml.open_monitor(BUS).energy() == pytest.approx(12.345)
 
 
 def test_older_drivers_and_packages_answer_to_older_names(pynvml):
@@ -103,10 +99,6 @@ def test_a_look_that_is_not_permitted_knows_nothing_and_raises_nothing(pynvml):
     assert not reading.slowed and math.isnan(monitor.energy()) and monitor.count_other_processes() is None
 
 
-def test_energy_is_in_joules(pynvml):
-    assert nvml.open_monitor(BUS).energy() == pytest.approx(12.345)
-
-
 @pytest.mark.parametrize(
     ("pids", "others"),
     [
@@ -127,10 +119,10 @@ def test_processes_of_others_are_counted(pynvml, pids, others):
 
 def test_nvml_is_let_go_but_for_what_keeps_it_started(pynvml):
     monitor = nvml.open_monitor(BUS)
-    assert pynvml.started == 2
+    assert len(pynvml.open) == 2
     monitor.close()
     assert nvml.open_monitor("elsewhere") is None
-    assert pynvml.started == 1
+    assert len(pynvml.open) == 1
 
 
 def test_without_nvml_there_is_no_monitor(pynvml, monkeypatch):

@@ -14,18 +14,9 @@ from gemmbench.errors import DeviceError
 FMAS = peaks._ROWS * peaks._COLUMNS * peaks._UNROLL
 
 
-def needs(find):
-    try:
-        return find()
-    except DeviceError as why:
-        return pytest.skip(str(why))
-
-
 @pytest.fixture
-def path(tmp_path, monkeypatch):
+def path(warm_compiler):
     """The kernels for Hopper."""
-    needs(toolkit.find_nvcc)
-    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
     return peaks.compile_peaks("90")
 
 
@@ -36,9 +27,11 @@ def test_it_keeps_its_sums_in_registers_and_fits_a_block(path):
 
 
 def test_its_loop_is_fused_multiply_add_in_snake_order(path):
-    said = subprocess.run(
-        [needs(toolkit.find_cuobjdump), "--dump-sass", path], capture_output=True, text=True, check=True
-    )
+    try:
+        command = [toolkit.find_cuobjdump(), "--dump-sass", path]
+    except DeviceError as why:
+        pytest.skip(str(why))
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
     code = said.stdout[said.stdout.index("Function : outer_products") :]
     lines = re.findall(r"/\*([0-9a-f]{4,})\*/ +(.*?) *;", code)
     jumps = [(int(at, 16), re.search(r"BRA.* 0x([0-9a-f]+)", text)) for at, text in lines]

@@ -20,6 +20,10 @@ class NVMLError(Exception):
     """As NVML's."""
 
 
+def refuse(*_):
+    raise NVMLError
+
+
 @pytest.fixture
 def nvml(monkeypatch):
     """A machine with three GPUs; bytes are what older packages return."""
@@ -55,9 +59,6 @@ def test_a_gpu_is_summed_up(nvml):
 
 
 def test_what_nvml_does_not_say_is_zero(nvml):
-    def refuse(_):
-        raise NVMLError
-
     nvml.nvmlDeviceGetMemoryInfo = nvml.nvmlDeviceGetCudaComputeCapability = refuse
     assert probe.find_gpu(0) == probe.GpuSummary("NVIDIA H200", 0, 0, 0)
 
@@ -101,35 +102,26 @@ def test_without_both_nvidia_smi_is_enough(bare, monkeypatch):
     assert probe.find_gpu() == probe.GpuSummary("NVIDIA GPU", 0)
 
 
-def test_why_not_no_driver(bare):
+def test_without_nvml_or_where_it_does_not_start_there_is_no_driver(nvml, bare, monkeypatch):
     assert probe.why_no_gpu() == "no NVIDIA driver"
     assert probe.list_visible() == []
-
-
-def test_why_not_when_nvml_finds_no_driver(nvml, bare, monkeypatch):
-    def fail():
-        raise NVMLError("Driver Not Loaded")
-
-    nvml.nvmlInit = fail
+    nvml.nvmlInit = refuse
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert probe.why_no_gpu() == "no NVIDIA driver"
 
 
-def test_why_not_no_gpu(nvml, monkeypatch):
+def test_what_is_missing_besides_the_driver_is_named(nvml, monkeypatch):
     nvml.nvmlDeviceGetCount = lambda: 0
     assert probe.why_no_gpu() == "no GPU visible"
     nvml.nvmlDeviceGetCount = lambda: 1
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert probe.why_no_gpu() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all GPUs"
-
-
-def test_why_not_no_pycuda(nvml, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(probe, "find_spec", lambda _: None)
     assert probe.why_no_gpu() == "pycuda is not installed: pip install 'gemmbench[cuda]'"
     assert probe.why_no_library() == "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
     monkeypatch.setattr(probe, "find_spec", lambda _: "there")
-    assert probe.why_no_gpu() == ""
-    assert probe.why_no_library() == ""
+    assert probe.why_no_gpu() == probe.why_no_library() == ""
 
 
 def test_a_card_is_identified_by_nvml(nvml):
