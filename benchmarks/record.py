@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 SWEEPS = (
-    *("quick", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts", "shapes_60", "shapes_drawn"),
+    *("quick", "sizes", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts", "shapes_60", "shapes_drawn"),
     *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32"),
     *("tgemm", "tgemm_pick", "tgemm_pick_narrow", "shapes_60_bf16"),
 )
