@@ -34,6 +34,7 @@ def make_record(variant, size, **changed):
         "status": "ok",
         "samples": [seconds] * 10,
         "rounds": list(range(10)),
+        "blocks": [number // 2 for number in range(10)],
         "batch": size,
         "batch_key": str(size),
         "registers": 32,
@@ -44,7 +45,9 @@ def make_record(variant, size, **changed):
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     records = [make_record(variant, size) for size in (64, 128) for variant in TIMES]
-    records[1] = make_record("tiled", 64, status="wrong", samples=[], rounds=[], reason="C[0][0] = 4, should be 8")
+    records[1] = make_record(
+        "tiled", 64, status="wrong", samples=[], rounds=[], blocks=[], reason="C[0][0] = 4, should be 8"
+    )
     before = [msgspec.structs.replace(record, samples=[2e-3] * 10) for record in records if record.samples]
     run, reference = (Run(ENVIRONMENT, rows) for rows in (records, before))
     path = tmp_path_factory.mktemp("page") / "report.html"

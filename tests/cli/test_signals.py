@@ -15,7 +15,7 @@ from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
 
 ROOT = Path(__file__).parents[2]
-SIZES = range(8, 14)
+SIZES = range(8, 24)
 NAMES = ["naive", "tiled", "cublas"]
 SWEEP = ["run", *NAMES, "--sizes", ",".join(map(str, SIZES)), "--rounds", "10", "--cache", "hot", "--device"]
 HOSTILE = ["run", "--kernels", ROOT / "tests" / "hostile", "--device", "cpu", "--sizes", "33x17x19"]

@@ -26,7 +26,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 COMMITTED = [
     "h200/2026-11-23-tiles",
     "h200/2026-11-23-003-neural-network",
-    "h200/2026-11-23-004-gemm",
+    "h100/2026-11-27-004-gemm",
     "h100/2026-11-27-quick",
     "h100/2026-11-27-transfers-small",
     "h100/2026-11-27-mlp",
