@@ -31,11 +31,12 @@ class ArenaBench:
         """Place the operand sets anew, `shift` bytes further than the first possible place."""
         self.arena.place(shift)
         self.arena.prepare(self._inputs)
+        self.arena.prepare_outputs(self._inputs)
 
     def bind(self, plan: Plan) -> Executable:
         """Bind a plan to all sets, and launch it once."""
         loaded = self.backend.load(self.built[plan], plan)
-        steps = self.arena.make_steps([plan], [loaded], self.sets, Scratch(self.backend, [plan]))
+        steps = self.arena.make_steps([plan], [loaded], Scratch(self.backend, [plan]), rotates=True)
         executable: Executable = self.backend.bind(plan.variant.name, steps, self.arena.memory)
         executable.time(1)
         return executable

@@ -28,10 +28,10 @@ def main() -> None:
         arena, scratch = Arena(backend, workload.layout, sets), Scratch(backend, [plan])
         held.callback(arena.free)
         held.callback(scratch.free)
-        inputs = workload.make_timed_inputs(Policy())
+        inputs = workload.find_case(Policy.data, Policy.seed).inputs
         arena.write(inputs, sets)
         arena.reset(inputs, sets)
-        steps = arena.make_steps([plan], [backend.load(code, plan)], sets, scratch)
+        steps = arena.make_steps([plan], [backend.load(code, plan)], scratch, rotates=True)
         bound = backend.bind(name, steps, arena.memory, rotation=arena.rotation)
         for _ in range(TURNS * sets):
             bound.time(1)

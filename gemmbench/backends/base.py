@@ -148,7 +148,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """One launch of a chain: a loaded plan and where its operands are in every operand set.
+    """One launch of a chain: a loaded plan and where its operands are at every stop of a rotation.
 
     alpha and beta are those of the plan's problem. `workspace` is where its workspace begins, in a
     memory from the same back end; None if the plan has none.
@@ -162,20 +162,32 @@ class Step:
 
 @dataclass
 class Rotation:
-    """Which of `sets` operand sets the next launch uses: number `position`.
+    """Which of `stops` operands the next launch uses: those of number `position`, counted as in Step.sets.
 
     All executables of an arena share one rotation. If each had its own, an executable would meet
-    sets that its neighbours have just left in the cache.
+    operands that its neighbours have just left in the cache.
     """
 
-    sets: int
+    stops: int
     position: int = 0
 
     def take(self, launches: int) -> list[int]:
-        """The sets of the next launches, in order; the rotation moves past them."""
-        taken = [(self.position + number) % self.sets for number in range(launches)]
-        self.position = (self.position + launches) % self.sets
+        """The stops of the next launches, in order; the rotation moves past them."""
+        taken = self.list_next(launches)
+        self.position = (self.position + launches) % self.stops
         return taken
+
+    def list_next(self, launches: int) -> list[int]:
+        """The stops of the next launches, in order."""
+        return [(self.position + number) % self.stops for number in range(launches)]
+
+    def list_last(self, launches: int) -> list[int]:
+        """The stops of the last launches, in order."""
+        return [(self.position - number) % self.stops for number in range(launches, 0, -1)]
+
+    def go_back(self, launches: int) -> None:
+        """Let the last launches be the next ones again."""
+        self.position = (self.position - launches) % self.stops
 
 
 @dataclass(frozen=True)
@@ -243,6 +255,9 @@ class Memory(Protocol):
     def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
         """Write factor * source to every target; each array has `count` elements."""
 
+    def negate(self, offsets: np.ndarray, kind: StorageType) -> None:
+        """Change the sign of the element at each offset; no two offsets are equal."""
+
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
         """For each pair, how many of `count` elements of target are not factor * source.
 
@@ -261,13 +276,20 @@ class Executable(Protocol):
     """Plans bound to their operands, launched in turn as one."""
 
     def time(self, launches: int) -> Window:
-        """Run `launches` launches back to back, each on the next set of its rotation, and time them together.
+        """Run `launches` launches back to back, each at the next stop of its rotation, and time them together.
 
         Raises LaunchError or LaunchTimeout.
         """
 
 
-class BoundExecutable(Executable, Protocol):
+class CountingExecutable(Executable, Protocol):
+    """An executable that can make exactly so many launches."""
+
+    def time_exactly(self, launches: int) -> Window:
+        """As time, but launch by launch also where `time` rounds up to whole graphs."""
+
+
+class BoundExecutable(CountingExecutable, Protocol):
     """An executable as a back end binds it."""
 
     @property
@@ -384,9 +406,9 @@ class Backend(Protocol):
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph. With `turns` a graph goes so many times over all sets; a window consists of whole
-        graphs, so `time` rounds its launches up. Launches take their operand sets from `rotation`;
-        without it they begin at the first set. Raises LaunchError, NotOffered.
+        graph. With `turns` a graph goes so many times over all stops; a window consists of whole
+        graphs, so `time` rounds its launches up. Launches take their operands from `rotation`;
+        without it they begin at the first stop. Raises LaunchError, NotOffered.
         """
 
     def close(self) -> None:

@@ -146,6 +146,13 @@ class HostBytes:
             source, target = (self.array(at, (count,), element) for at in (array.source, array.target))
             np.multiply(source, element.type(array.factor), out=target)
 
+    def negate(self, offsets: np.ndarray, kind: StorageType) -> None:
+        """Change the sign of the element at each offset."""
+        element = kind.numpy_type()
+        elements = self.array(0, (len(self.bytes) // element.itemsize,), element)
+        indices = offsets // element.itemsize
+        elements[indices] = -elements[indices]
+
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
         """For each pair, the elements of target that are not factor * source."""
         return [self._count_unlike(array, kind, count) for array in arrays]

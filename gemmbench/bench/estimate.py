@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.devices import Machine
 from gemmbench.backends.host import average_competitors, count_cores
-from gemmbench.bench.experiments.context import AUDIT_SHARE, WARMING_SHARE, limit_warm_up
+from gemmbench.bench.experiments.context import AUDIT_SHARE, LEAST_PAIRS, REPLAY_SHARE, WARMING_SHARE, limit_warm_up
 from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
 from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_scratch_bytes, find_room
 from gemmbench.bench.record import MODES
@@ -320,7 +320,7 @@ def _estimate_experiment(
     chains: Sequence[Chain], device: Device, policy: Policy, host: HostSpeed, first: bool
 ) -> float:
     habits, work = _find_habits(device), Work.of(chains[0])
-    sets = 1 if policy.cache == "hot" else work.count_sets(device)
+    sets = LEAST_SETS if policy.cache == "hot" else work.count_sets(device)
     speed = device.bandwidth or host.copy / 2
     operands = sets * (habits.set + 2 * work.set_bytes / speed) + work.estimate_filling(host)
     launches = [_estimate_launch(chain, device, host) for chain in chains]
@@ -342,6 +342,9 @@ def _estimate_row(
     copies = 1.0 if launch >= LONG_WINDOW else min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
     blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // count_most_pairs(window))))
+    pairs = 1 if launch >= LONG_WINDOW else LEAST_PAIRS
+    replay = 2 * pairs * max(launch, policy.window / REPLAY_SHARE)
+    replays = replay if launch >= policy.window else blocks * replay
     sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0
     loading = (1 + WARMING_SHARE) * sustained
-    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + loading
+    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + replays + loading

@@ -209,7 +209,7 @@ class MeasureOptions:
         "--cache",
         type=click.Choice(["cold", "hot"]),
         heading=MEASURING,
-        help="cold: rotate operand sets so nothing stays in L2; hot: reuse one set.",
+        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
     )
     data: Fill | None = option(
         "--data",

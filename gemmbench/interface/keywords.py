@@ -131,7 +131,7 @@ class SweepOptions(VerifyOptions, total=False):
         params: values to try, such as {"BM": [64, 128], "BK": 8}, or "all".
         alpha, beta: C = alpha A B + beta C; with beta 0, C is not read.
         baseline: the variant that counts as 100 %.
-        cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses one set.
+        cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses two.
         data, seed: contents of A and B ("uniform", "normal", "zeros", "ones", "ints") and their seed.
         rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
         until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".

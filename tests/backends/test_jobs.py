@@ -97,3 +97,17 @@ def test_a_checksum_changes_with_the_order(memory):
     before = memory.checksums([Range(0, 16)])
     write(memory, FLOAT64, 0, [2, 1])
     assert memory.checksums([Range(0, 16)]) != before
+
+
+@KINDS
+def test_the_sign_of_single_elements_changes_and_twice_is_as_before(memory, kind):
+    values = np.linspace(-1, 1, COUNT)
+    write(memory, kind, OTHER, values)
+    before, offsets = memory.bytes.copy(), OTHER + np.array([3, 0, COUNT - 1]) * kind.nbytes(1)
+    memory.negate(offsets, kind)
+    signs = np.ones(COUNT)
+    signs[[3, 0, COUNT - 1]] = -1
+    found = memory.array(OTHER, (COUNT,), kind.numpy_type()).astype(float)
+    assert (found == signs * values.astype(kind.numpy_type()).astype(float)).all()
+    memory.negate(offsets, kind)
+    assert (memory.bytes == before).all()

@@ -48,6 +48,17 @@ def test_a_gpu_scales_as_the_host_does(memories, kind):
         np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.parametrize("count", [1, 3, 5000])
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
+def test_a_gpu_changes_the_sign_of_single_elements(memories, kind, count):
+    fill(memories, kind)
+    offsets = np.random.default_rng(1).permutation(COUNT)[:count] * kind.nbytes(1)
+    for memory in memories:
+        memory.negate(offsets, kind)
+    found = [read(memory, 0, kind).astype(np.float64) for memory in memories]
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
 def test_a_gpu_counts_what_the_host_counts(memories, kind):
     there, here = memories
@@ -104,3 +115,5 @@ def test_a_range_outside_the_memory_is_refused(memories):
         there.count_unlike([ScaledArray(0, 3 * STEP - 4, 1)], FLOAT32, 2)
     with pytest.raises(ValueError, match="outside an allocation"):
         there.checksums([Range(0, 3 * STEP + 1)])
+    with pytest.raises(ValueError, match="outside an allocation"):
+        there.negate(np.array([0, 3 * STEP]), FLOAT32)

@@ -15,6 +15,9 @@ from gemmbench.backends.cuda.gate import Gate
 from gemmbench.backends.cuda.library_variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
+from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Launch, Variant
@@ -39,6 +42,7 @@ NAIVE = (
 )
 EMPTY = HEAD + "{}"
 COUNT = HEAD + "{ float* calls = const_cast<float*>(B); C[0] = calls[0] += 1; }"
+FIND = HEAD + "{ const float it = A[0] * B[0]; if (C[0] == it) const_cast<float*>(B)[1] += 1; C[0] = it; }"
 SHARED = HEAD + "{ extern __shared__ float s[]; s[threadIdx.x + 16000] = 7; C[threadIdx.x] = s[threadIdx.x + 16000]; }"
 
 ODD = (33, 65, 17)  # M, N, K
@@ -390,6 +394,36 @@ def test_a_graph_of_turns_launches_on_every_set_in_turn(backend, sets, turns, gr
     assert rotation.position == 0
     led = sets - 1 if sets > 1 else 0  # launches on the sets before the first, not timed
     assert int(bound.result(sets - 1)[0, 0]) == launches + led + sets * turns
+
+
+@pytest.mark.parametrize("sets", [2, 3, 7])
+def test_no_launch_finds_its_own_result_in_graphs_and_between_them_and_the_arena_knows_where_results_are(backend, sets):
+    problem = Problem(1, 1, 2)
+    plan = kernel_plan(backend, FIND, problem, block=(1, 1, 1))
+    arena, loaded = Arena(backend, GemmLayout(problem), sets), [backend.load(NvccCompiler().compile(plan), plan)]
+    inputs = Inputs((np.ones((1, 2), np.float32), np.array([[1], [0]], np.float32)))
+    arena.prepare(inputs)
+    steps = arena.make_steps([plan], loaded, Scratch(backend, [plan]), rotates=True)
+    graph, plain = (backend.bind("test", steps, arena.memory, rotation=arena.rotation, turns=turns) for turns in (2, 0))
+    graph.time(1)
+    arena.prepare(inputs)
+    arena.prepare_outputs(inputs)
+    arena.rotation.position = 0
+    windows = [(plain.time, 1), (graph.time, 1), (graph.time, 5 * sets), (plain.time, sets + 1), (graph.time, 1)]
+    for time, launches in [*windows, (graph.time_exactly, 2), (plain.time, 1), (graph.time_exactly, 3 * sets)]:
+        done = time(launches).launches
+        assert done == launches or (time == graph.time and done % (4 * sets) == 0)
+        for index, output in arena.list_last_results(done):
+            assert arena.read(output)[0, 0] == arena.factors[index]
+    found = np.empty(2, np.float32)
+    for index in range(sets):
+        arena.memory.read(arena.starts[index]["B"], found)
+        assert found[1] == 0
+    arena.rotation.go_back(1)
+    plain.time(1)  # now a launch does find its own result
+    arena.memory.read(arena.starts[arena.list_last_results(1)[0][0]]["B"], found)
+    assert found[1] == 1
+    arena.free()
 
 
 @pytest.mark.parametrize("variant", [CUBLAS, CUBLASLT], ids=["cublas", "cublaslt"])

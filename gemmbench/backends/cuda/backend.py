@@ -159,8 +159,8 @@ class CudaBackend:
         """Fix the arguments of launches that run in order and are timed as one.
 
         `memory` must come from this back end. With `graph` they become one CUDA graph for each
-        operand set, with `turns` one graph of so many turns over all sets. Either launches once
-        here, on the first set, so that no code is loaded while it is recorded. Raises LaunchError,
+        stop, with `turns` one graph of so many turns over all stops. Either launches once
+        here, at the first stop, so that no code is loaded while it is recorded. Raises LaunchError,
         NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))

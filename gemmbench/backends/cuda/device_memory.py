@@ -46,6 +46,12 @@ class ArrayKernels:
         self._launch(f"scale_{kind.name}", len(arrays), kind.nbytes(count), "PQ", int(table), count)
         self._stream.synchronize()
 
+    def negate(self, addresses: np.ndarray, kind: StorageType) -> None:
+        """Change the sign of the element at each of these addresses (uint64)."""
+        table = self._upload(addresses)
+        self._launch(f"negate_{kind.name}", 1, addresses.nbytes, "PQ", int(table), len(addresses))
+        self._stream.synchronize()
+
     def count_unlike(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> list[int]:
         """How many elements of each target are not factor * source, as `base.Memory` counts them."""
         table = self._upload(np.array(arrays, _SCALED))
@@ -144,6 +150,15 @@ class DeviceMemory:
         """Write factor * source to every target; each array has `count` elements."""
         with self._use_kernels() as kernels:
             kernels.scale(self._find(arrays, kind.nbytes(count)), kind, count)
+
+    def negate(self, offsets: np.ndarray, kind: StorageType) -> None:
+        """Change the sign of the element at each offset."""
+        if not len(offsets):
+            return
+        first, last = int(offsets.min()), int(offsets.max())
+        with self._use_kernels() as kernels:
+            self._at(last, kind.nbytes(1))
+            kernels.negate((offsets + (self._at(first, kind.nbytes(1)) - first)).astype(np.uint64), kind)
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
         """For each pair, how many of `count` elements of target are not factor * source."""

@@ -203,10 +203,20 @@ class FunctionTimer(WindowTimer):
 
     def time(self, launches: int) -> Window:
         """As WindowTimer; also raises LaunchError for a leak."""
+        with self._watch_calls():
+            return super().time(launches)
+
+    def time_exactly(self, launches: int) -> Window:
+        """As WindowTimer; also raises LaunchError for a leak."""
+        with self._watch_calls():
+            return super().time_exactly(launches)
+
+    @contextmanager
+    def _watch_calls(self) -> Iterator[None]:
         with translate_errors(self._errors, self._calls.launch):
             load_driver().Context.synchronize()
             with self._function.watch_memory():
-                return super().time(launches)
+                yield
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """As WindowTimer."""

@@ -35,7 +35,7 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
 
 
 def record_graphs(calls: Calls, stream: Any) -> Calls:
-    """The same launches as one CUDA graph for each operand set. Raises LaunchError, NotOffered."""
+    """The same launches as one CUDA graph for each stop. Raises LaunchError, NotOffered."""
     driver = _prepare_recording(calls, stream)
     copies = max(1, _MOST_COPIES // len(calls.queue))
     graphs = [GraphCopies(driver, queue, stream, copies) for queue in calls.queue]
@@ -44,7 +44,7 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
-    """The same launches with a CUDA graph of `turns` turns over the operand sets.
+    """The same launches with a CUDA graph of `turns` turns over all stops.
 
     Raises LaunchError, NotOffered.
     """

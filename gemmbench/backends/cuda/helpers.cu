@@ -93,6 +93,15 @@ template <class T> __device__ void scale(const ScaledArray* arrays, unsigned lon
         target[i] = T(typename Wide<T>::type(source[i]) * factor);
 }
 
+/* Change the sign of the elements at these addresses. */
+template <class T> __device__ void negate(const unsigned long long* addresses, unsigned long long count)
+{
+    for (unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        T* const element = reinterpret_cast<T*>(addresses[i]);
+        *element = T(-typename Wide<T>::type(*element));
+    }
+}
+
 /* Count in unlike[y] the elements of pair y where target is not factor * source. A NaN is unlike
    anything. Below `normal` source or target was rounded to a multiple of `step`, and they may differ by one. */
 template <class T> __device__ void count_unlike(const ScaledArray* arrays, unsigned long long count, double normal,
@@ -116,6 +125,10 @@ template <class T> __device__ void count_unlike(const ScaledArray* arrays, unsig
     extern "C" __global__ void scale_##name(const ScaledArray* arrays, unsigned long long count)               \
     {                                                                                                         \
         scale<T>(arrays, count);                                                                              \
+    }                                                                                                         \
+    extern "C" __global__ void negate_##name(const unsigned long long* addresses, unsigned long long count)    \
+    {                                                                                                         \
+        negate<T>(addresses, count);                                                                          \
     }                                                                                                         \
     extern "C" __global__ void count_unlike_##name(const ScaledArray* arrays, unsigned long long count,        \
                                                    double normal, double step, unsigned long long* unlike)    \

@@ -237,7 +237,7 @@ Places = Sequence[tuple[int, int, int, int]]
 
 
 def _write_maps(plan: Plan, places: Places) -> DeviceMemory:
-    """The maps of every operand set, one array after the other, on the device.
+    """The maps of every stop, one array after the other, on the device.
 
     Raises NotOffered, OutOfMemory.
     """
@@ -248,18 +248,21 @@ def _write_maps(plan: Plan, places: Places) -> DeviceMemory:
 
 
 def _encode_maps(plan: Plan, places: Places) -> np.ndarray:
-    """Sets x maps x 16 words (uint64); a map that the plan does not use is zero.
+    """Stops x maps x 16 words (uint64); a map that the plan does not use is zero.
 
     Raises NotOffered.
     """
     driver = load_bindings("tensor maps")
     words = np.zeros((len(places), len(plan.tensor_maps), BYTES // 8), np.uint64)
+    encoded: dict[tuple[int, int], list[int]] = {}  # an operand has the same place at several stops
     for index, place in enumerate(places):
         at = dict(zip(_OPERANDS, place, strict=True))
         for number, tensor in enumerate(plan.tensor_maps):
             if tensor is not None:
-                kind = _TYPES.get(plan.problem.storage(tensor.operand).name, _BYTES)
-                words[index, number] = _encode(driver, kind, tensor, at[tensor.operand] + tensor.offset)
+                kind, address = _TYPES.get(plan.problem.storage(tensor.operand).name, _BYTES), at[tensor.operand]
+                if (number, address) not in encoded:
+                    encoded[number, address] = _encode(driver, kind, tensor, address + tensor.offset)
+                words[index, number] = encoded[number, address]
     return words
 
 

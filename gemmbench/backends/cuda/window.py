@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -81,10 +81,10 @@ class EqualGraphs(Protocol):
 class Calls:
     """What the timer needs of a bound plan.
 
-    `queue` holds a callable for each operand set; it queues one launch on the back end's stream.
+    `queue` holds a callable for each stop of a rotation; it queues one launch on the back end's stream.
     `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
-    `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all operand
-    sets, from the first one on. `choice` is what the library chose, in words, `no_graph` why the
+    `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops,
+    from the first one on. `choice` is what the library chose, in words, `no_graph` why the
     launches cannot be recorded as a graph, "" if they can.
     """
 
@@ -118,13 +118,13 @@ def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]
 class WindowTimer:
     """A `base.Executable`: runs and times a bound plan, of kernels or a library.
 
-    Launches take their operand sets from `rotation`, which other executables advance too. A gate
+    Launches take their operands from `rotation`, which other executables advance too. A gate
     holds the stream until everything is queued, so the time excludes the host. The first window has
     no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
 
-    With a graph of turns a window holds whole graphs. They begin at the first operand set, so the
-    sets that the rotation has before it are launched on first, without being timed: otherwise the
-    graph would begin with sets that another executable has just left in the cache.
+    With a graph of turns a window holds whole graphs. They begin at the first stop of the rotation, so
+    the launches up to it are made first, without being timed: otherwise the graph would begin with
+    operands that another executable has just left in the cache, and C would hold what it writes.
     """
 
     def __init__(
@@ -175,10 +175,10 @@ class WindowTimer:
         if self._calls.graphs is not None:
             self._calls.graphs.prepare(launches // self._calls.graph_launches)
 
-    def _lead_to_first_set(self) -> None:
-        """Launch on the sets up to the last one, if windows begin at the first."""
+    def _lead_to_first_stop(self) -> None:
+        """Launch up to the last stop, if windows begin at the first."""
         if self._calls.graphs is not None:
-            self._queue_launches(-self._rotation.position % self._rotation.sets)
+            self._queue_launches(-self._rotation.position % self._rotation.stops)
 
     def time(self, launches: int) -> Window:
         """Run `launches` launches and time them, in as many windows as the launch queue requires.
@@ -197,8 +197,14 @@ class WindowTimer:
             if unit := self._calls.graph_launches:
                 fitting = max(1, fitting // unit) * unit
             self._prepare_graphs(_WINDOWS_IN_QUEUE * fitting)
-            self._lead_to_first_set()
+            self._lead_to_first_stop()
             yield from run_back_to_back(partial(self._queue_window, fitting), fitting, self.stream, self._clock, watch)
+
+    def time_exactly(self, launches: int) -> Window:
+        """As base.CountingExecutable."""
+        calls = replace(self._calls, turns=0, graphs=None)
+        timer = WindowTimer(calls, self._errors, self.stream, self._clock, self._gate, self._rotation, self._loaded)
+        return timer.time(launches)
 
     @property
     def _most_launches(self) -> int:
@@ -233,7 +239,7 @@ class WindowTimer:
     def _time_window(self, launches: int, gate: Gate | None) -> Window:
         start, end = self._events
         self._prepare_graphs(launches)
-        self._lead_to_first_set()
+        self._lead_to_first_stop()
         if gate is not None:
             gate.close()
         try:

@@ -152,17 +152,22 @@ class FakeExecutable:
         self.sets = list(zip(*(step.sets for step in steps), strict=True))
         self.rotation = rotation
         self.unit = max(1, turns * len(self.sets))
+        self._seconds = 0.0
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time.
 
         Raises LaunchError, DeviceLost if the script says so.
         """
+        self._seconds = next(self.times)
+        return self.time_exactly(launches + -launches % self.unit)
+
+    def time_exactly(self, launches: int) -> Window:
+        """Run, and report the scripted time of the last window."""
         _raise_fault(self.fault)
-        launches += -launches % self.unit
         for index in self.rotation.take(launches)[-len(self.sets) :]:
             self.launch(index)
-        seconds = next(self.times) * launches
+        seconds = self._seconds * launches
         self.pace.spend(seconds)
         return Window(seconds, launches, self.pace.clock)
 

@@ -19,9 +19,13 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 
 Multiples = Sequence[float | None]
+Factors = Sequence[float]
+"""Of the result in each set's array."""
 Cause = tuple[str, str]
 """The key of a cause, and its words."""
 
+_MOST = 0.75
+"""The share of the rows of an old result that are multiples: timed operands were changed in a few rows."""
 _STALE = "C still holds the result of an earlier launch"
 _ORDER = (
     "the results of equal launches differ, if only within rounding: a race, or sums whose order changes; "
@@ -29,31 +33,41 @@ _ORDER = (
 )
 
 
-def explain(turns: tuple[Turn, Turn], factors: Sequence[float], case: AuditCase) -> Check:
-    """The failed check of an audit, with its likely cause, from its turns over sets with these factors."""
+def explain(turns: tuple[Turn, Turn], case: AuditCase) -> Check:
+    """The failed check of an audit, with its likely cause, from its turns."""
     first, second = turns
     failed = first if first.check is not None else second
     assert failed.check is not None
     if failed.differs:
-        return _make_check(failed.check, "order of sums", _ORDER)
+        return make_check(failed.check, "order of sums", _ORDER)
+    factors = failed.factors
     multiples = [case.find_multiple(sample) for sample in failed.samples]
-    known = _explain_stale(first, second, right_at_first=multiples[:1] == [CHANGE * factors[0]])
-    known = known or _explain_old_operands(multiples, factors) or _explain_other_sets(multiples, factors)
+    right = [multiple == CHANGE * factor for multiple, factor in zip(multiples, factors, strict=False)]
+    known = _explain_stale(first, second, right, [case.find_multiple(sample) for sample in second.samples])
+    nearly = [case.find_multiple(sample, _MOST) for sample in failed.samples]
+    known = known or _explain_old_operands(nearly, factors) or _explain_other_sets(nearly, factors)
     if known:
-        return _make_check(failed.check, *known)
-    return _describe_late_fault(failed, second, multiples, factors)
+        return make_check(failed.check, *known)
+    return _describe_late_fault(failed, second, any(right))
 
 
-def _make_check(check: Check, cause: str, words: str) -> Check:
+def make_check(check: Check, cause: str, words: str) -> Check:
+    """A failed check of an audit with this cause, in these words."""
     picture = check.diagnosis.map if check.diagnosis else ""
     return replace(check, rule="audit", message=words, diagnosis=Diagnosis(cause, words, picture))
 
 
-def _explain_stale(first: Turn, second: Turn, right_at_first: bool) -> Cause | None:
-    """C holds what it held before: does the kernel write at all, and when?"""
-    if first.unchanged and second.check is None:
+def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Multiples) -> Cause | None:
+    """C holds what it held before: does the kernel write at all, and when?
+
+    `right` says which samples of the turn that failed are; `later` are the multiples of the second one, where
+    a graph has found C filled when it came to a set again, and each array still holds the result of its own set.
+    """
+    wanted = [CHANGE * factor for factor in second.factors]
+    is_computed = second.check is None or _are_nearly_equal(later, [*wanted[1:], *wanted[:1]], wanted)
+    if first.unchanged and is_computed and not any(right):
         return "skips a filled C", f"{_STALE}: it is computed only where C is NaN"
-    if (first.unchanged or right_at_first) and _holds_only_nan(second):
+    if (first.unchanged or any(right[:1])) and _holds_only_nan(second):
         return "stops writing", f"{_STALE}, and NaN where it held NaN: the kernel has stopped writing"
     return None
 
@@ -62,7 +76,7 @@ def _holds_only_nan(turn: Turn) -> bool:
     return bool(turn.samples) and all(np.isnan(sample.astype(np.float64)).all() for sample in turn.samples)
 
 
-def _explain_old_operands(multiples: Multiples, factors: Sequence[float]) -> Cause | None:
+def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | None:
     """The result is that of operands as they were before the audit changed them."""
     of_a, of_b = CHANGES
     if _are_equal(multiples, factors):
@@ -74,7 +88,7 @@ def _explain_old_operands(multiples: Multiples, factors: Sequence[float]) -> Cau
     return None
 
 
-def _explain_other_sets(multiples: Multiples, factors: Sequence[float]) -> Cause | None:
+def _explain_other_sets(multiples: Multiples, factors: Factors) -> Cause | None:
     """The result is that of another operand set."""
     right = [CHANGE * factor for factor in factors]
     if len(multiples) < 2:
@@ -83,7 +97,8 @@ def _explain_other_sets(multiples: Multiples, factors: Sequence[float]) -> Cause
         words = "every operand set holds the same result: the kernel always reads the operands of one set"
         return "wrong operand set", f"{words}, or repeats an earlier result"
     if _are_nearly_equal(multiples, [*right[1:], right[0]], right):
-        return "wrong operand set", "set 0 holds the result of set 1: the kernel writes to the C of another operand set"
+        words = "set 0 holds the result of set 1: the kernel writes to the C of another operand set, or skips launches"
+        return "wrong operand set", words
     if _are_nearly_equal(multiples, [right[-1], *right[:-1]], right):
         return "wrong operand set", "set 1 holds the result of set 0: the kernel reads the operands of another set"
     return None
@@ -101,21 +116,22 @@ def _are_equal(multiples: Multiples, wanted: Sequence[float]) -> bool:
     return bool(multiples) and all(one == other for one, other in zip(multiples, wanted, strict=False))
 
 
-def _describe_late_fault(failed: Turn, second: Turn, multiples: Multiples, factors: Sequence[float]) -> Check:
+def _describe_late_fault(failed: Turn, second: Turn, some_right: bool) -> Check:
     """What is wrong where no cause is known."""
     check = failed.check
     assert check is not None
-    where = f"set {failed.index}: " if len(factors) > 1 else ""
-    if any(multiple == CHANGE * factor for multiple, factor in zip(multiples, factors, strict=False)):
+    where = f"set {failed.index}: " if len(failed.factors) > 1 else ""
+    if some_right:
         words = "some operand sets are right: a race, or state that is kept between launches"
-        return _make_check(check, RACE, f"{where}{check.message}: {words}")
+        return make_check(check, RACE, f"{where}{check.message}: {words}")
     if failed is not second and second.check is None:
         words = "right where C held NaN, but not where it held the result of an earlier launch"
-        return _make_check(check, "skips a filled C", f"{words}: {where}{check.message}")
+        return make_check(check, "skips a filled C", f"{words}: {where}{check.message}")
     cause = check.diagnosis.cause if check.diagnosis else ""
-    return _make_check(check, cause or "wrong later", f"right before timing, wrong after it: {where}{check.message}")
+    return make_check(check, cause or "wrong later", f"right before timing, wrong after it: {where}{check.message}")
 
 
+_AGED = 1 / 16
 _SAMPLES = 8
 _MOST_ROWS = 128
 _UNJUDGED = Check(False, "audit")
@@ -132,11 +148,6 @@ class Turns:
     count: int
     max_launches: int
 
-    @property
-    def factors(self) -> tuple[float, ...]:
-        """The factors of these sets."""
-        return self.arena.factors[: self.count]
-
     def make_both(self, again: int) -> tuple[Turn, Turn]:
         """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
 
@@ -145,11 +156,11 @@ class Turns:
         workspaces, and the second finds NaN: neither may matter.
         """
         if self.trial.chain.reads_c:
-            self.arena.fill_outputs(self.count, self.trial.fills[0])
+            self.arena.fill_outputs(range(self.count), self.trial.fills[0])
         self.arena.keep_result()
         first = self.make_turn()
         self.arena.keep_result()
-        self.arena.fill_outputs(again, self.trial.fills[-1])
+        self.arena.fill_outputs(range(again), self.trial.fills[-1])
         self.trial.poison_scratch()
         second = replace(self, count=again).make_turn(repeats=first.check is None)
         comparable = self.trial.chain.deterministic and first.check is second.check is None
@@ -164,17 +175,18 @@ class Turns:
         later block.
         """
         self._launch()
-        leaders = self._find_leaders() if self.trial.chain.deterministic else list(range(self.count))
+        factors = self.arena.list_result_factors()[: self.count]
+        leaders = self._find_leaders(factors) if self.trial.chain.deterministic else list(range(self.count))
         one_leader = not any(leaders)
         known = one_leader and (self.arena.holds_kept_result() if repeats else self._holds_audited_result())
         for index in dict.fromkeys([] if known else leaders):
             result = self.arena.read_rows(self.case.rows, index)
-            check = self.case.judge(result, self.factors[index], self.case.rows)
+            check = self.case.judge(result, factors[index], self.case.rows)
             if not check.ok:
-                return self._fail(check, index)
+                return self._fail(check, index, factors)
         if one_leader and self.trial.audited is None:
             self.trial.audited = self.arena.sum_result()
-        return self._compare_sets(leaders)
+        return self._compare_sets(leaders, factors)
 
     def _holds_audited_result(self) -> bool:
         """Whether the first set holds the result that an audit of this trial has found right before."""
@@ -187,34 +199,34 @@ class Turns:
         for start in range(0, self.count, self.max_launches):
             self.executable.time(min(self.count - start, self.max_launches))
 
-    def _find_leaders(self) -> list[int]:
-        """For each set, the one of whose result its own must be a multiple."""
-        return [0 if self.case.is_linear else self.factors.index(factor) for factor in self.factors]
+    def _find_leaders(self, factors: Factors) -> list[int]:
+        """For each result, the one of which it must be a multiple."""
+        return [0 if self.case.is_linear else factors.index(factor) for factor in factors]
 
-    def _compare_sets(self, leaders: list[int]) -> Turn:
-        """Compare the result of each set with that of its leader, on the device."""
+    def _compare_sets(self, leaders: list[int], factors: Factors) -> Turn:
+        """Compare each result with that of its leader, on the device."""
         led = [(leader, index) for index, leader in enumerate(leaders) if leader != index]
-        ratios = [self.factors[index] / self.factors[leader] for leader, index in led]
+        ratios = [factors[index] / factors[leader] for leader, index in led]
         unlike = self.arena.count_unlike([(*pair, ratio) for pair, ratio in zip(led, ratios, strict=True)])
         pair = next((pair for pair, elements in zip(led, unlike, strict=True) if elements), None)
-        return self._judge_unlike(*pair) if pair else Turn()
+        return self._judge_unlike(*pair, factors) if pair else Turn()
 
-    def _judge_unlike(self, leader: int, index: int) -> Turn:
-        """Judge two sets whose results are unlike, in the rows where they are."""
+    def _judge_unlike(self, leader: int, index: int, factors: Factors) -> Turn:
+        """Judge two results that are unlike, in the rows where they are."""
         one, other = (self.arena.read(number).astype(np.float64) for number in (leader, index))
-        unlike = one * self.factors[index] != other * self.factors[leader]
+        unlike = one * factors[index] != other * factors[leader]
         rows = self.case.rows
         if len(rows) < len(one):
             rows = np.flatnonzero(unlike.any(axis=1))[:_MOST_ROWS]
         for number, result in ((index, other), (leader, one)):
-            check = self.case.judge(result[rows], self.factors[number], rows)
+            check = self.case.judge(result[rows], factors[number], rows)
             if not check.ok:
-                return self._fail(check, number)
+                return self._fail(check, number, factors)
         return Turn(_UNJUDGED, index, differs=True)
 
-    def _fail(self, check: Check, index: int) -> Turn:
+    def _fail(self, check: Check, index: int, factors: Factors) -> Turn:
         samples = [self.arena.read_rows(self.case.rows, number) for number in range(min(self.count, _SAMPLES))]
-        return Turn(check, index, samples, unchanged=self.arena.holds_kept_result())
+        return Turn(check, index, samples, unchanged=self.arena.holds_kept_result(), factors=factors)
 
 
 @dataclass
@@ -233,7 +245,7 @@ class Audit:
     max_seconds: float
     max_launches: int
     _right: bool | None = field(default=None, init=False)
-    """Whether the outputs hold right results of the audit; None before its first turn."""
+    """Whether the outputs hold right results of the audit; None before its first turn, when they are older."""
 
     def begin(self, write: bool = False) -> None:
         """Change the inputs of every set; `write` them first if they are not intact."""
@@ -242,7 +254,7 @@ class Audit:
 
     def _change_inputs(self, write: bool) -> None:
         if write:
-            self.arena.write(self.case.inputs, self.arena.rotation.sets)
+            self.arena.write(self.case.inputs, self.arena.sets)
         self.arena.scale_inputs(CHANGES)
         self.arena.seal()
 
@@ -251,7 +263,7 @@ class Audit:
         if self.timed is self.case.inputs:
             self.arena.scale_inputs([1 / change for change in CHANGES])
         else:
-            self.arena.write(self.timed, self.arena.rotation.sets)
+            self.arena.write(self.timed, self.arena.sets)
         self.arena.seal()
 
     def run(self, trial: Trial, executable: Executable) -> bool:
@@ -275,7 +287,7 @@ class Audit:
         if fault:
             trial.fail_guard(fault)
         elif not self._right:
-            trial.judge(explain(turns, self.arena.factors[:count], case))
+            trial.judge(explain(turns, case))
         if damage:
             self._change_inputs(write=True)
         return not damage
@@ -291,13 +303,12 @@ class Audit:
         if trial.audited is not None and seconds >= LONG_WINDOW:
             return 1, 1
         affordable = int(self.max_seconds / seconds)
-        first = min(self.arena.rotation.sets, max(affordable, 2))
+        first = min(self.arena.sets, max(affordable, 2))
         return first, min(first, max(affordable, 1))
 
     def _age_outputs(self) -> None:
-        """Make right results of the row before look like those of an earlier launch, which are finite and wrong."""
-        sets = self.arena.rotation.sets
-        if self._right:
-            self.arena.scale_outputs(sets, 1 / CHANGE)
-        elif self._right is not None:
-            self.arena.fill_outputs(sets, guards.FINITE)
+        """Let C hold multiples of results that are right for no set, or else a constant."""
+        if self._right is False:
+            self.arena.fill_outputs(range(self.arena.sets), guards.FINITE)
+        else:
+            self.arena.scale_outputs(self.arena.sets, _AGED)

@@ -17,7 +17,7 @@ from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
-METHOD = 4
+METHOD = 5
 """Goes up when the way a number is measured changes, so that a resumed sweep never mixes two."""
 
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from gemmbench.backends.base import Backend, Executable, SteadyExecutable, Window
+from gemmbench.backends.base import Backend, CountingExecutable, SteadyExecutable, Window
 from gemmbench.errors import DeviceLost
 from gemmbench.planning.plans.plan import Target
 
@@ -18,6 +18,10 @@ AUDIT_SHARE = 0.02
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 WARMING_SHARE = 0.25
 """What a row's own load before its steady blocks takes at most, relative to the seconds of the blocks."""
+REPLAY_SHARE = 4
+"""A window of a replay has this part of the launches of a timed one."""
+LEAST_PAIRS = 4
+"""Of windows of a replay; one is enough if they are long."""
 
 
 def limit_warm_up(target: Target, first: bool) -> float:
@@ -103,14 +107,21 @@ def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compil
 class AnnouncedExecutable:
     """An Executable that announces its launches; after the first it also knows their duration."""
 
-    def __init__(self, executable: Executable, number: int, announce: Announce):
+    def __init__(self, executable: CountingExecutable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce
         self._seconds = 0.0
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
+        return self._time(self._executable.time, launches)
+
+    def time_exactly(self, launches: int) -> Window:
+        """As base.CountingExecutable."""
+        return self._time(self._executable.time_exactly, launches)
+
+    def _time(self, time: Callable[[int], Window], launches: int) -> Window:
         with _announce_code(self._announce, self._number, launches * self._seconds):
-            window = self._executable.time(launches)
+            window = time(launches)
         self._seconds = window.seconds / window.launches
         return window
 

@@ -59,7 +59,7 @@ class DeviceExperiment:
         count = self._count_sets()
         try:
             self.context.progress("operands", 0, count.sets)
-            arena = Arena(self.backend, self.workload.layout, count.sets)
+            arena = Arena(self.backend, self.workload.layout, count.sets, shared=self.batch.policy.cache == "hot")
         except DeviceLost:
             raise
         except PlanError as fault:
@@ -94,11 +94,13 @@ class DeviceExperiment:
         arena.free()
 
     def _count_sets(self) -> SetCount:
-        if self.batch.policy.cache == "hot" or not self._is_timed:
+        if not self._is_timed:
             return SetCount(1, False)
-        target, fixed = self.backend.device.target, count_fixed_bytes([trial.chain for trial in self.alive])
+        hot, target = self.batch.policy.cache == "hot", self.backend.device.target
+        fixed = count_fixed_bytes([trial.chain for trial in self.alive])
         room = min(find_room(target), int(self.backend.free_memory() * _SHARE_OF_FREE)) - fixed
-        return SetCount(*self.workload.count_cold_sets(target.l2, room))
+        sets, cold = self.workload.count_cold_sets(0 if hot else target.l2, room)
+        return SetCount(sets, cold and not hot)
 
     def _load(self) -> None:
         for trial in self.alive:
@@ -213,7 +215,7 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
         held.callback(scratch.free)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
-        steps = arena.make_steps(plans, loaded, 1, scratch)
+        steps = arena.make_steps(plans, loaded, scratch, rotates=False)
         bound = backend.bind(plan.variant.name, steps, arena.memory, mode=backend.modes[0])
         bound.time(1)
         cast(ProfilableExecutable, bound).profile()

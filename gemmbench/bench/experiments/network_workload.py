@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 
 from gemmbench.backends.base import Backend, Compiler, Executable
-from gemmbench.bench.experiments.workload import CHANGES, VerificationCase, Workload, choose_audit_fill
+from gemmbench.bench.experiments.workload import CHANGES, VerificationCase, Workload
+from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
@@ -20,7 +21,6 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.overrides import Fill
-from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class NetworkCase:
             self._cases[factor] = self._change(factor)
         return self._cases[factor].judge(result)
 
+    def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
+        """As AuditCase: the rows of a batch do not depend on each other."""
+        case, inputs, first = self.case, self.case.inputs.copy(), self.case.parameters.weights[0].copy()
+        inputs[altered.rows, altered.inner] *= -1
+        first[altered.lines] *= -1
+        parameters = replace(case.parameters, weights=(first, *case.parameters.weights[1:]))
+        network = replace(case.network, batch=len(places))
+        return Case(network, parameters, np.float32(factor) * inputs[places]).judge(result)
+
     def _change(self, factor: float) -> Case:
         """The case of a set with this factor, its inputs and parameters changed."""
         of_inputs, of_parameters = (np.float32(change) for change in CHANGES)
@@ -57,7 +66,7 @@ class NetworkCase:
         )
         return replace(self.case, parameters=parameters, inputs=of_inputs * np.float32(factor) * self.case.inputs)
 
-    def find_multiple(self, result: np.ndarray) -> float | None:
+    def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
         """As AuditCase: none is known."""
         return None
 
@@ -70,22 +79,16 @@ def network_workload(network: Network, parameters: Parameters) -> Workload:
             yield _make_case(network, case)
 
     @cache
-    def find_audit_case(fill: Fill, seed: int) -> NetworkCase:
+    def find_case(fill: Fill, seed: int) -> NetworkCase:
         case = network_reference.timed_case(network, parameters, fill, seed)
         return NetworkCase(make_inputs(network, case.parameters, case.inputs), case)
-
-    def make_timed_inputs(policy: Policy) -> Inputs:
-        return find_audit_case(policy.data, policy.seed).inputs
-
-    def make_audit_case(policy: Policy) -> NetworkCase:
-        return find_audit_case(choose_audit_fill(policy.data), policy.seed)
 
     def measure_accuracy(arena: Arena, executable: Executable) -> float:
         assert parameters.digits is not None
         return _measure_accuracy(network, parameters, parameters.digits, arena, executable)
 
     counted = None if parameters.digits is None else measure_accuracy
-    return Workload(NetworkLayout(network), network.bytes, make_cases, make_timed_inputs, make_audit_case, counted)
+    return Workload(NetworkLayout(network), network.bytes, make_cases, find_case, counted)
 
 
 def _make_case(network: Network, case: Case) -> VerificationCase:
@@ -126,7 +129,7 @@ class OpenNetwork:
         loaded = [self._backend.load(self._compiler.compile(step), step) for step in chain.steps]
         plans = size_workspaces(self._backend, chain.steps, loaded)
         self._scratch.append(Scratch(self._backend, plans))
-        steps = self._arena.make_steps(plans, loaded, 1, self._scratch[-1])
+        steps = self._arena.make_steps(plans, loaded, self._scratch[-1], rotates=False)
         return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
 
     def write(self, one: np.ndarray) -> Inputs:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.backends.base import Backend, Executable, Rotation
+from gemmbench.backends.base import Backend, CountingExecutable, Rotation
 from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.context import AUDIT_SHARE, AnnouncedExecutable, ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
-from gemmbench.bench.experiments.workload import Workload
-from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.experiments.workload import AuditCase, Workload, choose_audit_fill
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -30,31 +30,35 @@ class Setup:
         """How the batch is measured."""
         return self.batch.policy
 
-    def make_timed_inputs(self) -> Inputs:
-        """The operands that rows are timed on."""
-        return self.workload.make_timed_inputs(self.policy)
+    @property
+    def timed_case(self) -> AuditCase:
+        """The operands that rows are timed on, and what their results must be."""
+        return self.workload.find_case(self.policy.data, self.policy.seed)
 
-    def make_audit(self, inputs: Inputs) -> Audit:
-        """The audit of rows that are timed on these inputs."""
+    def make_audit(self) -> Audit:
+        """The audit of rows that are timed on the inputs of `timed_case`."""
         seconds = self.policy.max_time * AUDIT_SHARE
-        return Audit(self.arena, inputs, self.workload.make_audit_case(self.policy), seconds, self.backend.max_launches)
+        case = self.workload.find_case(choose_audit_fill(self.policy.data), self.policy.seed)
+        return Audit(self.arena, self.timed_case.inputs, case, seconds, self.backend.max_launches)
 
-    def bind(self, trial: Trial, graphs: int = 1) -> Executable:
+    def bind(self, trial: Trial, graphs: int = 1) -> CountingExecutable:
         """Bind a trial to all operand sets, as it is timed, with `graphs` of its graphs in one. Raises PlanError."""
         turns = 0 if trial.chain.graph else trial.turns * graphs
         return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
 
     def bind_first_set(
         self, trial: Trial, mode: str | None = None, scalars: tuple[float, float] | None = None
-    ) -> Executable:
+    ) -> CountingExecutable:
         """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError."""
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
-        return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, Rotation(1))
+        return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None)
 
-    def _bind(self, trial: Trial, chain: Chain, mode: str, rotation: Rotation, turns: int = 0) -> Executable:
+    def _bind(
+        self, trial: Trial, chain: Chain, mode: str, rotation: Rotation | None, turns: int = 0
+    ) -> CountingExecutable:
         assert trial.scratch is not None, "it is loaded"
         trial.scratch.prepare()
-        steps = self.arena.make_steps(chain.steps, trial.loaded, rotation.sets, trial.scratch)
+        steps = self.arena.make_steps(chain.steps, trial.loaded, trial.scratch, rotates=rotation is not None)
         memory, graph = self.arena.memory, chain.graph
         # A library may time its choices, recording a graph launches, and a Python function compiles.
         with self.context.announce_row(trial.number, chain.compiles_when_bound):

@@ -265,9 +265,10 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
     loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.repeated]
     if not seconds or not loaded or not setup.backend.device.target.is_gpu:
         return
-    inputs = setup.make_timed_inputs()
+    inputs = setup.timed_case.inputs
     setup.arena.prepare(inputs)
-    is_intact, check = partial(_is_intact, setup, inputs), partial(_audit_load, setup.make_audit(inputs))
+    setup.arena.prepare_outputs(inputs)
+    is_intact, check = partial(_is_intact, setup, inputs), partial(_audit_load, setup.make_audit())
     baseline = next(iter(setup.batch.anchors), None)
     blocks = SustainedBlocks(setup, seconds, is_intact, check)
     blocks.run(loaded, next((trial for trial in loaded if trial.name == baseline), None))
@@ -280,6 +281,7 @@ def _is_intact(setup: Setup, inputs: Inputs, trial: Trial) -> bool:
             return True
         trial.fail_guard(DAMAGED)
         setup.arena.prepare(inputs)
+        setup.arena.prepare_outputs(inputs)
     return False
 
 

@@ -25,6 +25,15 @@ from gemmbench.planning.sweeps.policy import Policy
 DAMAGED = "something wrote over A, B or the guard zones"
 
 
+@dataclass(frozen=True)
+class Replay:
+    """Seconds of a launch on new data, and on the same again; `faster` if that was clearly faster."""
+
+    new: float
+    seen: float
+    faster: bool
+
+
 @dataclass
 class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
@@ -33,8 +42,8 @@ class Trial:
     for it, `no_graph` why its launches cannot be recorded as a graph, and `libraries` are the versions
     of those that are loaded. `product_class` and `product_error` are what the check of single products
     found. With `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is
-    the checksum of its result on the first set, once an audit has found that right. `accuracy` is the
-    share of test digits that a network recognizes.
+    the checksum of its result on the first set, once an audit has found that right. `replays` has one
+    of each block. `accuracy` is the share of test digits that a network recognizes.
     """
 
     chain: Chain
@@ -52,6 +61,7 @@ class Trial:
     product_error: float | None = None
     turns: int = 0
     audited: int | None = None
+    replays: list[Replay] = field(default_factory=list)
     measurement: Measurement = field(default_factory=Measurement)
     telemetry: Telemetry | None = None
     sustained: Sustained | None = None

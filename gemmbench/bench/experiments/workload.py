@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from gemmbench.backends.base import Executable
+from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.arena import Arena, Inputs
 from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
 from gemmbench.bench.operands.operand_values import Operands
@@ -20,7 +21,6 @@ from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import Fill
-from gemmbench.planning.sweeps.policy import Policy
 
 CHANGES = (2.0, -1.0)
 """What the audit multiplies the inputs by. Were the product 1, old results would be right."""
@@ -57,17 +57,21 @@ class AuditCase(Protocol):
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """Check these rows of the result of a set with this factor; `result` holds nothing else."""
 
-    def find_multiple(self, result: np.ndarray) -> float | None:
-        """Which multiple of the result of set 0 before the change the compared rows hold, if any."""
+    def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
+        """Check some rows, `rows[places]`, of a result before the change, where the set was altered."""
+
+    def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
+        """Which multiple of the result of set 0 before the change this share of the compared rows holds, if any."""
 
 
 @dataclass(frozen=True)
 class Turn:
     """One launch on each of several operand sets, and the first result that is wrong.
 
-    `index` is its set, and `check` the failed check, None if all is right. `samples` are the compared
-    rows of the first few sets, if one is wrong; `unchanged` says that set 0 holds what it held before
-    the turn. With `differs` the results are within the bounds of rounding, but not the same.
+    `index` is the set whose array holds it, and `check` the failed check, None if all is right. `samples` are
+    the compared rows of the first few arrays, if one is wrong, and `factors` those of the results that should be
+    there; `unchanged` says that the first one holds what it held before the turn. With `differs` the
+    results are within the bounds of rounding, but not the same.
     """
 
     check: Check | None = None
@@ -75,6 +79,7 @@ class Turn:
     samples: Sequence[np.ndarray] = ()
     unchanged: bool = False
     differs: bool = False
+    factors: Sequence[float] = ()
 
 
 Judge = Callable[[np.ndarray, str], Check]
@@ -102,15 +107,14 @@ class VerificationCase:
 class Workload:
     """A GEMM or a network, as an experiment needs it.
 
-    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed. `measure_accuracy`
-    runs after timing, on the first operand set.
+    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed, and `find_case` the data and the
+    seed of what is timed or audited. `measure_accuracy` runs after timing, on the first operand set.
     """
 
     layout: SetLayout
     touched: int
     make_cases: Callable[[int], Iterable[VerificationCase]]
-    make_timed_inputs: Callable[[Policy], Inputs]
-    make_audit_case: Callable[[Policy], AuditCase]
+    find_case: Callable[[Fill, int], AuditCase]
     measure_accuracy: Callable[[Arena, Executable], float] | None = None
 
     def count_cold_sets(self, last_level_cache: int, room: int) -> tuple[int, bool]:
@@ -149,10 +153,14 @@ class GemmCase:
         compared = self.reference if rows is self.rows else replace(self.reference, chosen=rows)
         return compared.check_rows(result, CHANGE * factor, self.declared)
 
-    def find_multiple(self, result: np.ndarray) -> float | None:
+    def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
         """As AuditCase."""
-        right = self.reference.are_rows_right
-        return next((multiple for multiple in _MULTIPLES if right(result, multiple, self.declared)), None)
+        return self.reference.alter(places, altered).check_rows(result, factor, self.declared)
+
+    def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
+        """As AuditCase."""
+        count, least = self.reference.count_right_rows, share * len(self.rows)
+        return next((multiple for multiple in _MULTIPLES if count(result, multiple, self.declared) >= least), None)
 
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
@@ -186,15 +194,12 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
         if thorough and has_special_values(problem):
             yield from map(_make_special_case, make_special_values(problem, seed))
 
-    def make_timed_inputs(policy: Policy) -> Inputs:
-        return find_inputs(policy.data, policy.seed)
-
-    def make_audit_case(policy: Policy) -> GemmCase:
-        fill = choose_audit_fill(policy.data)
-        return GemmCase(find_inputs(fill, policy.seed), find_reference(fill, policy.seed))
+    @cache
+    def find_case(fill: Fill, seed: int) -> GemmCase:
+        return GemmCase(find_inputs(fill, seed), find_reference(fill, seed))
 
     touched = sum(problem.operand_bytes(operand) for operand in "ABC")
-    return Workload(GemmLayout(problem), touched, make_cases, make_timed_inputs, make_audit_case)
+    return Workload(GemmLayout(problem), touched, make_cases, find_case)
 
 
 def make_inputs(operands: Operands, beta: float) -> Inputs:

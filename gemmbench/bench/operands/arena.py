@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from gemmbench.backends.base import Backend, Memory, Range, Rotation, ScaledArray, Step
 from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.alterations import Alteration
 from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.bench.operands.layouts import SetLayout, Starts
 from gemmbench.bench.operands.scratch import Scratch
@@ -21,11 +22,16 @@ _FACTORS = (1.0, -1.0, 2.0, -2.0)
 
 
 @cache
-def _list_set_factors(count: int) -> tuple[float, ...]:
-    """The factors of `count` sets: 1, then a fixed sequence without a period; neighbours differ."""
+def list_set_factors(count: int) -> tuple[float, ...]:
+    """The factors of `count` sets: 1, then a fixed sequence without a period.
+
+    Neighbours differ, and so do the first and the last: a launch finds the result of a neighbour in C.
+    """
     chosen, rng = [1.0], random.Random(0)
     while len(chosen) < count:
-        chosen.append(rng.choice([factor for factor in _FACTORS if factor != chosen[-1]]))
+        last = len(chosen) == count - 1
+        unlike = (chosen[-1], chosen[0] if last else chosen[-1])
+        chosen.append(rng.choice([factor for factor in _FACTORS if factor not in unlike]))
     return tuple(chosen)
 
 
@@ -124,15 +130,18 @@ def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 class Arena:
-    """`count` operand sets on a device.
+    """`count` operand sets on a device; all have the second input of the first one if it is `shared`.
 
     Once several are written, they differ: the first input of set i is that of set 0 times
-    `factors[i]`, and so is the initial result. `rotation` is that of everything bound to all sets.
-    Raises OutOfMemory.
+    `factors[i]`, and so is the initial result. `rotation` is that of everything bound to all sets. It
+    goes over them twice: the first time set i writes its own outputs, the second time those of set
+    i + 1. So no launch finds its own result in C, but a wrong multiple of it. Raises OutOfMemory.
     """
 
-    def __init__(self, backend: Backend, layout: SetLayout, count: int):
-        self.rotation, self.factors = Rotation(count), _list_set_factors(count)
+    def __init__(self, backend: Backend, layout: SetLayout, count: int, shared: bool = False):
+        self.factors, self.shared = list_set_factors(count), shared and count > 1
+        self._stops = [(index, (index + turn) % count) for turn in range(min(count, 2)) for index in range(count)]
+        self.rotation, self.altered = Rotation(len(self._stops)), Alteration.nothing()
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)
@@ -144,10 +153,16 @@ class Arena:
             self.memory = backend.allocate(*(region.nbytes for region in [*regions * count, self.result]))
             *each, self._kept = self.memory.starts
             starts = iter(each)
-            self.starts = [{region.name: next(starts) for region in regions} for _ in range(count)]
-            self._make_seals()
+            self._set_starts([{region.name: next(starts) for region in regions} for _ in range(count)])
 
-    def _make_seals(self) -> None:
+    @property
+    def sets(self) -> int:
+        """The number of operand sets."""
+        return len(self.factors)
+
+    def _set_starts(self, starts: Sequence[Starts]) -> None:
+        shared = {region.name: starts[0][region.name] for region in self._guarded.inputs[1:] if self.shared}
+        self.starts = [{**each, **shared} for each in starts]
         self._seal, self._first_seal = (
             Seal(self.memory, self._guarded, starts, self._guards) for starts in (self.starts, self.starts[:1])
         )
@@ -164,18 +179,74 @@ class Arena:
         Without guard zones every array stays where it is.
         """
         self.rotation.position = 0
+        self.altered = Alteration.nothing()
         if self._guards:
             self._bases = self.placement.find_bases(shift)
             regions = self._guarded.regions
-            self.starts = [{region.name: base + region.offset for region in regions} for base in self._bases]
+            self._set_starts([{region.name: base + region.offset for region in regions} for base in self._bases])
             self._guarded.fill(self.memory, self._bases)
-            self._make_seals()
 
-    def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], sets: int, scratch: Scratch) -> list[Step]:
-        """The steps of a chain on the first `sets` sets, with their workspaces in `scratch`."""
-        located = [self.layout.locate(plans, starts) for starts in self.starts[:sets]]
+    def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], scratch: Scratch, rotates: bool) -> list[Step]:
+        """The steps of a chain at every stop of the rotation, or on the first set only.
+
+        Their workspaces are in `scratch`.
+        """
+        outputs = [region.name for region in self._guarded.outputs]
+        stops = self._stops if rotates else self._stops[:1]
+        starts = [{**self.starts[one], **{name: self.starts[other][name] for name in outputs}} for one, other in stops]
+        located = [self.layout.locate(plans, each) for each in starts]
         each = zip(loaded, plans, zip(*located, strict=True), scratch.places, strict=True)
         return [Step(code, plan, operands, workspace) for code, plan, operands, workspace in each]
+
+    def list_next_sets(self, launches: int) -> np.ndarray:
+        """The sets that the next launches read, each once."""
+        stops = self.rotation.list_next(min(launches, self.rotation.stops))
+        return np.array(list(dict.fromkeys(self._stops[stop][0] for stop in stops)))
+
+    def list_last_results(self, launches: int) -> list[tuple[int, int]]:
+        """The results of the last launches that are still there: the set that was read, and whose array it is in.
+
+        The latest comes first.
+        """
+        latest: dict[int, int] = {}
+        for stop in reversed(self.rotation.list_last(min(launches, self.rotation.stops))):
+            index, output = self._stops[stop]
+            latest.setdefault(output, index)
+        return [(index, output) for output, index in latest.items()]
+
+    def list_result_factors(self) -> tuple[float, ...]:
+        """The factor of the result that is in each set's array after a turn or more over all sets."""
+        read = {output: index for index, output in self.list_last_results(self.rotation.stops)}
+        return tuple(self.factors[read[output]] for output in range(self.sets))
+
+    def alter(self, alteration: Alteration | None) -> None:
+        """Undo the last alteration of the inputs, and make another one; None makes them as they were written."""
+        before, self.altered = self.altered, alteration or Alteration.nothing()
+        self._negate(before)
+        self._negate(self.altered)
+        self._touched = before, self.altered
+
+    def touch(self) -> None:
+        """Write to what the last `alter` has changed, and leave it as it is."""
+        for alteration in self._touched * 2:
+            self._negate(alteration)
+
+    def _negate(self, alteration: Alteration) -> None:
+        """Change the sign of what is altered."""
+        if not alteration.sets.size:
+            return
+        first, second = self._guarded.inputs[:2]
+        elements = self.layout.find_first(alteration.rows, alteration.inner)
+        self._negate_elements(first, alteration.sets, elements)
+        lines = self.layout.find_second(alteration.lines[..., None], np.arange(self.layout.columns))
+        one = slice(1) if self.shared else slice(None)
+        self._negate_elements(second, alteration.sets[one], lines.reshape(len(lines), -1)[one])
+
+    def _negate_elements(self, region: guards.Region, sets: np.ndarray, elements: np.ndarray) -> None:
+        """Change the sign of elements, S x E, of one input of S sets."""
+        if elements.size:
+            starts = np.array([self.starts[index][region.name] for index in sets])
+            self.memory.negate((starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region.kind)
 
     def write(self, inputs: Inputs, sets: int) -> None:
         """Write the inputs into the first set, and times their factors into the others up to `sets`.
@@ -188,7 +259,7 @@ class Arena:
             self.memory.write(first[region.name], array)
             if sets > 1:
                 self._scale_from_first(region, sets, scaled=number == 0)
-            elif last is not first:
+            elif last[region.name] != first[region.name]:
                 self.memory.copy(first[region.name], last[region.name], array.nbytes)
 
     def _scale_from_first(self, region: guards.Region, sets: int, scaled: bool) -> None:
@@ -199,7 +270,7 @@ class Arena:
         self.memory.scale(arrays, region.kind, region.elements)
 
     def _scale_in_place(self, region: guards.Region, sets: int, factor: float) -> None:
-        starts = [starts[region.name] for starts in self.starts[:sets]]
+        starts = dict.fromkeys(starts[region.name] for starts in self.starts[:sets])
         self.memory.scale([ScaledArray(start, start, factor) for start in starts], region.kind, region.elements)
 
     def scale_inputs(self, factors: Sequence[float]) -> None:
@@ -212,14 +283,15 @@ class Arena:
         for region in self._guarded.outputs:
             self._scale_in_place(region, sets, factor)
 
-    def fill_outputs(self, sets: int, byte: int) -> None:
-        """Set every byte of the outputs of the first sets."""
+    def fill_outputs(self, sets: Iterable[int], byte: int) -> None:
+        """Set every byte of the outputs of these sets."""
+        starts = [self.starts[index] for index in sets]
         for region in self._guarded.outputs:
-            self.memory.fill_each([starts[region.name] for starts in self.starts[:sets]], region.nbytes, byte)
+            self.memory.fill_each([each[region.name] for each in starts], region.nbytes, byte)
 
     def reset(self, inputs: Inputs, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
         """Fill the outputs of the first sets with a byte, or the result with `factor` times its initial values."""
-        self.fill_outputs(sets, byte)
+        self.fill_outputs(range(sets), byte)
         if inputs.initial is not None:
             self.memory.write(self.starts[0][self.result.name], inputs.initial)
             self._scale_in_place(self.result, 1, factor)
@@ -260,14 +332,16 @@ class Arena:
         return self.memory.checksums([Range(start, start + self.result.nbytes)])[0]
 
     def prepare(self, inputs: Inputs) -> None:
-        """Make every set ready to be timed: outputs hold finite, wrong values, or what C was initially.
+        """Write every set, and remember it for `find_damage`; what its outputs hold does not matter yet."""
+        self.write(inputs, self.sets)
+        self.seal()
+
+    def prepare_outputs(self, inputs: Inputs) -> None:
+        """Let the outputs of every set hold finite, wrong values, or what C was initially.
 
         An audit finds out what is not written.
         """
-        sets = self.rotation.sets
-        self.write(inputs, sets)
-        self.reset(inputs, sets, guards.FINITE)
-        self.seal()
+        self.reset(inputs, self.sets, guards.FINITE)
 
     def seal(self) -> None:
         """Remember what every set holds outside its outputs, for `find_damage`."""

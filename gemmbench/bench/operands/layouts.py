@@ -26,9 +26,22 @@ Starts = Mapping[str, int]
 
 
 class SetLayout(Protocol):
-    """The arrays of an operand set; the last output is the result."""
+    """The arrays of an operand set; the last output is the result.
+
+    The first input is `rows` x `inner` as it is multiplied, and the second one begins with `inner` x
+    `columns` elements by which it is.
+    """
 
     guarded: GuardedLayout
+    rows: int
+    inner: int
+    columns: int
+
+    def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
+        """Where these elements are in the first input, counted in elements."""
+
+    def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Where these elements are in the second input, counted in elements."""
 
     def empty_result(self) -> np.ndarray:
         """A host array for the result."""
@@ -42,6 +55,7 @@ class GemmLayout:
 
     def __init__(self, problem: Problem):
         self.problem, self.guarded = problem, GuardedLayout()
+        self.rows, self.inner, self.columns = problem.M, problem.K, problem.N
         row_bytes = max(problem.operand_bytes(name) // problem.shape(name)[0] for name in "ABC")
         # A kernel that forgets a bound check goes a tile too far: 128 rows, within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
@@ -53,6 +67,14 @@ class GemmLayout:
         self.guarded.guard(guard, guards.PATTERN)
         self.guarded.add_output("C", *_describe_array(problem, "C"))
         self.guarded.guard(guard, guards.PATTERN)
+
+    def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
+        """As SetLayout."""
+        return np.asarray(inner * self.rows + rows if self.problem.trans_a else rows * self.inner + inner)
+
+    def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """As SetLayout."""
+        return np.asarray(columns * self.inner + inner if self.problem.trans_b else inner * self.columns + columns)
 
     def empty_result(self) -> np.ndarray:
         """As SetLayout."""
@@ -74,6 +96,7 @@ class NetworkLayout:
     def __init__(self, network: Network):
         self.network, self.guarded = network, GuardedLayout()
         inputs, *outputs = network.sizes
+        self.rows, self.inner, self.columns = network.batch, inputs, outputs[0]
         self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
         self.guarded.add_input("X", FLOAT32, 4 * network.batch * inputs, network.batch)
@@ -83,6 +106,14 @@ class NetworkLayout:
             self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
             self.guarded.add_output(name, FLOAT32, 4 * network.batch * width, network.batch)
         self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
+
+    def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
+        """As SetLayout."""
+        return np.asarray(rows * self.inner + inner)
+
+    def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """As SetLayout."""
+        return np.asarray(self.network.weights_at[0] + inner * self.columns + columns)
 
     def empty_result(self) -> np.ndarray:
         """As SetLayout."""

@@ -180,6 +180,9 @@ class BlockSteps(Protocol):
     def record_if_short(self, index: int) -> bool:
         """Record the launches of an executable that has been timed as graphs if they are short; whether it did."""
 
+    def inspect(self, index: int, launches: int) -> None:
+        """Look at what the last window of an executable in a block has computed, right after it."""
+
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Check these executables after a block; returns those that passed."""
 
@@ -194,6 +197,9 @@ class NoSteps:
     def record_if_short(self, index: int) -> bool:
         """As BlockSteps."""
         return False
+
+    def inspect(self, index: int, launches: int) -> None:
+        """As BlockSteps."""
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """As BlockSteps."""

@@ -186,13 +186,21 @@ class Rounds:
                 active = set(self._active())
                 members = [index for index in direction if index in active and pair < self._count_pairs(index)]
                 if members:
-                    self._time_round(block, members)
+                    last = {index for index in members if self._is_last_window(index, pair, direction is not order)}
+                    self._time_round(block, members, last)
+
+    def _is_last_window(self, index: int, pair: int, backwards: bool) -> bool:
+        """Whether the next window of an executable is its last one in this block."""
+        if len(self.measurements[index].windows) + 1 >= self.quota[index]:
+            return True
+        return backwards and pair + 1 >= self._count_pairs(index)
 
     def _count_pairs(self, index: int) -> int:
         """The mirrored pairs of an executable in a block: fewer if there would not be enough blocks."""
         return max(1, min(self._most_pairs[index], self.quota[index] // 2 // MIN_BLOCKS))
 
-    def _time_round(self, block: int, order: Sequence[int]) -> None:
+    def _time_round(self, block: int, order: Sequence[int], last: Collection[int]) -> None:
+        """Time a window of each executable; those in `last` have no other one in this block."""
         round_ = Round(block, self._rounds)
         self._rounds += 1
         for index in order:
@@ -200,6 +208,8 @@ class Rounds:
                 window = self._time_window(index)
                 if window is not None:
                     self.measurements[index].windows[round_] = window
+                    if index in last:
+                        self.steps.inspect(index, window.launches)
         self.progress("round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _active(self) -> list[int]:

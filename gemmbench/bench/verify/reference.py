@@ -13,11 +13,12 @@ import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
+from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands
 from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
@@ -195,11 +196,30 @@ class Reference:
             return Check(True, "rounding", error)
         return self._describe_failure("rounding", error, self.rows, got, self.expected, ~right)
 
-    def are_rows_right(self, rows: np.ndarray, factor: float, declared: str = "") -> bool:
-        """What check_rows finds, without a diagnosis."""
+    def count_right_rows(self, rows: np.ndarray, factor: float, declared: str = "") -> int:
+        """How many of the compared rows check_rows would find right."""
         with np.errstate(invalid="ignore"):
             difference = np.abs(rows.astype(np.float64) / factor - self.expected)
-            return bool((difference <= self._bound(declared)).all())
+            return int((difference <= self._bound(declared)).all(axis=1).sum())
+
+    def alter(self, places: np.ndarray, altered: Altered) -> Reference:
+        """The reference for some of the compared rows, `rows[places]`, where parts of A and B have the other sign.
+
+        The bounds are the same, since they depend on absolute values. It costs no product of matrices.
+        """
+        rows = self.rows[places]
+        a = self._a[rows].astype(np.float64)
+        inner, which = np.unique(altered.inner, return_inverse=True)
+        changed = np.zeros((len(rows), len(inner)), bool)
+        for number, row in enumerate(rows):
+            changed[number, which[altered.rows == row]] = True
+        less = np.where(changed, 2 * a[:, inner], 0.0)
+        a[:, inner] -= less
+        lines = altered.lines
+        lost = less @ self._b[inner].astype(np.float64) + 2 * a[:, lines] @ self._b[lines].astype(np.float64)
+        other = replace(self, chosen=rows)
+        other.__dict__.update(expected=self.expected[places] - self.alpha * lost, scale=self.scale[places])
+        return other
 
     def _describe_failure(
         self,

@@ -81,8 +81,8 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
     """The key `measure` of a config.
 
     Attributes:
-        cache: `cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse one
-            set.
+        cache: `cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets,
+            which have B in common.
         data: Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.
         seed: Seed of the data.
         rounds: Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96.

@@ -58,6 +58,11 @@ def library(tmp_path_factory):
         scaled = f"{table}, unsigned long long count"
         text += CALL.format(name=f"scale_{kind.name}", parameters=scaled, arguments="(const ScaledArray*)table, count")
         text += CALL.format(
+            name=f"negate_{kind.name}",
+            parameters=scaled,
+            arguments="(const unsigned long long*)table, count",
+        )
+        text += CALL.format(
             name=f"count_unlike_{kind.name}",
             parameters=f"{scaled}, double normal, double step, {counters}",
             arguments="(const ScaledArray*)table, count, normal, step, sums",
@@ -121,6 +126,17 @@ def test_arrays_are_scaled_as_on_the_host(library, memories, kind):
     for pair in PAIRS:
         one, other = (memory.array(pair.target, (COUNT,), kind.numpy_type()) for memory in memories)
         np.testing.assert_array_equal(one.astype(np.float64), other.astype(np.float64))
+
+
+@KINDS
+def test_the_sign_of_single_elements_changes_as_on_the_host(library, memories, kind):
+    fill(memories, kind)
+    offsets = np.arange(1, COUNT, 7) * kind.nbytes(1)
+    table = offsets.astype(np.uint64) + np.uint64(memories[0].bytes.ctypes.data)
+    getattr(library, f"call_negate_{kind.name}")(BLOCKS, 1, table.ctypes, ctypes.c_ulonglong(len(table)))
+    memories[1].negate(offsets, kind)
+    one, other = (memory.array(0, (COUNT,), kind.numpy_type()).astype(np.float64) for memory in memories)
+    np.testing.assert_array_equal(one, other)
 
 
 @KINDS

@@ -134,7 +134,7 @@ def test_a_profiler_sees_one_launch_and_nothing_of_ours(log, make_timer, driver)
     assert log == ["start", "A", "wait", "stop"]
 
 
-def test_a_graph_of_turns_begins_at_the_first_set_and_windows_hold_whole_graphs(log, make_timer):
+def test_a_graph_of_turns_begins_at_the_first_stop_and_windows_hold_whole_graphs(log, make_timer):
     rotation = Rotation(3, position=1)
     graphs = SimpleNamespace(
         launch=lambda: log.append("graph"), prepare=lambda launches: log.append(f"prepare {launches}")
@@ -147,3 +147,11 @@ def test_a_graph_of_turns_begins_at_the_first_set_and_windows_hold_whole_graphs(
     assert run.time(7).launches == 12
     assert log == ["prepare 2", "close", "stamp0", "event", "graph", "graph", "event", "stamp1", "open", "wait"]
     assert rotation.position == 0
+
+
+def test_exactly_so_many_launches_are_timed_one_by_one_behind_the_gate_also_with_a_graph(log, make_timer):
+    rotation = Rotation(3, position=2)
+    run = make_timer(rotation=rotation, turns=2, graphs=SimpleNamespace(launch=None, prepare=None), loaded=True)
+    assert run.time_exactly(2) == Window(2e-3, 2, 1.5e9)
+    assert log == ["close", "stamp0", "event", "C", "A", "event", "stamp1", "open", "wait"]
+    assert rotation.position == 1

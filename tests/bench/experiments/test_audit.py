@@ -95,7 +95,7 @@ def test_a_kernel_that_keeps_its_first_result_or_that_of_each_set(audit, each_se
     kept = {}
 
     def keeps(step, at):
-        key = (id(step), at if each_set else None)
+        key = (id(step), at.A if each_set else None)
         if key not in kept:
             FakeStep.launch(step, at)
             kept[key] = view_c(step, at).copy()

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Rotation
 from gemmbench.backends.fake.backend import FakeBackend, FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.backends.jobs import LaunchStep
@@ -50,8 +49,8 @@ def measure(experiment, watch_calls):
 def test_a_short_kernel_runs_as_a_graph_of_whole_turns_bound_in_every_block(measure):
     record, asked = measure(10e-6)
     assert (record.status, record.graph) == ("ok", True)
-    assert record.launches % record.sets == 0
-    assert set(asked) == {0, record.launches // record.sets}
+    assert record.launches % (2 * record.sets) == 0
+    assert set(asked) == {0, record.launches // (2 * record.sets)}
     assert record.launches * 10e-6 >= Policy().window
     assert sum(turns > 0 for turns in asked) == len(set(record.blocks)) == 5
 
@@ -69,10 +68,13 @@ def test_a_kernel_that_cannot_be_recorded_runs_launch_by_launch(measure, refusal
     assert sum(turns > 0 for turns in asked) == 1
 
 
-def test_a_hot_kernel_repeats_its_only_set(measure):
+def test_a_hot_kernel_repeats_two_sets_with_one_b(measure, watch_calls):
+    stops = []
+    watch_calls(FakeBackend, "bind", lambda self, name, steps, *_, **__: stops.append(steps[0].sets))
     record, _ = measure(10e-6, cache="hot")
-    assert record.graph
-    assert record.sets == 1 < record.launches
+    assert (record.graph, record.cache, record.sets) == (True, "hot", 2)
+    assert record.launches > 4
+    assert [len({getattr(at, name) for at in stops[-1]}) for name in "ABC"] == [2, 1, 2]
 
 
 def test_a_short_load_is_neither_verified_nor_audited(measure):
@@ -250,17 +252,15 @@ def test_whole_jobs_follow_the_policy(overlapping, overlaps, pdl):
 
 
 def test_a_rotation_goes_on_so_that_no_launch_meets_a_set_that_a_neighbour_has_just_used(experiment, watch_calls):
-    rotation = Rotation(3)
-    assert [rotation.take(2), rotation.take(1), rotation.take(5)] == [[0, 1], [2], [0, 1, 2, 0, 1]]
-    assert rotation.position == 2
     launched = []
     watch_calls(FakeExecutable, "launch", lambda self, index: launched.extend([index] * (len(self.sets) > 1)))
-    records = experiment("tiled", "naive", "naive_rows", policy=Policy(rounds=4, max_time=100.0))
-    sets = records[0].sets
-    assert sets > 4
+    policy = Policy(rounds=4, max_time=100.0)
+    records = experiment("tiled", "naive", "naive_rows", policy=policy, changes={"phase": RANKING})
+    stops = 2 * records[0].sets
+    assert stops > 8
     assert len(launched) > 3 * 4
-    # Every block begins with set 0, the one that was written first.
-    assert all(after in (0, (before + 1) % sets) for before, after in pairwise(launched))
+    # Every block begins with stop 0, at which the set is read that was written first.
+    assert all(after in (0, (before + 1) % stops) for before, after in pairwise(launched))
     assert launched.count(0) < len(launched) / 4
 
 

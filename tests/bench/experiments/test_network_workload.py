@@ -14,6 +14,7 @@ from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.network_workload import compute_outputs, make_inputs, network_workload
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
+from gemmbench.bench.operands.alterations import UNALTERED, draw_lines
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import (
@@ -250,6 +251,20 @@ def test_a_write_outside_the_outputs_is_seen_and_restored():
     assert arena.find_breach(0) == ""
 
 
+def test_some_rows_of_a_batch_are_judged_with_altered_inputs_and_weights():
+    case = network_workload(SMALL, RANDOM).find_case("uniform", 0)
+    altered = draw_lines(np.random.default_rng(0), NetworkLayout(SMALL), np.array([0]), False).find(0)
+    inputs, first = 2 * case.case.inputs.copy(), RANDOM.weights[0].copy()
+    inputs[altered.rows, altered.inner] *= -1
+    first[altered.lines] *= -1
+    given = replace(RANDOM, weights=(first, *RANDOM.weights[1:]))
+    places, other = np.array([1, 6, 12]), np.array([1, 6, 11])
+    result = compute_in_float32(SMALL, given, inputs)[places]
+    assert case.judge_altered(result, 2.0, places, altered).ok
+    assert not case.judge_altered(result, 2.0, places, UNALTERED).ok
+    assert not case.judge_altered(result, 2.0, other, altered).ok
+
+
 @pytest.mark.usefixtures("few_sets")
 @pytest.mark.parametrize("cache", ["cold", "hot"])
 def test_rows_are_right_without_guards_where_each_array_is_an_allocation_of_its_exact_size(watch_calls, cache):
@@ -295,7 +310,7 @@ def test_the_portable_kernel_is_right_in_every_shape_of_its_block(cpu, post):
         (row,) = make_rows(["mlp_fused"], "cpu", network, {"ROWS": (rows,), "THREADS": (threads,), "DEPTH": (4,)})
         arena = Arena(cpu, NetworkLayout(network), 1)
         codes = [cpu.load(compiler.compile(step), step) for step in row.steps]
-        steps = arena.make_steps(row.steps, codes, 1, Scratch(cpu, row.steps))
+        steps = arena.make_steps(row.steps, codes, Scratch(cpu, row.steps), rotates=False)
         for case, mode in itertools.product([*reference.exact_cases(network, 0), timed], ("forward", "reverse")):
             inputs = make_inputs(network, case.parameters, case.inputs)
             arena.write(inputs, 1)

@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
-from gemmbench.bench.operands.arena import SLACK, Arena, SetPlacement
+from gemmbench.bench.operands.alterations import draw_lines
+from gemmbench.bench.operands.arena import SLACK, Arena, SetPlacement, list_set_factors
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.operand_values import make_operands
-from gemmbench.bench.operands.scratch import find_room
+from gemmbench.bench.operands.scratch import Scratch, find_room
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 
@@ -23,9 +25,9 @@ def set_bytes(problem):
     return GemmLayout(problem).guarded.total
 
 
-def build(problem=ODD, beta=0.0, sets=3, backend=None):
+def build(problem=ODD, beta=0.0, sets=3, backend=None, shared=False):
     """An arena of sets with ints in place, its data and inputs."""
-    arena, data = Arena(backend or FakeBackend(), GemmLayout(problem), sets), make_operands(problem, "ints", 1)
+    arena, data = Arena(backend or FakeBackend(), GemmLayout(problem), sets, shared), make_operands(problem, "ints", 1)
     inputs = make_inputs(data, beta)
     arena.write(inputs, sets)
     arena.reset(inputs, sets)
@@ -102,7 +104,7 @@ def test_damage_of_the_first_set_since_it_was_sealed_is_named(sets):
     arena, _, inputs = build(sets=sets)
     arena.write(inputs, 1)
     arena.seal_first_set()
-    arena.fill_outputs(sets, 7)
+    arena.fill_outputs(range(sets), 7)
     assert arena.find_damage_of_first_set(inputs) == ""
     end = arena.starts[0]["C"] + ODD.operand_bytes("C")
     arena.memory.fill(end, 1, 0)
@@ -179,3 +181,84 @@ def test_shifts_are_aligned_and_within_the_slack_and_the_last_set_fits_with_the_
     assert all(shift % alignment == 0 and 0 <= shift <= SLACK for shift in shifts)
     assert len(set(shifts)) > least
     assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 16, 17, 1024])
+def test_the_result_of_a_neighbour_is_wrong(count):
+    factors = list_set_factors(count)
+    assert all(before != factor for before, factor in zip([factors[-1], *factors], factors, strict=False))
+    assert (factors[0], len(factors)) == (1.0, count)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_rotation_goes_over_all_sets_twice_and_moves_the_outputs_on_by_one_set(make_plan, count):
+    backend, plan = FakeBackend(), make_plan("naive", ODD)
+    arena = Arena(backend, GemmLayout(ODD), count)
+    (step,) = arena.make_steps([plan], ["code"], Scratch(backend, [plan]), rotates=True)
+    own = [OperandSet(*(at[name] for name in "ABC")) for at in arena.starts]
+    moved = [replace(one, C=other.C) for one, other in zip(own, own[1:] + own[:1], strict=True)]
+    assert list(step.sets) == (own if count == 1 else own + moved)
+    assert arena.rotation.stops == len(step.sets)
+    (first,) = arena.make_steps([plan], ["code"], Scratch(backend, [plan]), rotates=False)
+    assert first.sets == (own[0],)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+@pytest.mark.parametrize("windows", [[1] * 40, [3, 4, 1, 2], [7, 7, 30]])
+def test_the_arena_knows_which_results_are_where(count, windows):
+    arena = Arena(FakeBackend(), GemmLayout(ODD), count)
+    outputs, launched = {}, []
+    for launches in windows:
+        expected = [(number % count, (number % count + number // count % 2) % count) for number in range(200)]
+        upcoming = expected[len(launched) : len(launched) + launches]
+        assert sorted(arena.list_next_sets(launches)) == sorted({index for index, _ in upcoming})
+        arena.rotation.take(launches)
+        launched += upcoming
+        outputs |= {output: index for index, output in upcoming}
+        last = arena.list_last_results(launches)
+        assert last[0] == launched[-1]
+        assert set(last) == {(outputs[output], output) for _, output in upcoming}
+        if len(launched) >= 2 * count:
+            there = arena.list_result_factors()
+            assert there == tuple(arena.factors[outputs[output]] for output in range(count))
+
+
+def read_inputs(arena, problem, index):
+    shapes = {name: problem.shape(name) for name in "AB"}
+    return [arena.memory.array(arena.starts[index][name], shapes[name], np.float32).copy() for name in "AB"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_an_alteration_changes_signs_where_it_says_and_the_next_one_undoes_it(layout, shared):
+    problem, rng = Problem(5, 7, 6, layout), np.random.default_rng(0)
+    arena, data = Arena(FakeBackend(), GemmLayout(problem), 3, shared), make_operands(problem, "ints", 1)
+    arena.prepare(make_inputs(data, 0.0))
+    written = [read_inputs(arena, problem, index) for index in range(3)]
+    sets = np.array([2, 0])
+    for _ in range(2):
+        drawn = draw_lines(rng, arena.layout, sets, shared)
+        arena.alter(drawn)
+        arena.touch()
+        for index in sets:
+            (a, b), altered = written[index], drawn.find(index)
+            signs_a, signs_b = np.ones((5, 6)), np.ones((6, 7))
+            signs_a[altered.rows, altered.inner] = -1
+            signs_b[altered.lines] = -1
+            now_a, now_b = read_inputs(arena, problem, index)
+            assert (now_a == a * (signs_a.T if problem.trans_a else signs_a)).all()
+            assert (now_b == b * (signs_b.T if problem.trans_b else signs_b)).all()
+            assert (now_b != b).any()
+        assert (read_inputs(arena, problem, 1)[0] == written[1][0]).all()
+    arena.alter(None)
+    for index, pair in enumerate(written):
+        assert all((now == before).all() for now, before in zip(read_inputs(arena, problem, index), pair, strict=True))
+    assert arena.find_damage() == ""
+
+
+def test_sets_that_share_b_have_one_b_which_is_scaled_once():
+    arena, data, _ = build(sets=2, shared=True)
+    assert arena.starts[0]["B"] == arena.starts[1]["B"] and arena.starts[0]["A"] != arena.starts[1]["A"]
+    arena.scale_inputs([2.0, -1.0])
+    a, b = read_inputs(arena, ODD, 1)
+    assert (a == 2 * arena.factors[1] * data.A).all() and (b == -data.B).all()

@@ -280,6 +280,14 @@ def test_rounds_are_spread_over_at_least_five_blocks(rounds, blocks, pairs):
     assert [entry[:2] for entry in steps.log] == [(what, block) for block in range(blocks) for what in ("begin", "end")]
 
 
+@pytest.mark.parametrize(("rounds", "windows"), [(20, [4, 8, 12, 16, 20]), (7, [2, 4, 6, 7]), (1, [1])])
+def test_the_last_window_of_each_block_is_inspected_right_after_it(rounds, windows):
+    steps, kernel, inspected = Steps(), Kernel("a", 4e-3), []
+    steps.inspect = lambda index, launches: inspected.append((index, launches, len(kernel.windows) - 1))
+    measure([kernel], rounds=rounds, steps=steps)
+    assert inspected == [(0, 1, count) for count in windows]  # one more to size them
+
+
 @pytest.mark.parametrize(
     ("seconds", "max_time", "blocks"), [(0.009, 4.0, 16), (0.01, 4.0, 48), (1.0, 10.5, 5)], ids=str
 )

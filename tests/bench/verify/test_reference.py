@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from gemmbench.bench.operands import operand_values
+from gemmbench.bench.operands.alterations import UNALTERED, draw_elements, draw_lines
+from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.operand_values import make_operands, round_factor
 from gemmbench.bench.verify import reference as verify
 from gemmbench.bench.verify.reference import Reference, make_reference
@@ -227,3 +229,22 @@ def test_of_a_large_problem_128_rows_are_compared_with_the_edges_among_them_and_
     right[999, 1] += 1
     assert "first C[999][1]" in reference.check_rounding(right).message
     assert real(Problem(100, 3, 2)).rows.tolist() == list(range(100))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("draw", [draw_elements, draw_lines])
+def test_the_rows_of_altered_operands_are_known_without_another_product(large, layout, draw):
+    problem, rng = Problem(200, 40, 60, layout), np.random.default_rng(0)
+    reference = make_reference(problem, "uniform", 0, 1.5, 0.0)
+    rows = reference.rows
+    altered = draw(rng, GemmLayout(problem), np.array([7]), rows if draw is draw_elements else False).find(7)
+    a, b = (each.astype(np.float64) for each in (reference._a, reference._b))
+    a[altered.rows, altered.inner] *= -1
+    b[altered.lines] *= -1
+    places = np.union1d(np.searchsorted(rows, altered.rows[:4]), [0, 1, 90])
+    result = (-2 * 1.5 * a @ b)[rows[places]].astype(np.float32)
+    check = reference.alter(places, altered).check_rows(result, -2.0)
+    assert check.ok and check.error < 4
+    assert not reference.alter(places, UNALTERED).check_rows(result, -2.0).ok
+    result[-1, -1] += 1e-3
+    assert not reference.alter(places, altered).check_rows(result, -2.0).ok

@@ -59,7 +59,7 @@ def test_a_record_holds_the_plan_the_build_and_the_method(experiment):
     assert (record.variant, record.backend, record.problem) == ("naive", "fake", ODD)
     assert (record.grid, record.block, record.shared_dynamic) == ([1, 1, 1], [16, 16, 1], 0)
     assert (record.registers, record.shared_static, record.spills, record.compile_seconds) == (32, 1024, 4, 0.5)
-    assert (record.cache, record.sets, record.data, record.seed, record.gated) == ("hot", 1, "normal", 5, False)
+    assert (record.cache, record.sets, record.data, record.seed, record.gated) == ("hot", 2, "normal", 5, False)
     assert (record.batch, record.batch_rows, record.phase, record.artifact) == (3, 1, "sweep", "code")
     assert record.rounds == [0, 1, 2, 3] and record.stopped == "rounds"
     assert record.samples == [pytest.approx(1e-3)] * 4 and record.clocks_hz == [1e9] * 4
