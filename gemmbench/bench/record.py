@@ -10,7 +10,7 @@ import msgspec
 from gemmbench.backends.base import Conditions
 from gemmbench.backends.devices import Peaks
 from gemmbench.bench.timing.stats import Round
-from gemmbench.planning.plans.plan import format_configuration
+from gemmbench.planning.plans.plan import Target, format_configuration
 from gemmbench.planning.precisions import is_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
@@ -128,7 +128,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         post: The config file of the post that the sweep repeats.
         command: The command line.
         gemmbench: The version of gemmbench.
-        revision: The git commit of gemmbench, with a `+` if files were changed.
+        revision: The git commit of gemmbench, with a `+` if files that `tree` covers were changed.
+        tree: The hash of `benchmarks/`, `configs/`, `cuda/` and `gemmbench/` as they were, which
+            `git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree` prints for a
+            revision; empty in older files.
         python: The version of Python.
         device: The device that kernels ran on, such as `NVIDIA H200`.
         backend: Its back end: `cuda`, `cpu` or `fake`.
@@ -138,6 +141,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU, the last cache of
             a CPU.
         memory: Bytes of memory of the device.
+        smem: Bytes of shared memory that a block may have; 0 in older files.
         clock_hz: The highest clock of the device.
         bandwidth: Bytes per second of the memory of the device, in theory.
         peaks: What the device reached at best when it was measured (`--peaks`).
@@ -164,6 +168,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     command: str
     gemmbench: str
     revision: str = ""
+    tree: str = ""
     python: str = ""
     device: str
     backend: str
@@ -172,6 +177,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     sms: Count = 0
     l2: Count = 0
     memory: Count = 0
+    smem: Count = 0
     clock_hz: Amount = 0.0
     bandwidth: Amount = 0.0
     peaks: Peaks | None = None
@@ -186,6 +192,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     vbios: str = ""
     shuffle: Count = 0
     planned: list[str] = []
+
+    @property
+    def target(self) -> Target:
+        """What planning needs to know of the device, which runs what ran on it."""
+        known = self.sm, self.sms, self.smem, self.l2, self.memory
+        return Target(self.backend, *known, is_gpu=self.gpu, runs_every_variant=True)
 
     def on_gpu(self, backend: str) -> bool:
         """Rows of `backend` ran on the GPU of this run, not on the host."""
@@ -361,8 +373,10 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
         artifact: A hash of the compiled kernel, the name of its file in the cache.
-        code: A hash of the kernel's text, headers included, comments and white space left out, and of how its
-            manifest compiles and launches it; empty for a library, and in older files.
+        code: A hash of the kernel's text, headers included, comments and white space left out, of how its
+            manifest compiles and launches it, and of the values of its parameters. It is that of the kernel
+            that was picked, and of a network there is one for each kernel. Empty for a library, whose
+            version is in `libraries`; in files without `tree` it was made in another way.
         grid: Blocks in x, y and z.
         block: Threads per block in x, y and z.
         shared_dynamic: Bytes of dynamic shared memory per block.

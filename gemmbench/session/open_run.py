@@ -104,6 +104,9 @@ def _explain_difference(there: Run, here: Environment) -> str:
     earlier = there.environment
     if difference := explain_other_machine(earlier, here):
         return f"measured {difference}"
+    if earlier.tree not in ("", here.tree):  # one header must tell the sources of all rows
+        revisions = " and ".join(each.revision or "unknown" for each in (earlier, here))
+        return f"measured by other sources of gemmbench than those here (revisions {revisions})"
     for name in ("sweep", "post", "baseline"):
         before, now = getattr(earlier, name), getattr(here, name)
         if before != now:
