@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from gemmbench.backends.base import Artifact
-from gemmbench.backends.sources import hash_code
+from gemmbench.backends.code_hash import hash_code
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.scratch import Scratch
@@ -245,7 +245,9 @@ def _describe_code(chain: Chain, artifacts: Sequence[Artifact]) -> dict[str, Any
     geometry = chain.steps[0].geometry if len(chain.steps) == 1 else None
     return {
         "artifact": " ".join(artifact.key for artifact in artifacts),
-        "code": " ".join(dict.fromkeys(hash_code(step.variant) for step in chain.steps)),
+        "code": " ".join(
+            filter(None, dict.fromkeys(hash_code(each.variant, each.config.values) for each in chain.steps))
+        ),
         "grid": list(geometry.grid) if geometry else [],
         "block": list(geometry.block) if geometry else [],
         "tile": list(chain.steps[0].tile or ()) if len(chain.steps) == 1 else [],
