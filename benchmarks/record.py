@@ -16,8 +16,10 @@ import time
 from pathlib import Path
 
 from gemmbench.backends import registry
+from gemmbench.bench.origin import describe_origin
 from gemmbench.errors import DeviceError
 from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.report.text import shorten_device
 
 ROOT = Path(__file__).parents[1]
@@ -79,9 +81,10 @@ def measure(command: tuple[str, ...], target: Path, date: str, name: str) -> int
 
 
 def sanitize(target: Path, date: str) -> int:
-    """Record the report of compute-sanitizer on every kernel."""
+    """Record the report of compute-sanitizer on every kernel, below its origin."""
+    origin = describe_origin(Catalog([data_folder("cuda")]).names)
     done = subprocess.run([sys.executable, *SANITIZED], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    (target / f"{date}-sanitize.txt").write_text(done.stdout)
+    (target / f"{date}-sanitize.txt").write_text(f"{origin}\n{done.stdout}")
     return done.returncode
 
 

@@ -1,8 +1,8 @@
 """Checks by measurement what gemmbench claims about its numbers. Needs an NVIDIA GPU.
 
 Run `python benchmarks/trust.py [CLAIM ...]` (default: all, about twenty minutes on an H200). It prints a table
-for each claim, writes it to trust.txt in the folder given by --out (default: results), and exits with 1
-if a claim does not hold.
+for each claim, writes it to trust.txt in the folder given by --out (default: results) below its origin, and
+exits with 1 if a claim does not hold.
 
     repeat   five runs of one sweep with other seeds: 93 % of the differences are within the joint intervals, and
              percent of cuBLAS differs by at most 0.5 % where it and the kernel take over 100 us
@@ -26,6 +26,8 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
+
+from gemmbench.bench.origin import describe_origin
 
 CLAIMS = (
     "repeat",
@@ -59,12 +61,12 @@ def main() -> int:
     broken = []
     with (folder / "trust.txt").open("a") as file:
         for name in arguments.claims or CLAIMS:
-            started = time.monotonic()
+            origin, started = describe_origin(), time.monotonic()
             claim = import_module(f"claims.{name}").check(folder)
             ended = f"{'holds' if claim.holds else 'DOES NOT HOLD'} ({time.monotonic() - started:.0f} s)"
             text = f"== {name}: {claim.statement}\n\n{claim.details}\n\n{name}: {claim.result}: {ended}\n"
             print(text, flush=True)
-            print(text, file=file, flush=True)
+            print(f"{origin}\n{text}", file=file, flush=True)
             broken += [] if claim.holds else [name]
     print(f"claims that do not hold: {', '.join(broken)}" if broken else "every claim holds")
     return 1 if broken else 0

@@ -4,12 +4,14 @@ import itertools
 import json
 import re
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
@@ -94,10 +96,34 @@ def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
     assert [*Draft7Validator(json.loads(write_schema("config"))).iter_errors(config)] == []
 
 
-def test_tables_are_written_as_csv(load, tmp_path, capsys):
-    load("tables").show_table(["a", "b"], [["1", "x, y"]], tmp_path / "new" / "table.csv")
-    assert (tmp_path / "new" / "table.csv").read_text() == 'a,b\n1,"x, y"\n'
+def test_tables_are_written_as_csv_below_their_origin(load, tmp_path, capsys):
+    path = tmp_path / "new" / "table.csv"
+    load("tables").show_table(["a", "b"], [["1", "x, y"]], path, ["tiled", "cublas"], "compiled for sm_90")
+    ((origin, text),) = split_origins(path.read_text())
+    assert text == 'a,b\n1,"x, y"\n'
+    assert (origin.card, list(origin.code)) == ("compiled for sm_90", ["tiled"])
     assert "x, y" in capsys.readouterr().out
+
+
+def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):
+    trust, claim = load("trust"), load("claims").Claim("a claim", "a table", "1 of 2", False)
+    monkeypatch.setattr(trust, "import_module", lambda name: SimpleNamespace(check=lambda folder: claim))
+    monkeypatch.setattr("sys.argv", ["trust.py", "noise", "gate", "--out", str(tmp_path)])
+    assert trust.main() == 1
+    parts = split_origins((tmp_path / "trust.txt").read_text())
+    assert [text.splitlines()[1] for _, text in parts] == ["== noise: a claim", "== gate: a claim"]
+    assert all(origin and origin.tree for origin, _ in parts)
+    assert "# card" not in capsys.readouterr().out
+
+
+def test_profiles_are_written_below_their_origin(load, tmp_path, monkeypatch, capsys):
+    profiles = load("profiles")
+    monkeypatch.setattr(profiles, "profile", lambda words: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n")
+    monkeypatch.setattr("sys.argv", ["profiles.py", "profile", "--out", str(tmp_path)])
+    profiles.main()
+    ((origin, text),) = split_origins((tmp_path / "profile.txt").read_text())
+    assert list(origin.code) == ["naive_rows", "naive", "tiled", "sgemm_warptile", "gemm_v4", "sgemm"]
+    assert text.strip() == capsys.readouterr().out.strip() and text.count("counters") == 7
 
 
 def test_random_cases_are_shared_among_parts_and_tests(load):
@@ -167,7 +193,7 @@ def test_the_table_of_public_kernels_compares_with_their_own_programs(load, tmp_
     assert foreign.main() == 0
     said = capsys.readouterr()
     assert "missing.yaml:1: file: no file at" in said.err
-    head, row = (tmp_path / "out" / "foreign.csv").read_text().splitlines()
+    head, row = split_origins((tmp_path / "out" / "foreign.csv").read_text())[0][1].splitlines()
     assert head == "kernel,status,% of cublas,own program,difference,remarks"
     name, status, share, own, difference, _ = row.split(",")
     assert (name, status, own) == ("siboehm/shared", "ok", "17.8")
