@@ -36,7 +36,7 @@ def footer_lines(run: Run) -> list[str]:
 def detail_lines(run: Run) -> list[str]:
     """Units, settings of the device and versions of software."""
     environment = run.environment
-    settings = _describe_settings(environment)
+    settings = ", ".join(filter(None, (_describe_settings(environment), _judge_clock(run))))
     versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
     return [
         *(_EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM),
@@ -186,3 +186,23 @@ def list_modes(environment: Environment) -> dict[str, str]:
 def _describe_settings(environment: Environment) -> str:
     """`ECC on, MIG off, persistence mode on`, as far as known."""
     return ", ".join(f"{name} {state}" for name, state in list_modes(environment).items())
+
+
+_MOVED, _HIGHEST = 1.01, 0.98
+"""How far the clock of a run moves that is not locked, and the share of the highest clock that counts as that."""
+
+
+def _judge_clock(run: Run) -> str:
+    """Whether the clock was locked, judged by the windows, since no driver reports a lock; "" if that is unknown."""
+    environment = run.environment
+    highest = environment.conditions.max_sm_clock if environment.conditions else None
+    records = [record for record in run.full_records if environment.on_gpu(record.backend)]
+    clocks = [clock for record in records for clock in record.clocks_hz]
+    if not clocks or not highest:
+        return ""
+    reasons = {reason for record in records if record.telemetry for reason in record.telemetry.slowed_by}
+    if max(clocks) > _MOVED * min(clocks) or reasons - {"application clocks"}:
+        return "clock not locked"
+    if max(clocks) >= _HIGHEST * highest:
+        return "clock steady at its highest"
+    return f"clock locked at {max(clocks) / 1e9:.3f} GHz"

@@ -1,7 +1,9 @@
 """The lines below all tables."""
 
+import pytest
+
 from gemmbench.backends.base import Conditions
-from gemmbench.bench.record import Load, Sustained
+from gemmbench.bench.record import Load, Sustained, Telemetry
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MS = 1e-3
@@ -74,6 +76,23 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     run = make_run(paired("naive", MS), backend="cuda", conditions=conditions)
     assert "Device: Fake GPU (cuda), 10 SMs at 1.000 GHz, power limit 700 W." in footer_lines(run)
     assert "Settings: ECC on, MIG off." in detail_lines(run)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "reasons", "words"),
+    [
+        ([1.98e9, 1.90e9], [], "clock not locked"),
+        ([1.40e9, 1.40e9], ["power cap"], "clock not locked"),
+        ([1.98e9, 1.97e9], [], "clock steady at its highest"),
+        ([1.40e9, 1.41e9], [], "clock locked at 1.410 GHz"),
+        ([1.40e9, 1.41e9], ["application clocks"], "clock locked at 1.410 GHz"),
+    ],
+)
+def test_the_footer_says_whether_the_clock_was_locked(make_run, paired, clocks, reasons, words):
+    record = paired("naive", MS, backend="cuda", clocks_hz=clocks, telemetry=Telemetry(slowed_by=reasons))
+    conditions = Conditions(ecc=True, max_sm_clock=1.98e9)
+    assert f"Settings: ECC on, {words}." in detail_lines(make_run(record, backend="cuda", conditions=conditions))
+    assert "clock" not in "".join(detail_lines(make_run(record, backend="cuda", conditions=Conditions(ecc=True))))
 
 
 def test_the_footer_names_the_math_of_the_baseline(make_run, paired):
