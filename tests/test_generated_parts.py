@@ -6,9 +6,10 @@ import shutil
 import msgspec
 import pytest
 
+from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.errors import StoreError
 from tools.page import ROOT, Page
-from tools.parts import KINDS, listings, tables
+from tools.parts import KINDS, listings, tables, trust
 from tools.schemas import find_stale_schemas
 
 OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
@@ -35,11 +36,16 @@ def test_a_page_is_stale_until_its_parts_are_written(page, tmp_path):
     assert path.read_text().startswith("Before\n") and path.read_text().endswith("\nAfter\n")
 
 
+def list_lines(text):
+    """The lines of the table in a part."""
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
 def test_a_table_shows_the_chosen_columns_and_kernels(page):
     text = KINDS["table"](
         page, QUICK, "M=4096", "brief", "only=tiled,cublas", "columns=kernel,time (ms),% of {baseline}"
     )
-    heading, rule, *rows = text.splitlines()
+    heading, rule, *rows = list_lines(text)
     assert [cell.strip() for cell in heading.strip("|").split("|")] == ["kernel", "time (ms)", "% of cublas"]
     assert rule.startswith("|:---") and rule.count("---:|") == 2
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
@@ -47,7 +53,7 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
 
 def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
     words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
-    rows = KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl", *words).splitlines()[2:]
+    rows = list_lines(KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl", *words))[2:]
     tiles = [row for row in rows if "wgmma_3xtf32" in row]
     assert len(tiles) == 4 and all("BN=128" in row and "STAGES=3" in row for row in tiles)
     assert len(rows) == 5 and any("cublas" in row for row in rows)
@@ -56,7 +62,7 @@ def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_th
 @pytest.mark.parametrize(("kind", "words"), [("table", ("M=4096", "only=tiled")), ("fastest", ("tiled",))])
 def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, words):
     text = KINDS[kind](page, QUICK, *words, "brief", "columns=kernel,sustained TFLOPS,sustained % of {baseline}")
-    heading, _, *rows = text.splitlines()
+    heading, _, *rows = list_lines(text)
     cells = [cell.strip() for cell in heading.strip("|").split("|")]
     assert cells[-3:] == ["kernel", "sustained TFLOPS", "sustained % of cublas"]
     assert rows and all(row.split("|")[-2].strip() == "-" for row in rows)
@@ -66,18 +72,63 @@ def test_a_chart_is_a_file_and_a_link_to_it(page):
     text = KINDS["chart"](
         page, "speed", "results/nvidia-h100/*-sgemm.jsonl", "name=some-chart", "variants=tiled,cublas"
     )
-    assert text == "![Speed over matrix size](../images/some-chart.svg)"
+    picture, _, whose = text.splitlines()
+    assert picture == "![Speed over matrix size](../images/some-chart.svg)"
+    assert re.match(r"H100 80GB HBM3, 2026-\d\d-\d\d, revision \w+\b", whose)
     assert page.files[ROOT / "docs" / "images" / "some-chart.svg"].startswith("<svg")
 
 
-def test_a_claim_comes_from_the_newest_file_that_has_it(page, tmp_path, monkeypatch):
+TRUST = '''"""Checks.
+
+    a        A as
+             declared
+    b        B as declared
+    c        C as declared
+"""
+CLAIMS = ("a", "b", "c")
+'''
+ORIGIN = "# card: NVIDIA H100\n# software: x\n# date: {}\n# revision: abc\n# tree: \n# method: {}\n# code: \n"
+
+
+@pytest.fixture
+def claims(page, tmp_path, monkeypatch):
+    """Writes a part of claims of a repository with these results."""
     monkeypatch.setattr(tables, "ROOT", tmp_path)
-    (tmp_path / "1-trust.txt").write_text("== a: A\n\na: 1 of 1: holds (3 s)\n== b: B\n\nb: 2 of 2: holds (3 s)\n")
-    (tmp_path / "2-trust.txt").write_text("== a: A\n\na: 0 of 1: DOES NOT HOLD (3 s)\n")
-    rows = KINDS["claims"](page, "*-trust.txt").splitlines()[2:]
-    assert rows == ["| A | 0 of 1 | no |", "| B | 2 of 2 | yes |"]
-    with pytest.raises(StoreError, match="a claim does not hold"):
-        KINDS["claims"](page, "*-trust.txt", "list")
+    monkeypatch.setattr(trust, "ROOT", tmp_path)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "trust.py").write_text(TRUST)
+    old, new = tmp_path / "nvidia-h200", tmp_path / "nvidia-h100"
+    for folder in (old, new):
+        folder.mkdir()
+    (old / "2026-11-01-trust.txt").write_text("== a: A\n\na: 1 of 1: holds (3 s)\n== b: B\n\nb: 2 of 2: holds (3 s)\n")
+    first, second = ORIGIN.format("2026-12-01", METHOD), ORIGIN.format("2026-12-02", METHOD - 1)
+    runs = f"{first}\n== a: A\n\na: 1 of 2: holds (3 s)\n{second}\n== a: A2\n\na: 0 of 1: DOES NOT HOLD (3 s)\n"
+    (new / "2026-11-30-trust.txt").write_text(runs)
+    return lambda *words: KINDS["claims"](page, "*/*-trust.txt", *words)
+
+
+def test_each_claim_has_its_newest_result_with_its_own_date_and_revision_and_none_is_left_out(claims):
+    assert claims().splitlines()[2:] == [
+        "| A2 | 0 of 1 | **no** | H100, 2026-12-02, revision abc; measured by an earlier method |",
+        "| B | 2 of 2 | yes | H200, 2026-11-01, revision not recorded |",
+        "| C as declared | not measured yet | - | - |",
+    ]
+
+
+def test_a_list_of_claims_shows_what_failed_and_what_is_not_measured(claims, page):
+    assert claims("list").splitlines() == [
+        "- A2. **Failed**: 0 of 1 (H100, 2026-12-02, revision abc; measured by an earlier method).",
+        "- B. Found: 2 of 2 (H200, 2026-11-01, revision not recorded).",
+        "- C as declared. Not measured yet.",
+    ]
+    assert [citation.date for citation in page.citations] == ["2026-12-02", "2026-11-01"]
+    assert claims("list", "only=c") == "- C as declared. Not measured yet."
+    with pytest.raises(StoreError, match="unknown claim 'd'"):
+        claims("only=d")
+
+
+def test_every_claim_is_described():
+    assert len(trust._read_declared()) >= 13
 
 
 def test_an_optional_part_without_results_says_so(page, tmp_path):
@@ -185,7 +236,9 @@ def write_contest(*words):
 @pytest.fixture
 def contest():
     """The summary, and the lines of the table by heading."""
-    first, second, _, head, _, *lines = write_contest("sgemm", SIZES).splitlines()
+    text = write_contest("sgemm", SIZES)
+    first, second, *_ = text.splitlines()
+    head, _, *lines = list_lines(text)
     headings, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in (head, *lines))
     return f"{first} {second}", [dict(zip(headings, row, strict=True)) for row in rows]
 
@@ -239,7 +292,7 @@ PEERS = "results/nvidia-h200/*-peers.jsonl"
 
 def read_overview(precision):
     """The cells of each line, by heading."""
-    lines = KINDS["overview"](Page(ROOT / "docs" / "page.md", KINDS), PEERS, precision).splitlines()
+    lines = list_lines(KINDS["overview"](Page(ROOT / "docs" / "page.md", KINDS), PEERS, precision))
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 

@@ -1,6 +1,7 @@
 """The kinds of generated parts, and what writes each.
 
-tables      tables of results: kernels, transfers, posts, claims
+tables      tables of results: kernels, transfers, posts
+trust       the claims of benchmarks/trust.py, with what was found
 listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
@@ -13,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, contests, listings, overviews, recorded, sources, tables
+from tools.parts import charts, contests, listings, overviews, recorded, sources, tables, trust
 
-KINDS: Mapping[str, Callable[..., str]] = {
+_MEASURED: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
+    **trust.KINDS,
     **contests.KINDS,
     **overviews.KINDS,
     **charts.KINDS,
     **recorded.KINDS,
-    **listings.KINDS,
-    **sources.KINDS,
 }
+KINDS: Mapping[str, Callable[..., str]] = {**_MEASURED, **listings.KINDS, **sources.KINDS}
+CITING: Mapping[str, Callable[..., str]] = {**_MEASURED, **sources.CITING}
+"""The kinds that show results; they run and compile nothing."""

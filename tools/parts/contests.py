@@ -13,8 +13,9 @@ from gemmbench.report.row import MEMORY, Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun, number, percent
 from gemmbench.report.verdicts import find_best_rows
+from tools.citations import Citation
 from tools.page import Page
-from tools.parts.tables import STYLE, read_comparison
+from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
 _ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
@@ -42,7 +43,7 @@ class _Contest:
         return paired if not math.isnan(paired) else 100 * self.rival.time.value / self.ours.time.value
 
 
-def _write_contest(_: Page, kernel: str, *words: str) -> str:
+def _write_contest(page: Page, kernel: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
 
     `picked=NAME` leaves the problems for which the kernel picks this one. Raises StoreError if the files have no
@@ -50,17 +51,20 @@ def _write_contest(_: Page, kernel: str, *words: str) -> str:
     """
     patterns = [word for word in words if not word.startswith(_PICKED)]
     picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
-    found = [
-        contest
-        for pattern in patterns
-        for problem in read_comparison(pattern).problems
-        if (contest := _find_contest(problem, kernel)) and (not picked or contest.picked in picked)
-    ]
+    found: list[_Contest] = []
+    citations: list[Citation] = []
+    for pattern in patterns:
+        comparison = read_comparison(pattern)
+        contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
+        shown = [each for each in contests if not picked or each.picked in picked]
+        citations.append(cite_rows(page, comparison, (row for each in shown for row in (each.ours, each.rival))))
+        found += shown
     if not found:
         raise StoreError(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
     table = format_cells([_format_contest(each) for each in found], _HEADINGS, STYLE, _ALIGNMENT)
-    return "\n".join([_summarize([contest.share for contest in found]), "", table])
+    whose = "\n".join(dict.fromkeys(map(str, citations)))
+    return "\n".join([_summarize([contest.share for contest in found]), "", table, "", whose])
 
 
 def _find_contest(problem: ProblemRows, kernel: str) -> _Contest | None:
