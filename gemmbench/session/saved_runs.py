@@ -107,7 +107,12 @@ def read_run(text: str, folder: Path) -> Run:
     """Read the results file that `text` names. Raises UsageError for an unknown name, StoreError."""
     path = find_run(text, folder)
     if path is None:
-        raise UsageError(f"no results file and no saved run '{text}'{suggest_saved(text, folder)}")
+        what = (
+            f"{text} is a folder, not a results file"
+            if is_folder(Path(text))
+            else f"no results file and no saved run '{text}'"
+        )
+        raise UsageError(f"{what}{suggest_saved(text, folder)}")
     return read_results(path)
 
 

@@ -51,6 +51,8 @@ def test_no_run_has_an_id_in_a_folder_that_cannot_exist(tmp_path):
 def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
     with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
         read_run("x", tmp_path)
+    with pytest.raises(UsageError, match=rf"{tmp_path} is a folder, not a results file; "):
+        read_run(str(tmp_path), tmp_path)
     write_run("saved/main.jsonl")
     with pytest.raises(UsageError, match=r"'mein' \(did you mean 'main'\?\); saved runs in .*: main"):
         read_run("mein", tmp_path)

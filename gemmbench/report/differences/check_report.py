@@ -59,7 +59,8 @@ def _explain(check: Check) -> list[str]:
 def _advise(check: Check) -> list[str]:
     """What to do about rows whose interval contains the margin."""
     wide = any(row.verdict == INCONCLUSIVE and row.slowdown.known for row in check.rows)
-    return ["Inconclusive: measure longer (--max-time, --rounds) or choose a larger margin."] if wide else []
+    longer = "measure longer" if check.paired else "save a longer run with run --save"
+    return [f"Inconclusive: {longer} (--max-time, --rounds), or choose a larger margin."] if wide else []
 
 
 def _list_reasons(check: Check) -> list[str]:

@@ -61,7 +61,9 @@ def read_results(path: Path) -> Run:
                 _add_row(run, row)
             except BrokenRow as fault:
                 if not line.endswith(b"\n"):  # the writer was cut off
-                    run.warning = f"{path}: the last line is cut off and was left out; --resume measures it again"
+                    run.warning = (
+                        f"{path}: the last line is cut off and was left out; --resume-from {path} measures it again"
+                    )
                     break
                 raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
     return keep_latest(run)
@@ -108,7 +110,9 @@ def _read_header(path: Path, file: BinaryIO) -> Environment:
     line = file.readline()
     schema = read_schema(line)
     if schema is not None and schema != SCHEMA:
-        age, step = ("a newer", "upgrade") if schema > SCHEMA else ("an older", "install that one, or measure again")
+        age, step = (
+            ("a newer", "upgrade") if schema > SCHEMA else ("an older", "measure again, or read it with that one")
+        )
         raise StoreError(f"{path}: written by {age} gemmbench (schema {schema}, this one reads {SCHEMA}); {step}")
     try:
         header = decode_line(line)

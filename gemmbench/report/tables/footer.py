@@ -109,7 +109,7 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
     filled = " to ".join(dict.fromkeys(f"{size:.3g}" for size in (min(sizes), max(sizes))))
     return [
         f"Partly cold: the operand sets take {filled} MiB, less than {CACHE_FACTOR} times the cache "
-        f"({environment.l2 / 2**20:.0f} MiB), so some operands may still be in it."
+        f"({environment.l2 / 2**20:.0f} MiB), so operands may still be in it."
     ]
 
 
