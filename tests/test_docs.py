@@ -166,11 +166,11 @@ def test_a_wrong_part_names_its_page(tmp_path):
     page = Page(ROOT / "docs" / "nothing.md", KINDS)
     assert page.name == "docs/nothing.md"
     with pytest.raises(errors.StoreError, match=r"no file matches results/none"):
-        KINDS["table"](page, "results/none*.jsonl")
+        KINDS["table"](page, "results/none*.jsonl.gz")
 
 
 def test_a_step_tells_how_much_faster_a_rung_is():
-    runs = "results/nvidia-h100/*-sgemm.jsonl"
+    runs = "results/nvidia-h100/*-sgemm.jsonl.gz"
     sentence = KINDS["step"](Page(README, KINDS), runs, "4096", "naive_rows", "naive")
     assert re.fullmatch(
         r"At 4096, `naive` is \*\*\d\.\dx faster\*\* than `naive_rows`: 1\d.* instead of 1\.\d+ % of cublas\.", sentence

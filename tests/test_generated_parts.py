@@ -12,7 +12,7 @@ from tools.parts import KINDS, listings, tables
 from tools.schemas import find_stale_schemas
 
 OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
-QUICK = "results/nvidia-h100/*-quick.jsonl"
+QUICK = "results/nvidia-h100/*-quick.jsonl.gz"
 
 
 def test_the_schemas_next_to_the_kernels_and_configs_are_up_to_date():
@@ -47,7 +47,7 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
 
 def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
     words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
-    rows = KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl", *words).splitlines()[2:]
+    rows = KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl.gz", *words).splitlines()[2:]
     tiles = [row for row in rows if "wgmma_3xtf32" in row]
     assert len(tiles) == 4 and all("BN=128" in row and "STAGES=3" in row for row in tiles)
     assert len(rows) == 5 and any("cublas" in row for row in rows)
@@ -64,7 +64,7 @@ def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, 
 
 def test_a_chart_is_a_file_and_a_link_to_it(page):
     text = KINDS["chart"](
-        page, "speed", "results/nvidia-h100/*-sgemm.jsonl", "name=some-chart", "variants=tiled,cublas"
+        page, "speed", "results/nvidia-h100/*-sgemm.jsonl.gz", "name=some-chart", "variants=tiled,cublas"
     )
     assert text == "![Speed over matrix size](../images/some-chart.svg)"
     assert page.files[ROOT / "docs" / "images" / "some-chart.svg"].startswith("<svg")
@@ -82,11 +82,11 @@ def test_a_claim_comes_from_the_newest_file_that_has_it(page, tmp_path, monkeypa
 
 def test_an_optional_part_without_results_says_so(page, tmp_path):
     path = tmp_path / "page.md"
-    none = "results/none*.jsonl"
+    none = "results/none*.jsonl.gz"
     for part in (f"table {none}", f"rows {none}", f"step {none} 4096 a b", f"chart ladder {none} name=x"):
         path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
         assert "-->\n\nNot measured yet.\n\n<!--" in Page(path, KINDS).find_stale()[path]
-    path.write_text("<!-- begin table results/none*.jsonl -->\n<!-- end -->\n")
+    path.write_text("<!-- begin table results/none*.jsonl.gz -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match="no file matches"):
         Page(path, KINDS).find_stale()
 
@@ -107,7 +107,7 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("file", ("docs/gone.cu",), "no file docs/gone.cu"),
         ("output", ("rm", "-r", "results"), "must be gemmbench"),
         ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
-        ("table", ("results/none*.jsonl",), "no file matches"),
+        ("table", ("results/none*.jsonl.gz",), "no file matches"),
         ("table", (QUICK, "m=4096"), "no row has the parameter m"),
         ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),
         ("fastest", (QUICK, "tiled", "columns=speed"), "unknown column 'speed'"),
@@ -175,7 +175,7 @@ def test_every_option_has_its_variable(page):
     assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text
 
 
-SIZES = "results/nvidia-h200/*-sgemm_h200.jsonl"
+SIZES = "results/nvidia-h200/*-sgemm_h200.jsonl.gz"
 
 
 def write_contest(*words):
@@ -234,7 +234,7 @@ def test_a_kernel_that_did_not_run_is_refused():
         write_contest("wmma", SIZES)
 
 
-PEERS = "results/nvidia-h200/*-peers.jsonl"
+PEERS = "results/nvidia-h200/*-peers.jsonl.gz"
 
 
 def read_overview(precision):

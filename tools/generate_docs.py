@@ -34,7 +34,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           runs, and `drop=TEXT` leaves out lines with a text
     <!-- end -->
 
-FILES is a pattern such as results/nvidia-h200/*-quick.jsonl; the newest file, by name, is read. A part with the word
+FILES is a pattern such as results/nvidia-h200/*-quick.jsonl.gz; the newest file, by name, is read. A part with the word
 `optional` may have none: it says that nothing is measured yet.
 Without a PAGE, the JSON schemas next to the kernels and the configs are written too.
 """
