@@ -12,6 +12,9 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
+    <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
+                                          `picked=NAME` only where it picks this one
+    <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,

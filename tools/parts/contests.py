@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.errors import StoreError
@@ -23,7 +23,7 @@ _SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
 
 
 @dataclass(frozen=True)
-class _Contest:
+class Contest:
     """The fastest rows of a kernel and of its rivals at one problem."""
 
     ours: Row
@@ -50,24 +50,29 @@ def _write_contest(_: Page, kernel: str, *words: str) -> str:
     """
     patterns = [word for word in words if not word.startswith(_PICKED)]
     picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
-    found = [
-        contest
-        for pattern in patterns
-        for problem in read_comparison(pattern).problems
-        if (contest := _find_contest(problem, kernel)) and (not picked or contest.picked in picked)
-    ]
+    found = [each for each in find_contests(patterns, kernel) if not picked or each.picked in picked]
     if not found:
         raise StoreError(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
-    table = format_cells([_format_contest(each) for each in found], _HEADINGS, STYLE, _ALIGNMENT)
-    return "\n".join([_summarize([contest.share for contest in found]), "", table])
+    return "\n".join([_summarize([contest.share for contest in found]), "", format_contests(found)])
 
 
-def _find_contest(problem: ProblemRows, kernel: str) -> _Contest | None:
+def find_contests(patterns: Sequence[str], kernel: str) -> list[Contest]:
+    """The problems of the newest file of each pattern at which a kernel ran against another. Raises StoreError."""
+    problems = [problem for pattern in patterns for problem in read_comparison(pattern).problems]
+    return [contest for problem in problems if (contest := _find_contest(problem, kernel))]
+
+
+def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
     best = find_best_rows(problem.rows)
     ours = best.pop(kernel, None)
     rival = min(best.values(), key=lambda row: row.time.value, default=None)
-    return _Contest(ours, rival) if ours and rival else None
+    return Contest(ours, rival) if ours and rival else None
+
+
+def format_contests(contests: Sequence[Contest]) -> str:
+    """The table of contests, a line for each."""
+    return format_cells([_format_contest(each) for each in contests], _HEADINGS, STYLE, _ALIGNMENT)
 
 
 def _summarize(shares: list[float]) -> str:
@@ -79,7 +84,7 @@ def _summarize(shares: list[float]) -> str:
     )
 
 
-def _format_contest(contest: _Contest) -> list[str]:
+def _format_contest(contest: Contest) -> list[str]:
     ours, rival = contest.ours, contest.rival
     return [
         str(ours.record.problem),

@@ -30,10 +30,10 @@ _VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
 
 def newest_file(pattern: str) -> Path:
     """The newest file, by name, that matches the pattern. Raises NoResults."""
-    return _matching_files(pattern)[-1]
+    return find_files(pattern)[-1]
 
 
-def _matching_files(pattern: str) -> list[Path]:
+def find_files(pattern: str) -> list[Path]:
     """The files that match the pattern, by name, so that the newest is last. Raises NoResults."""
     found = sorted(ROOT.glob(pattern))
     if not found:
@@ -201,7 +201,7 @@ def _write_claims(_: Page, pattern: str, *words: str) -> str:
 
     Each claim comes from the newest file that has it. Raises StoreError if no file matches.
     """
-    text = "\n".join(path.read_text(encoding="utf-8") for path in _matching_files(pattern))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in find_files(pattern))
     claims = dict(re.findall(r"^== (\w+): (.*)$", text, re.MULTILINE))
     results = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", text, re.MULTILINE)
     newest = {name: (result, word) for name, result, word in results}
