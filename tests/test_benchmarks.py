@@ -15,6 +15,7 @@ from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.report.store.reading import read_results
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -82,17 +83,27 @@ def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
     assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
 
 
-def test_the_shapes_of_shapes_drawn_are_those_that_its_seed_gives(load):
-    config = yaml.safe_load((data_folder("configs") / "shapes_drawn.yaml").read_text())
-    seed = int(re.search(r"seed (\d+)", config["summary"])[1])
-    assert [tuple(shape) for shape in config["shapes"]] == load("draw_shapes").draw_shapes(60, seed)
+def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
+    draws = sorted(data_folder("configs").glob("shapes_drawn_*.yaml"))
+    assert draws and list(load("record").DRAWS) == [path.stem for path in draws]
+    for path in draws:
+        assert path.read_text() == load("draw_shapes").format_config(int(path.stem.rpartition("_")[2]))
 
 
-def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["draw_shapes.py", "--count", "5"])
+def test_the_results_of_a_draw_have_the_shapes_of_its_number(load):
+    files = sorted((FOLDER.parent / "results").glob("*/*-shapes_drawn_*.jsonl.gz"))
+    assert files
+    for path in files:
+        shapes = {(row.problem.M, row.problem.N, row.problem.K) for row in read_results(path).records}
+        assert shapes == set(load("draw_shapes").draw_shapes(60, int(re.search(r"_(\d+)\.", path.name)[1])))
+
+
+def test_a_draw_is_written_as_a_config(load, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("sys.argv", ["draw_shapes.py", "5", "--out", str(tmp_path)])
     load("draw_shapes").main()
-    config = yaml.safe_load(capsys.readouterr().out)
-    assert len(config["shapes"]) == 5 and config["variants"][0] == "sgemm"
+    assert capsys.readouterr().out == f"{tmp_path / 'shapes_drawn_5.yaml'}\n"
+    config = yaml.safe_load((tmp_path / "shapes_drawn_5.yaml").read_text())
+    assert len(config["shapes"]) == 60 and config["variants"][0] == "sgemm"
     assert [*Draft7Validator(json.loads(write_schema("config"))).iter_errors(config)] == []
 
 
@@ -338,6 +349,12 @@ def test_costs_are_fitted_to_a_survey(load, tmp_path):
     assert found == program.Target(**target)
     small = {program.Problem(100, 200, 300): 3e-6, program.Problem(100, 200, 301): 5e-6}
     assert times["sgemm_small", program.make_key(values)] == small
+
+
+def test_costs_are_fitted_to_compressed_results(load):
+    path = max((FOLDER.parent / "results/nvidia-h200").glob("*-tiles.jsonl.gz"))
+    target, times = load("fit_costs").read_times([path])
+    assert target.sm == 90 and "blocktile_2d" in {name for name, _ in times}
 
 
 def test_no_cost_is_below_0_and_far_times_count_less(load):

@@ -166,11 +166,11 @@ def test_a_wrong_part_names_its_page(tmp_path):
     page = Page(ROOT / "docs" / "nothing.md", KINDS)
     assert page.name == "docs/nothing.md"
     with pytest.raises(errors.StoreError, match=r"no file matches results/none"):
-        KINDS["table"](page, "results/none*.jsonl")
+        KINDS["table"](page, "results/none*.jsonl.gz")
 
 
 def test_a_step_tells_how_much_faster_a_rung_is():
-    runs = "results/nvidia-h100/*-sgemm.jsonl"
+    runs = "results/nvidia-h100/*-sgemm.jsonl.gz"
     sentence, _, whose = KINDS["step"](Page(README, KINDS), runs, "4096", "naive_rows", "naive").splitlines()
     assert whose.startswith("H100 80GB HBM3, 2026-")
     assert re.fullmatch(

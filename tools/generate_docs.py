@@ -12,6 +12,9 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
+    <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
+                                          `picked=NAME` only where it picks this one
+    <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py claims, and the newest result of each claim;
@@ -34,7 +37,7 @@ A part stays between two comments and is written from results/ or from the code,
                                           runs, and `drop=TEXT` leaves out lines with a text
     <!-- end -->
 
-FILES is a pattern such as results/nvidia-h200/*-quick.jsonl; the newest file, by name, is read. A part with the word
+FILES is a pattern such as results/nvidia-h200/*-quick.jsonl.gz; the newest file, by name, is read. A part with the word
 `optional` may have none: it says that nothing is measured yet. Each part from results/ names card, date and revision,
 and says by itself if the method or the code of a kernel that it shows has changed since; --stale lists these parts.
 Without a PAGE, the JSON schemas next to the kernels and the configs are written too.

@@ -20,9 +20,10 @@ from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_
 from gemmbench.bench.record import MODES
 from gemmbench.bench.selection import (
     choose_finalists,
-    choose_shortlist,
     find_candidates,
+    keep_shortlists,
     make_ranking_policy,
+    rank_candidates,
     split_chains,
 )
 from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
@@ -279,8 +280,9 @@ def _estimate_ranking(
 ) -> tuple[list[Chain], float]:
     """What is left to measure in full after the short loads, and the seconds that these take."""
     candidates = find_candidates(rows)
-    seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates)
-    return choose_shortlist(rows, candidates, lambda chain: None), seconds
+    seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates.values())
+    rankings = {asked: rank_candidates(group, lambda chain: None) for asked, group in candidates.items()}
+    return keep_shortlists(rows, rankings), seconds
 
 
 def estimate_finals(

@@ -276,6 +276,20 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     other_processes: Count | None = None
 
 
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """What short loads of many configurations found, of which only the fastest were measured in full.
+
+    Attributes:
+        tried: Configurations that had a short load.
+        best: The two shortest times among them, in seconds per launch.
+        shortlist: The configurations that were measured in full, the fastest first.
+    """
+
+    tried: Count
+    best: Annotated[list[Seconds], msgspec.Meta(max_length=2)] = []
+    shortlist: list[dict[str, Integer]] = []
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What all rows have: the problem, what computed it, whether it is right, and the samples.
 
@@ -367,8 +381,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     Attributes:
         phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds; `ranking` for a short load, unverified, that only chooses what to measure; `check` for a
-            configuration that was verified and not timed before it was tuned.
+            rounds; `ranking` for a short load of `tune`, unverified, that only chooses what to measure (in
+            older files of other commands too); `check` for a configuration that was verified and not timed
+            before it was tuned.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
@@ -406,6 +421,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
             older files.
         card: The card and the host that ran the row, where a fleet did; else empty.
+        ranking: The short loads that chose its configuration from many, such as the algorithms of cuBLASLt.
     """
 
     phase: str = "sweep"
@@ -439,6 +455,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     path: str = ""
     workspace: Count = 0
     card: str = ""
+    ranking: Ranking | None = None
 
     @property
     def is_timed_apart(self) -> bool:

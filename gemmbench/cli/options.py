@@ -25,7 +25,7 @@ from gemmbench.cli.option_fields import (
     TRANSFERS,
     option,
 )
-from gemmbench.planning.files import list_saved
+from gemmbench.planning.files import list_saved, results_stem
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
@@ -75,7 +75,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Saved runs by name; files where no name fits."""
         saved = list_saved(Path(ctx.params.get("out") or _RESULTS))
-        return _complete((path.stem for path in saved), incomplete) or [CompletionItem(incomplete, type="file")]
+        return _complete(map(results_stem, saved), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class PostName(click.ParamType):  # type: ignore[type-arg]  # as above

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from gemmbench.bench.record import Environment, Record, Sustained, Telemetry
+from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import CLASSES
@@ -241,6 +241,8 @@ def _describe_method(row: Row) -> Iterator[str]:
     launches += ", each of which may begin before the one before it has ended" if record.pdl else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
+    if record.ranking:
+        yield _describe_ranking(record.ranking)
 
 
 def _describe_rounds(record: Record) -> str:
@@ -251,6 +253,14 @@ def _describe_rounds(record: Record) -> str:
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
     return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
+
+
+def _describe_ranking(ranking: Ranking) -> str:
+    """How its configuration was chosen."""
+    times = " and ".join(number(each * 1e3) for each in ranking.best)
+    found = f"; the two shortest times were {times} ms" if len(ranking.best) == 2 else ""
+    chosen = count_noun(len(ranking.shortlist), "configuration")
+    return f"One of {chosen} that short loads chose from {ranking.tried}{found}."
 
 
 def _describe_sets(record: Record) -> str:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
+from gemmbench.bench.record import Load, NetworkFacts, Ranking, Sustained, Telemetry
 from gemmbench.errors import UsageError
 from gemmbench.report.explanation import (
     explain_in_paragraphs,
@@ -56,6 +56,16 @@ def test_a_steady_load_is_told_next_to_the_burst(compare, steady):
     assert of_cublas["Load"].endswith(
         "Clock held down by power cap. Clock, power or temperature still changed when counting began."
     )
+
+
+def test_a_row_that_short_loads_chose_says_from_how_many_and_what_the_best_two_took(compare, steady):
+    ranking = Ranking(tried=32, best=[5.65e-5, 5.71e-5], shortlist=[{"ALGO": 3}, {"ALGO": 9}, {"ALGO": 1}])
+    chosen = steady("cublaslt", config={"ALGO": 9}, ranking=ranking)
+    failed = steady("cublaslt", config={"ALGO": 9}, ranking=Ranking(tried=32, shortlist=[{"ALGO": 9}]))
+    told, without = (dict(explain_in_paragraphs(compare(row).rows[0]))["How"] for row in (chosen, failed))
+    words = "One of 3 configurations that short loads chose from 32"
+    assert told.endswith(f"{words}; the two shortest times were 0.05650 and 0.05710 ms.")
+    assert without.endswith(" One of 1 configuration that short loads chose from 32.")
 
 
 def test_a_row_that_did_not_run_has_a_reason(comparison):

@@ -75,7 +75,7 @@ def test_a_good_name(name):
     assert check_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "-x", "main\n", "x.jsonl", "é"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "-x", "main\n", "x.jsonl", "x.jsonl.gz", "é"])
 def test_a_bad_name(name):
     with pytest.raises(UsageError, match="cannot name a saved run"):
         check_name(name)

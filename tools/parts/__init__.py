@@ -6,6 +6,7 @@ listings    what the code declares: columns, flags, exit codes, keys of files, p
 sources     files of the repository, and the output of commands
 charts      pictures of results
 contests    a kernel against the best other at every problem, the worst first
+draws       contests at the shapes of several draws, pooled
 overviews   a sweep at a glance: kernels by problems
 recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
 """
@@ -14,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, contests, listings, overviews, recorded, sources, tables, trust
+from tools.parts import charts, contests, draws, listings, overviews, recorded, sources, tables, trust
 
 _MEASURED: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
     **trust.KINDS,
     **contests.KINDS,
+    **draws.KINDS,
     **overviews.KINDS,
     **charts.KINDS,
     **recorded.KINDS,

@@ -29,10 +29,10 @@ _DEVICE, _HERE = "Device: ", "Here: "
 
 def newest_file(pattern: str) -> Path:
     """The newest file, by name, that matches the pattern. Raises NoResults."""
-    return matching_files(pattern)[-1]
+    return find_files(pattern)[-1]
 
 
-def matching_files(pattern: str) -> list[Path]:
+def find_files(pattern: str) -> list[Path]:
     """The files that match the pattern, by name, so that the newest is last. Raises NoResults."""
     found = sorted(ROOT.glob(pattern))
     if not found:

@@ -12,7 +12,7 @@ from gemmbench.bench.origin import split_origins
 from gemmbench.errors import StoreError, nearest
 from tools.citations import Citation, cite_text
 from tools.page import ROOT, Page
-from tools.parts.tables import matching_files
+from tools.parts.tables import find_files
 
 _CLAIM = re.compile(r"^== (\w+): (.*)$", re.MULTILINE)
 _RESULT = re.compile(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", re.MULTILINE)
@@ -59,7 +59,7 @@ def _read_declared() -> dict[str, str]:
 def _read_found(page: Page, pattern: str) -> dict[str, _Found]:
     """The newest result of each claim. Raises StoreError if no file matches."""
     found: dict[str, tuple[str, _Found]] = {}
-    for path in sorted(matching_files(pattern), key=lambda path: path.name):
+    for path in sorted(find_files(pattern), key=lambda path: path.name):
         for origin, text in split_origins(path.read_text(encoding="utf-8")):
             statements = dict(_CLAIM.findall(text))
             for name, result, verdict in _RESULT.findall(text):

@@ -169,6 +169,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
         batch=batch.index,
         batch_key=batch.key,
         batch_rows=len(batch.chains),
+        ranking=batch.rankings.get(trial.name),
         network=_describe_network(trial.chain, trial.accuracy),
         **describe_result(trial, batch.policy) | ({"data": "digits"} if digits else {}),
         **_describe_code(trial.chain, trial.artifacts),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gemmbench.bench.record import Environment
 from gemmbench.bench.timing.stats import Interval
+from gemmbench.planning.files import results_stem
 from gemmbench.planning.problems import Problem
 from gemmbench.report.columns.column import PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
 from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
@@ -89,7 +90,7 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
 
 def name_run(comparison: Comparison) -> str:
     """The name under which a run was saved, otherwise its id."""
-    return comparison.run.path.stem or comparison.environment.run
+    return results_stem(comparison.run.path) or comparison.environment.run
 
 
 def _describe_run(comparison: Comparison) -> str:
