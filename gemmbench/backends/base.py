@@ -257,6 +257,12 @@ class Memory(Protocol):
         """Free the memory."""
 
 
+OVERLAPS = "overlaps"
+"""A product begins before the product before it has ended."""
+OVERLAP_UNKNOWN = "unknown"
+"""Its launches cannot be recorded, so they cannot be examined."""
+
+
 class Executable(Protocol):
     """Plans bound to their operands, launched in turn as one."""
 
@@ -277,6 +283,10 @@ class BoundExecutable(Executable, Protocol):
     @property
     def no_graph(self) -> str:
         """Why its launches cannot be recorded as a CUDA graph; "" if they can, or if it was not tried."""
+
+    @property
+    def overlap(self) -> str:
+        """Of code that launches itself: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
 
 
 class SteadyExecutable(Executable, Protocol):

@@ -292,8 +292,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         data: Contents of A and B.
         seed: Their seed.
         gated: False if host time may be in the samples.
-        pdl: Whether launches could begin before the launch before them had ended (programmatic dependent
+        pdl: Whether a product could begin before the product before it had ended (programmatic dependent
             launch).
+        overlap_unknown: Whether that could not be found out, of code that launches itself.
     """
 
     variant: str
@@ -318,6 +319,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     seed: Integer = 0
     gated: bool = True
     pdl: bool = False
+    overlap_unknown: bool = False
 
     @property
     def ranked(self) -> bool:
@@ -327,7 +329,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_timed_apart(self) -> bool:
         """It was timed in another way than the rows of its batch."""
-        return False
+        return self.pdl
 
     @property
     def is_of_weaker_class(self) -> bool:
@@ -341,8 +343,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked."""
-        return format_configuration(self.config, self.picked)
+        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked.
+
+        `+pdl` at the end marks products that may overlap.
+        """
+        return " ".join(filter(None, (format_configuration(self.config, self.picked), self.pdl * "+pdl")))
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
@@ -428,8 +433,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     @property
     def is_timed_apart(self) -> bool:
-        """Its launches cannot be recorded, and those of other rows of its batch were."""
-        return bool(self.no_graph) and self.beside_graphs
+        """Its products overlap, or cannot be recorded as a graph while those of other rows of its batch were."""
+        return self.pdl or (bool(self.no_graph) and self.beside_graphs)
 
     @property
     def flops(self) -> int:

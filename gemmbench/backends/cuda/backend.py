@@ -20,7 +20,7 @@ from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, Se
 from gemmbench.backends.cuda.driver import load_cubin, load_driver, translate_errors
 from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
-from gemmbench.backends.cuda.graphs import join_calls, record_graphs, record_turns
+from gemmbench.backends.cuda.graphs import find_overlap, join_calls, record_graphs, record_turns
 from gemmbench.backends.cuda.launch import Addresses, Kernel
 from gemmbench.backends.cuda.launchers import Launcher, count_workspace
 from gemmbench.backends.cuda.library_variants import CUBLASLT
@@ -73,6 +73,7 @@ class CudaBackend:
             helpers = executor.submit(_compile_helpers, self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
             self._bound: WeakKeyDictionary[Any, set[Plan]] = WeakKeyDictionary()
+            self._overlaps: dict[tuple[Plan, ...], str] = {}
             self._math_choice = MathChoice(self._make_cold_timer)
             try:
                 self._open(index, helpers, gate=not reason)
@@ -168,6 +169,7 @@ class CudaBackend:
             calls = join_calls([_step_calls(step, memory) for step in steps])
             if isinstance(steps[0].loaded, PythonFunction):
                 return self._bind_function(steps[0], calls, memory, graph, turns, rotation)
+            calls = replace(calls, overlap=self._find_overlap(steps, calls))
             if graph:
                 calls = record_graphs(calls, self._stream)
             if turns:
@@ -181,6 +183,17 @@ class CudaBackend:
         at = cast(DeviceMemory, memory).address + step.sets[0].C
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
         return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
+
+    def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
+        """Whether products of code that launches itself overlap; what a plan launches is known."""
+        if all(isinstance(step.loaded, Kernel) for step in steps):
+            return ""
+        plans = tuple(step.plan for step in steps)
+        if plans not in self._overlaps:
+            calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+            self._stream.synchronize()
+            self._overlaps[plans] = find_overlap(calls.queue[0], self._stream)
+        return self._overlaps[plans]
 
     def _note_binding(self, step: Step) -> bool:
         """Whether the same code was bound before, and so has been launched: whatever is bound runs next."""

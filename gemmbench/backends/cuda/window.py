@@ -85,7 +85,7 @@ class Calls:
     `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
     `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all operand
     sets, from the first one on. `choice` is what the library chose, in words, `no_graph` why the
-    launches cannot be recorded as a graph, "" if they can.
+    launches cannot be recorded as a graph, "" if they can, and `overlap` is as in base.BoundExecutable.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -96,6 +96,7 @@ class Calls:
     choice: str = ""
     graphs: EqualGraphs | None = None
     no_graph: str = ""
+    overlap: str = ""
 
     @property
     def graph_launches(self) -> int:
@@ -154,6 +155,11 @@ class WindowTimer:
     def no_graph(self) -> str:
         """As base.BoundExecutable."""
         return self._calls.no_graph
+
+    @property
+    def overlap(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.overlap
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Artifact, Build, OperandSet, Rotation, Step, Window, pack_allocations
+from gemmbench.backends.base import OVERLAPS, Artifact, Build, OperandSet, Rotation, Step, Window, pack_allocations
 from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import FakeHost, FakeJob, FakeMonitor, Script
@@ -144,6 +144,7 @@ class FakeExecutable:
         self.memory, self.times, self.fault, self.pace = memory, pace.times, fault, pace
         if fault == "compiles":
             time.sleep(_COMPILATION)
+        self.overlap = OVERLAPS if fault == "overlaps" else ""
         self.no_graph = "cannot be recorded, as scripted" if fault == "no_graph" else ""
         if turns and self.no_graph:
             raise NotOffered(self.no_graph)

@@ -136,7 +136,7 @@ class FakeJob:
 
 
 _WRONG_RESULTS = ("unwritten", "zero", "last_column", "overrun", "race")
-FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles")
+FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles", "overlaps")
 
 
 @dataclass(frozen=True)

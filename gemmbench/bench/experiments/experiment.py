@@ -200,7 +200,7 @@ def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) ->
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
     """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
 
-    Its launches do not overlap. Raises PlanError. The back end must be one whose executables are `base.Profiled`.
+    Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     plan, problem = plan.without_pdl(), plan.problem
     inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)

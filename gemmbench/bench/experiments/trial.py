@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from gemmbench.backends.base import Artifact
+from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS, Artifact
 from gemmbench.backends.sources import hash_code
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.operands import guards
@@ -30,11 +30,12 @@ class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
-    for it, `no_graph` why its launches cannot be recorded as a graph, and `libraries` are the versions
-    of those that are loaded. `product_class` and `product_error` are what the check of single products
-    found. With `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is
-    the checksum of its result on the first set, once an audit has found that right. `accuracy` is the
-    share of test digits that a network recognizes.
+    for it, `no_graph` why its launches cannot be recorded as a graph, `overlap` whether its products
+    overlap although no manifest says so, and `libraries` are the versions of those that are loaded.
+    `product_class` and `product_error` are what the check of single products found. With `turns` its
+    windows are CUDA graphs of so many turns over the operand sets. `audited` is the checksum of its
+    result on the first set, once an audit has found that right. `accuracy` is the share of test digits
+    that a network recognizes.
     """
 
     chain: Chain
@@ -44,6 +45,7 @@ class Trial:
     scratch: Scratch | None = None
     choice: str = ""
     no_graph: str = ""
+    overlap: str = ""
     libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
@@ -219,7 +221,8 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "data": policy.data,
         "seed": policy.seed,
         "gated": policy.gate and measurement.gated,
-        "pdl": trial.chain.pdl,
+        "pdl": trial.chain.pdl or trial.overlap == OVERLAPS,
+        "overlap_unknown": trial.overlap == OVERLAP_UNKNOWN,
     }
 
 
