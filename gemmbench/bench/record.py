@@ -324,12 +324,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ranked(self) -> bool:
         """The result is right, of the class of its precision, and timed as others are: its speed may be compared."""
-        return self.status == "ok" and not self.is_of_weaker_class and not self.is_timed_apart
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """It was timed in another way than the rows of its batch."""
-        return self.pdl
+        return self.status == "ok" and not self.is_of_weaker_class and not self.pdl
 
     @property
     def is_of_weaker_class(self) -> bool:
@@ -379,9 +374,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
-        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried.
-        beside_graphs: Whether launches of other rows of its batch were recorded. With `no_graph` the row is
-            then not ranked.
+        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried. Then no row of its batch
+            is.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
         reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
             as NaN, wherever its results were checked.
@@ -418,7 +412,6 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     sets: Count = 0
     graph: bool = False
     no_graph: str = ""
-    beside_graphs: bool = False
     libraries: dict[str, str] = {}
     reads_c: bool = False
     network: NetworkFacts | None = None
@@ -430,11 +423,6 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     path: str = ""
     workspace: Count = 0
     card: str = ""
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """Its products overlap, or cannot be recorded as a graph while those of other rows of its batch were."""
-        return self.pdl or (bool(self.no_graph) and self.beside_graphs)
 
     @property
     def flops(self) -> int:

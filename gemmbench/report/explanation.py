@@ -199,10 +199,8 @@ def _describe_check(record: Record) -> Iterator[str]:
 
 def explain_unranked(record: Record) -> str:
     """Why a row is not ranked: by the class of its products, or by how it was timed."""
-    if record.pdl and not record.is_of_weaker_class:
-        return "overlapping with the product before it, unlike other rows, with which it is not ranked"
     if not record.is_of_weaker_class:
-        return f"without a CUDA graph, unlike rows next to it, with which it is not ranked: {record.no_graph}"
+        return "overlapping with the product before it, unlike other rows, with which it is not ranked"
     found, wanted = record.product_class, record.problem.precision.product_class
     words = f"{CLASSES[found].words}, " if found in CLASSES else ""
     return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"

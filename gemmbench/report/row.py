@@ -131,7 +131,7 @@ class Row:
         """Both are timed, both in the same way, and their products are of the same class."""
         one, two = self.record, other.record
         same = one.product_class == two.product_class or not (one.is_of_weaker_class or two.is_of_weaker_class)
-        return self.timed and other.timed and same and one.is_timed_apart == two.is_timed_apart
+        return self.timed and other.timed and same and one.pdl == two.pdl
 
     @property
     def valid(self) -> bool:

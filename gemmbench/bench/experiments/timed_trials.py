@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -37,17 +37,22 @@ class Rebound:
             self.bound.time(launches)
 
 
+_SHORT_LAUNCH = 30e-6
+"""Seconds. Kernels that are shorter, and those next to them, are graphs, or the time between launches would weigh."""
+_LONGEST_TURN = 0.5
+"""Seconds over all operand sets."""
+
+
 class TrialSteps:
     """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
 
-    Short loads are not audited: every trial passes. `count_turns` takes a trial and the seconds of a
-    launch, and returns the turns of its graph, 0 for none. If a trial writes over operands or guard
-    zones, `intact` becomes False and no trial passes.
+    Short loads are not audited: every trial passes. If a trial writes over operands or guard zones,
+    `intact` becomes False and no trial passes.
     """
 
-    def __init__(self, setup: Setup, trials: Sequence[Trial], count_turns: Callable[[Trial, float], int]):
+    def __init__(self, setup: Setup, trials: Sequence[Trial]):
+        self._setup, self._trials = setup, trials
         self._context, self._arena, self._bind = setup.context, setup.arena, setup.bind
-        self._trials, self._count_turns = trials, count_turns
         self._inputs = setup.make_timed_inputs()
         self._audit = None if setup.batch.is_short_load else setup.make_audit(self._inputs)
         self._rng = np.random.default_rng([*setup.batch.seed, len(trials)])
@@ -65,23 +70,49 @@ class TrialSteps:
                 self.executables[index].warm_up(launches[index])
         return list(self._list_alive(launches))
 
-    def record_if_short(self, index: int) -> bool:
-        """Bind a trial anew, with graphs, if its last window shows that launches are short.
+    def record_if_short(self) -> Collection[int]:
+        """Bind all trials anew, with graphs, if the fastest takes less than 30 us; returns those bound anew.
 
-        One whose launches cannot be recorded goes on without graphs. Raises DeviceLost.
+        If one cannot be recorded, none is, so that all are launched alike. Raises DeviceLost.
         """
-        trial, window = self._trials[index], self.executables[index].last
-        if not trial.alive or window is None:
-            return False
-        trial.turns = self._count_turns(trial, window.seconds / window.launches)
-        if trial.turns:
-            try:
-                self.executables[index].bound = self._bind(trial)
-            except DeviceLost:
-                raise
-            except PlanError:
-                trial.turns = 0
-        return trial.turns > 0
+        seconds = {
+            index: each.last.seconds / each.last.launches
+            for index, each in enumerate(self.executables)
+            if each.last is not None and self._trials[index].alive
+        }
+        if min(seconds.values(), default=math.inf) >= _SHORT_LAUNCH or not self._can_be_graphs():
+            return ()
+        for index, each in seconds.items():
+            if why := self._record(index, each):
+                self._trials[index].no_graph = f"{why}; so no row that is measured with it is launched as a graph"
+                return self._bind_without_graphs(seconds)
+        return list(seconds)
+
+    def _can_be_graphs(self) -> bool:
+        """Whether a window may be a graph: not where C is read, which only the first turn would find as it was."""
+        has_graphs = self._setup.backend.device.target.has_graphs
+        return has_graphs and not any(each.chain.network or each.chain.problem.beta for each in self._trials)
+
+    def _record(self, index: int, seconds: float) -> str:
+        """Bind a trial to a graph of turns over all sets, by the seconds of a launch; why that fails, or ""."""
+        trial, turn = self._trials[index], max(seconds, 1e-9) * self._arena.rotation.sets
+        if turn > _LONGEST_TURN:
+            return f"a CUDA graph of one launch on each operand set would take {turn:.1f} s"
+        trial.turns = math.ceil(self._setup.policy.window / turn)
+        try:
+            self.executables[index].bound = self._bind(trial)
+        except DeviceLost:
+            raise
+        except PlanError as fault:
+            return trial.no_graph or f"cannot be recorded as a CUDA graph: {fault}"
+        return ""
+
+    def _bind_without_graphs(self, indices: Collection[int]) -> Collection[int]:
+        for index in indices:
+            self._trials[index].turns = 0
+            with self._trials[index].catch_faults():
+                self.executables[index].bound = self._bind(self._trials[index])
+        return list(self._list_alive(indices))
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Audit the executables that were timed, and let go of them."""
@@ -105,10 +136,6 @@ class TrialSteps:
 
     def _list_alive(self, indices: Collection[int]) -> Iterator[int]:
         return (index for index in indices if self._trials[index].alive)
-
-
-_SHORT_LAUNCH = 30e-6
-"""Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
 
 
 class TimedTrials:
@@ -158,20 +185,9 @@ class TimedTrials:
         Returns whether all left the operands as they were.
         """
         self._context.progress("operands", 0, self._setup.arena.rotation.sets)
-        steps = TrialSteps(self._setup, trials, self._count_turns)
+        steps = TrialSteps(self._setup, trials)
         self._time(trials, steps)
         return steps.intact
-
-    def _count_turns(self, trial: Trial, seconds: float) -> int:
-        """How often a graph goes over the operand sets for one window of a GEMM, by the seconds of a launch.
-
-        0 for a long launch, and where C is read, which only the first turn would find as it was.
-        """
-        chain, setup = trial.chain, self._setup
-        can_be_graph = setup.backend.device.target.has_graphs and not chain.network and not chain.problem.beta
-        if seconds >= _SHORT_LAUNCH or not can_be_graph:
-            return 0
-        return math.ceil(setup.policy.window / (max(seconds, 1e-9) * setup.arena.rotation.sets))
 
     def _run(self, rounds: Rounds) -> None:
         context = self._context
