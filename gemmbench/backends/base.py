@@ -300,6 +300,16 @@ class SteadyExecutable(Executable, Protocol):
         """
 
 
+class LoneExecutable(Executable, Protocol):
+    """An executable that can time one product by itself, as those of a GPU can."""
+
+    def time_alone(self) -> float:
+        """Seconds of one product in plain launches, with no other work around it and nothing in the L2 cache.
+
+        NaN without a gate, since host time would be in it. Raises as time does.
+        """
+
+
 class ProfilableExecutable(Executable, Protocol):
     """An executable that can show one launch to a profiler."""
 
@@ -358,6 +368,10 @@ class Backend(Protocol):
     """Whether operands have guard zones. If not, each is an allocation of its exact size, for a
     tool to watch.
     """
+
+    @property
+    def empty(self) -> LoneExecutable | None:
+        """Launches a kernel that does nothing; None if products cannot be timed alone here."""
 
     @property
     def monitor(self) -> Monitor | None:

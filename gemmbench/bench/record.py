@@ -371,6 +371,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         spills: Spilled bytes, stores plus loads; -1: unknown.
         compile_seconds: How long the compilation took.
         clocks_hz: The clock of the multiprocessors in each round.
+        alone: Seconds of one product by itself, cold: plain launches between two events, nothing around them.
+        empty_seconds: What an empty kernel takes likewise, median; None where there is none.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
@@ -408,6 +410,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     spills: KnownCount = -1
     compile_seconds: Amount = 0.0
     clocks_hz: list[Rate] = []
+    alone: list[Seconds] = []
+    empty_seconds: Amount | None = None
     cache: str = ""
     sets: Count = 0
     graph: bool = False

@@ -33,7 +33,7 @@ class CpuBackend:
     modes = tuple(_MODES)
     max_launches = 1 << 20
     guards = True
-    monitor = None
+    monitor = empty = None
 
     def __init__(self, timeout: float = _TIMEOUT):
         if not sys.platform.startswith("linux"):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from gemmbench.backends.base import Artifact, Memory, Rotation, Step
 from gemmbench.backends.cuda.cublas import ColdTimer, Cublas, MathChoice, list_loaded_versions
 from gemmbench.backends.cuda.cublaslt import CublasLt
 from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, SeparateMemory
-from gemmbench.backends.cuda.driver import load_cubin, load_driver, translate_errors
+from gemmbench.backends.cuda.driver import load_cubin, load_driver, pack_launch, translate_errors
 from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
 from gemmbench.backends.cuda.graphs import find_overlap, join_calls, record_graphs, record_turns
@@ -34,7 +34,7 @@ from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
-_FLUSH_FACTOR = 2  # times the L2 cache
+_FLUSH_FACTOR = 4  # times the L2 cache
 
 
 class Loaded(Protocol):
@@ -93,6 +93,7 @@ class CudaBackend:
         module = load_cubin(helpers.result(), str(self.device.target.sm))
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._kernels = ArrayKernels(module, self._stream)
+        self._nothing = module.get_function("nothing")
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
         self._functions = self._make_lane(module, gpu, index, gate)
         # Without a gate the times include host time, and readings take host time.
@@ -102,7 +103,7 @@ class CudaBackend:
         stream = self._cuda.Stream(NON_BLOCKING)
         clock = Clock(helpers.get_function("stamp"), stream, self.device.target.sms)
         barrier = Gate(helpers.get_function("gate"), stream) if gate else None
-        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()))
+        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()), self._flush)
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
@@ -121,7 +122,24 @@ class CudaBackend:
 
     def timer(self, calls: Calls, gated: bool = True) -> WindowTimer:
         """A timer for launches that do not come from a plan."""
-        return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
+        gate = self._gate if gated else None
+        return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, gate, flush=self._flush)
+
+    @cached_property
+    def empty(self) -> WindowTimer:
+        """As base.Backend."""
+        one = (1, 1, 1)
+        timer = self.timer(Calls((pack_launch(self._nothing, one, one, self._stream, ""),), "an empty kernel"))
+        timer.time(1)  # loads its code
+        return timer
+
+    def _flush(self) -> None:
+        """Push everything out of the L2 cache."""
+        nbytes = _FLUSH_FACTOR * self.device.target.l2
+        flushed = DeviceMemory(nbytes)
+        flushed.fill(0, nbytes, 0)
+        flushed.free()
+        self._cuda.Context.synchronize()
 
     def loaded_libraries(self) -> dict[str, str]:
         """The versions of cuBLAS and cuBLASLt, whoever has loaded them."""
@@ -175,7 +193,8 @@ class CudaBackend:
             if turns:
                 calls = record_turns(calls, self._stream, turns)
             known = [self._note_binding(step) for step in steps]
-            return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation, all(known))
+            clock, gate = self._clock, self._gate
+            return WindowTimer(calls, errors, self._stream, clock, gate, rotation, all(known), self._flush)
 
     def _bind_function(
         self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
@@ -252,12 +271,10 @@ class CudaBackend:
         return self._libraries[name, stream]
 
     def _make_cold_timer(self, calls: Calls) -> ColdTimer:
-        timer, nbytes = self.timer(calls), _FLUSH_FACTOR * self.device.target.l2
+        timer = self.timer(calls)
 
         def time_launch() -> float:
-            flushed = DeviceMemory(nbytes)
-            flushed.fill(0, nbytes, 0)
-            flushed.free()
+            self._flush()
             return timer.time(1).seconds
 
         return time_launch

@@ -138,7 +138,7 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 class FunctionLane:
     """A stream for Python functions with its clock and its gate, on GPU number `device`.
 
-    `is_shared` says whether another process uses the GPU at this moment.
+    `is_shared` says whether another process uses the GPU at this moment, and `flush` empties the L2 cache.
     """
 
     stream: Any
@@ -146,6 +146,7 @@ class FunctionLane:
     gate: Gate | None
     device: int
     is_shared: Callable[[], bool]
+    flush: Callable[[], None]
 
     def load(self, variant: Variant, stream: Any = None) -> PythonFunction:
         """Load a function, for this lane's stream unless another is given. Raises PlanError."""
@@ -176,7 +177,7 @@ class FunctionLane:
         if graph or turns:
             calls = self._record(calls, turns)
         gate = None if findings.waits else self.gate
-        return FunctionTimer(calls, self.stream, self.clock, gate, rotation, function)
+        return FunctionTimer(calls, self.stream, self.clock, gate, rotation, function, self.flush)
 
     def _record(self, calls: Calls, turns: int) -> Calls:
         if calls.no_graph:
@@ -198,9 +199,10 @@ class FunctionTimer(WindowTimer):
         gate: Gate | None,
         rotation: Rotation | None,
         function: PythonFunction,
+        flush: Callable[[], None],
     ):
         errors = (load_driver().Error,)
-        super().__init__(calls, errors, stream, clock, gate, rotation, loaded=True)
+        super().__init__(calls, errors, stream, clock, gate, rotation, loaded=True, flush=flush)
         self._function = function
 
     def time(self, launches: int) -> Window:

@@ -5,6 +5,7 @@ Under a steady load the next window is queued while one runs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -137,14 +138,18 @@ class WindowTimer:
         gate: Gate | None,
         rotation: Rotation | None = None,
         loaded: bool = False,
+        flush: Callable[[], None] = lambda: None,
     ):
-        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before."""
+        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before.
+
+        `flush` empties the L2 cache, and has ended when it returns.
+        """
         cuda = load_driver()
         self._errors = errors
         self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
         self._rotation = rotation or Rotation(len(calls.queue))
         self._events = cuda.Event(), cuda.Event()
-        self._loaded = loaded
+        self._loaded, self._flush = loaded, flush
 
     @property
     def choice(self) -> str:
@@ -217,6 +222,24 @@ class WindowTimer:
         if unit := self._calls.graph_launches:
             return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
         return _split_launches(launches, QUEUE // self._calls.kernels)
+
+    def time_alone(self) -> float:
+        """As base.LoneExecutable; a graph of turns is left aside."""
+        gate = self._gate
+        if gate is None or not self._loaded:
+            return math.nan
+        start, end = self._events
+        with translate_errors(self._errors, self._calls.launch):
+            self._flush()
+            gate.close()
+            try:
+                start.record(self.stream)
+                self._queue_launches(1)
+                end.record(self.stream)
+            finally:
+                gate.open()
+            self.stream.synchronize()
+            return math.nan if gate.expired else float(end.time_since(start) * 1e-3)
 
     def profile(self) -> None:
         """Run one launch, and nothing else, inside the range that a profiler records.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
-from gemmbench.backends.base import Executable, Window
+from gemmbench.backends.base import Executable, LoneExecutable, Window
 from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import DAMAGED, Trial
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.rounds import LONG_WINDOW, Rounds
+from gemmbench.bench.timing.stats import drop_unknown, median
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
@@ -41,6 +43,10 @@ _SHORT_LAUNCH = 30e-6
 """Seconds. Kernels that are shorter, and those next to them, are graphs, or the time between launches would weigh."""
 _LONGEST_TURN = 0.5
 """Seconds over all operand sets."""
+LONGEST_ALONE = 200e-6
+"""Seconds. Of a longer product, what a launch costs is too small a part to be of interest."""
+_ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
+"""Times of a product alone in each of the first two blocks, and in later ones: at least 30."""
 
 
 class TrialSteps:
@@ -57,6 +63,7 @@ class TrialSteps:
         self._audit = None if setup.batch.is_short_load else setup.make_audit(self._inputs)
         self._rng = np.random.default_rng([*setup.batch.seed, len(trials)])
         self.executables, self.intact = [Rebound() for _ in trials], True
+        self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
@@ -115,7 +122,8 @@ class TrialSteps:
         return list(self._list_alive(indices))
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
-        """Audit the executables that were timed, and let go of them."""
+        """Time the executables that were timed together alone, audit them, and let go of them."""
+        self._time_alone(block, active)
         damaged = bool(self._arena.find_damage())
         if self._audit is not None:
             self._audit.begin(write=damaged)
@@ -127,6 +135,28 @@ class TrialSteps:
         for executable in self.executables:
             executable.bound = None
         return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
+
+    def _time_alone(self, block: int, active: Collection[int]) -> None:
+        """Take some times of one product alone, of trials that take less than 200 us, and of an empty kernel."""
+        empty = self._setup.backend.empty
+        short = [index for index in active if self._is_timed_alone(index)]
+        if empty is None or not short:
+            return
+        for _ in range(_ALONE if block < _FIRST_BLOCKS else _ALONE_LATER):
+            self.empty_seconds.append(empty.time_alone())
+            for index in short:
+                trial, bound = self._trials[index], self.executables[index].bound
+                assert bound is not None, "it was timed"
+                if trial.alive and not self._context.is_interrupted():
+                    with trial.catch_faults():
+                        trial.alone.append(cast(LoneExecutable, bound).time_alone())
+
+    def _is_timed_alone(self, index: int) -> bool:
+        """Whether one launch after the other is what is to be known of a trial, and it is short; graphs are not."""
+        batch, window = self._setup.batch, self.executables[index].last
+        wanted = not (batch.is_short_load or batch.contest or self._trials[index].chain.graph)
+        short = window is not None and window.seconds < LONGEST_ALONE * window.launches
+        return wanted and short and batch.policy.cache == "cold"
 
     def _audit_trial(self, audit: Audit, index: int) -> None:
         trial, bound = self._trials[index], self.executables[index].bound
@@ -186,7 +216,11 @@ class TimedTrials:
         """
         self._context.progress("operands", 0, self._setup.arena.rotation.sets)
         steps = TrialSteps(self._setup, trials)
+        for trial in trials:
+            trial.alone = []
         self._time(trials, steps)
+        for trial in trials:
+            trial.empty_seconds = median(drop_unknown(steps.empty_seconds))
         return steps.intact
 
     def _run(self, rounds: Rounds) -> None:

@@ -16,6 +16,7 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
+from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
@@ -35,7 +36,8 @@ class Trial:
     `product_class` and `product_error` are what the check of single products found. With `turns` its
     windows are CUDA graphs of so many turns over the operand sets. `audited` is the checksum of its
     result on the first set, once an audit has found that right. `accuracy` is the share of test digits
-    that a network recognizes.
+    that a network recognizes. `alone` are seconds of one product by itself, and `empty_seconds` is what an
+    empty kernel takes likewise.
     """
 
     chain: Chain
@@ -55,6 +57,8 @@ class Trial:
     turns: int = 0
     audited: int | None = None
     measurement: Measurement = field(default_factory=Measurement)
+    alone: list[float] = field(default_factory=list)
+    empty_seconds: float = math.nan
     telemetry: Telemetry | None = None
     sustained: Sustained | None = None
     accuracy: float | None = None
@@ -268,6 +272,8 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "diagnosis": diagnosis.cause if diagnosis else "",
         "wrong_map": diagnosis.map if diagnosis else "",
         "clocks_hz": trial.measurement.clocks,
+        "alone": drop_unknown(trial.alone),
+        "empty_seconds": trial.empty_seconds if trial.alone and not math.isnan(trial.empty_seconds) else None,
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
         "graph": trial.is_graph,

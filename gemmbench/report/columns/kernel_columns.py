@@ -69,6 +69,14 @@ _TIMES: tuple[Column[Row], ...] = (
     ),
     Column("launches", "launches in one window", lambda row: row.record.launches),
 )
+ALONE: Column[Row] = Column(
+    "alone_s",
+    "seconds of one product alone on a cold cache, launch and end included: median",
+    lambda row: stats.median(row.record.alone),
+    "alone (us)",
+    lambda row: show_if_valid(row, number(1e6 * stats.median(row.record.alone), 4)) if row.record.alone else "-",
+    hide=3,
+)
 _SPEEDS: tuple[Column[Row], ...] = (
     Column(
         "gflops",
@@ -132,10 +140,11 @@ COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_ME
 """The first columns of the exports."""
 
 TABLE = pick_columns(
-    (*COLUMNS, _CONFIGURATION),
+    (*COLUMNS, ALONE, _CONFIGURATION),
     "kernel",
     "configuration",
     "time (ms)",
+    "alone (us)",
     "GFLOPS",
     "% of {baseline}",
     "% of peak",

@@ -98,6 +98,24 @@ def test_no_row_is_a_graph_if_that_would_take_too_long(experiment):
     assert slow.no_graph.startswith("a CUDA graph of one launch on each operand set would take")
 
 
+ALONE = {"naive": 12e-6}
+
+
+def test_short_products_are_timed_alone_in_every_block(experiment):
+    script = Script(times={"naive": [10e-6], "tiled": [250e-6]}, alone=ALONE)
+    short, long = experiment("naive", "tiled", policy=Policy(rounds=20, until=0.0), backend=FakeBackend(script))
+    assert (set(short.alone), len(short.alone) >= 30, short.empty_seconds) == ({12e-6}, True, 1e-6)
+    assert (long.alone, long.empty_seconds) == ([], None)
+
+
+@pytest.mark.parametrize(("cache", "changes"), [("hot", {}), ("cold", {"phase": RANKING}), ("cold", {"contest": True})])
+def test_hot_rows_short_loads_and_contests_are_not_timed_alone(experiment, cache, changes):
+    script = Script(times={"naive": [10e-6]}, alone=ALONE)
+    policy = Policy(rounds=10, until=0.0, cache=cache)
+    (record,) = experiment("naive", policy=policy, backend=FakeBackend(script), changes=changes)
+    assert (record.status, record.alone) == ("ok", [])
+
+
 def test_a_long_kernel_that_cannot_be_recorded_says_so(measure):
     record, _ = measure(31e-6, fault="no_graph")
     assert (record.no_graph, record.ranked) == (REFUSAL, True)
