@@ -80,11 +80,12 @@ def choose_finalists(
     return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
 
 
-_ROUNDS = 2
+_ROUNDS = 4
+_WITHIN = 0.03
 
 
 def make_ranking_policy(policy: Policy) -> Policy:
-    """The same policy for short loads: one pair of rounds and no steady load."""
+    """The same policy for short loads: two mirrored pairs of rounds and no steady load."""
     return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
 
 
@@ -104,14 +105,14 @@ def choose_shortlist(
 ) -> list[Chain]:
     """The chains that are left to measure in full, in their order.
 
-    Of each group of candidates these are the fastest. Where no candidate has a time, the first ones
-    stay, so that a row says why.
+    Of each group of candidates these are the ones within 3 % of the fastest, at most as many as its
+    shortlist. Where no candidate has a time, the first ones stay, so that a row says why.
     """
     dropped: set[int] = set()
     for group in candidates:
         seconds = [find_seconds(chain) for chain in group]
         timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
-        places = [number for _, number in timed] or list(range(len(group)))
+        places = [number for each, number in timed if each <= (1 + _WITHIN) * timed[0][0]] or list(range(len(group)))
         kept = set(places[: group[0].variant.shortlist])
         dropped |= {id(chain) for number, chain in enumerate(group) if number not in kept}
     return [chain for chain in chains if id(chain) not in dropped]

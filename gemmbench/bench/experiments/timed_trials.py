@@ -43,6 +43,8 @@ _SHORT_LAUNCH = 30e-6
 """Seconds. Kernels that are shorter, and those next to them, are graphs, or the time between launches would weigh."""
 _LONGEST_TURN = 0.5
 """Seconds over all operand sets."""
+_SHORT_WARM_UP = 0.05
+"""Seconds, before short loads that choose what is measured in full."""
 LONGEST_ALONE = 200e-6
 """Seconds. Of a longer product, what a launch costs is too small a part to be of interest."""
 _ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
@@ -226,7 +228,8 @@ class TimedTrials:
     def _run(self, rounds: Rounds) -> None:
         context = self._context
         if self._setup.batch.is_short_load:
-            rounds.run(0.0)  # its first windows are warm-up enough for what is compared in the same rounds
+            one_pair = self._setup.policy.rounds <= 2  # of a search: its first windows are warm-up enough
+            rounds.run(0.0 if one_pair else _SHORT_WARM_UP)
             context.add_short_load(rounds.load)
         else:
             rounds.run(context.warm_seconds(self._setup.backend.device.target))

@@ -106,6 +106,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     detail_columns.PDL,
     detail_columns.FLEET_CARD,
     kernel_columns.ALONE,
+    *kernel_columns.BEST,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 

@@ -113,6 +113,18 @@ _SPEEDS: tuple[Column[Row], ...] = (
         hide=1,
     ),
 )
+BEST: tuple[Column[Row], ...] = (
+    Column(
+        "percent_of_best_library",
+        "speed in percent of the better of cublas and the best algorithm of cublaslt, in their best math",
+        lambda row: row.percent_of_best.value,
+        "% of best library",
+        lambda row: show_if_valid(row, with_interval(row.percent_of_best)),
+        hide=5,
+    ),
+    Column("best_low", "lower end of its 95 % interval", lambda row: row.percent_of_best.low),
+    Column("best_high", "upper end", lambda row: row.percent_of_best.high),
+)
 _METHOD: tuple[Column[Row], ...] = (
     Column("clock_hz", "SM clock measured in the windows, median", lambda row: row.clock_hz),
     Column("cache", "cold, partly cold or hot", lambda row: row.record.cache),
@@ -140,13 +152,14 @@ COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_ME
 """The first columns of the exports."""
 
 TABLE = pick_columns(
-    (*COLUMNS, ALONE, _CONFIGURATION),
+    (*COLUMNS, ALONE, *BEST, _CONFIGURATION),
     "kernel",
     "configuration",
     "time (ms)",
     "alone (us)",
     "GFLOPS",
     "% of {baseline}",
+    "% of best library",
     "% of peak",
     "error (u)",
     "status",

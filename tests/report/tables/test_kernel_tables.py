@@ -94,6 +94,7 @@ def test_the_cells_of_a_row_by_hand(compare, steady):
         "time (ms)": "2.000 +- 0",
         "GFLOPS": "0.2621",
         "% of cublas": "25.00 +- 0",
+        "% of best library": "-",
         "% of peak": "0.02621",
         "error (u)": "3.25",
         "status": "ok",
