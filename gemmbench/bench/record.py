@@ -318,8 +318,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         data: Contents of A and B.
         seed: Their seed.
         gated: False if host time may be in the samples.
-        pdl: Whether launches could begin before the launch before them had ended (programmatic dependent
+        pdl: Whether a product could begin before the product before it had ended (programmatic dependent
             launch).
+        overlap_unknown: Whether that could not be found out, of code that launches itself.
     """
 
     variant: str
@@ -344,16 +345,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     seed: Integer = 0
     gated: bool = True
     pdl: bool = False
+    overlap_unknown: bool = False
 
     @property
     def ranked(self) -> bool:
         """The result is right, of the class of its precision, and timed as others are: its speed may be compared."""
-        return self.status == "ok" and not self.is_of_weaker_class and not self.is_timed_apart
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """It was timed in another way than the rows of its batch."""
-        return False
+        return self.status == "ok" and not self.is_of_weaker_class and not self.pdl
 
     @property
     def is_of_weaker_class(self) -> bool:
@@ -367,8 +364,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked."""
-        return format_configuration(self.config, self.picked)
+        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked.
+
+        `+pdl` at the end marks products that may overlap.
+        """
+        return " ".join(filter(None, (format_configuration(self.config, self.picked), self.pdl * "+pdl")))
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
@@ -400,12 +400,13 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         spills: Spilled bytes, stores plus loads; -1: unknown.
         compile_seconds: How long the compilation took.
         clocks_hz: The clock of the multiprocessors in each round.
+        alone: Seconds of one product by itself, cold: plain launches between two events, nothing around them.
+        empty_seconds: What an empty kernel takes likewise, median; None where there is none.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
-        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried.
-        beside_graphs: Whether launches of other rows of its batch were recorded. With `no_graph` the row is
-            then not ranked.
+        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried. Then no row of its batch
+            is.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
         reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
             as NaN, wherever its results were checked.
@@ -439,11 +440,12 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     spills: KnownCount = -1
     compile_seconds: Amount = 0.0
     clocks_hz: list[Rate] = []
+    alone: list[Seconds] = []
+    empty_seconds: Amount | None = None
     cache: str = ""
     sets: Count = 0
     graph: bool = False
     no_graph: str = ""
-    beside_graphs: bool = False
     libraries: dict[str, str] = {}
     reads_c: bool = False
     network: NetworkFacts | None = None
@@ -456,11 +458,6 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     workspace: Count = 0
     card: str = ""
     ranking: Ranking | None = None
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """Its launches cannot be recorded, and those of other rows of its batch were."""
-        return bool(self.no_graph) and self.beside_graphs
 
     @property
     def flops(self) -> int:

@@ -81,11 +81,12 @@ def choose_finalists(
     return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
 
 
-_ROUNDS = 2
+_ROUNDS = 4
+_WITHIN = 0.03
 
 
 def make_ranking_policy(policy: Policy) -> Policy:
-    """The same policy for short loads: one pair of rounds and no steady load."""
+    """The same policy for short loads: two mirrored pairs of rounds and no steady load."""
     return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
 
 
@@ -99,14 +100,15 @@ def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, st
 
 
 def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain], float | None]) -> Ranking:
-    """The fastest of the configurations to rank are measured in full.
+    """Those of the configurations to rank that are within 3 % of the fastest are measured in full.
 
-    `find_seconds` returns None for a chain without a time. If none has a time, the first ones are
+    At most as many as the shortlist has places. `find_seconds` returns None for a chain without a time. If none has a time, the first ones are
     measured, so that a row says why.
     """
     seconds = [find_seconds(chain) for chain in candidates]
     timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
-    places = [number for _, number in timed] or list(range(len(candidates)))
+    near = [number for each, number in timed if each <= (1 + _WITHIN) * timed[0][0]]
+    places = near or list(range(len(candidates)))
     return Ranking(
         tried=len(candidates),
         best=[each for each, _ in timed[:2]],

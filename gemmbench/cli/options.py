@@ -140,11 +140,6 @@ def seed_option() -> Any:
     return option("--seed", type=INTEGER, heading=PROBLEM, help="Seed of the data.")
 
 
-def pdl_option() -> Any:
-    text = "Let launches overlap where a manifest says `pdl`."
-    return option("--pdl/--no-pdl", default=True, heading=MEASURING, help=text)
-
-
 def out_option() -> Any:
     text = "Folder for the results."
     return option(
@@ -266,7 +261,12 @@ class MeasureOptions:
         heading=MEASURING,
         help="Queue launches behind a gate (short kernels need it).",
     )
-    pdl: bool = pdl_option()
+    pdl: bool = option(
+        "--pdl",
+        is_flag=True,
+        heading=MEASURING,
+        help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

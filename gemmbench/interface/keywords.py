@@ -206,7 +206,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         sustained=options.get("sustained"),
         peaks=options.get("peaks"),
         gate=options.get("gate") is not False,
-        pdl=options.get("pdl") is not False,
+        pdl=bool(options.get("pdl")),
     )
 
 
@@ -255,6 +255,6 @@ def shell_command(command: str, variants: Sequence[str], others: Sequence[str], 
         words += ["--param", text]
     words += ["--peaks"] if chosen.peaks else []
     words += [] if chosen.gate else ["--no-gate"]
-    words += [] if chosen.pdl else ["--no-pdl"]
+    words += ["--pdl"] if chosen.pdl else []
     words += ["--with-transfers"] if options.get("with_transfers") else []
     return shlex.join(words)

@@ -32,7 +32,14 @@ from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, refuse_renamed, suggest_saved
+from gemmbench.session.saved_runs import (
+    find_newest_saved,
+    find_run,
+    refuse_other_device,
+    refuse_overlapping,
+    refuse_renamed,
+    suggest_saved,
+)
 from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
 NAME = "check"
@@ -203,6 +210,7 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     _refuse_sweep_options(request)
     refuse_other_device(reference.environment, machine.primary.name, request.force)
     refuse_renamed(reference)
+    refuse_overlapping(reference)
     if reference.warning:
         reporter.message(reference.warning)
     earlier = compare_rows(reference)

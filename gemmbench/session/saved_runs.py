@@ -145,6 +145,35 @@ def refuse_renamed(reference: Run) -> None:
             )
 
 
+def refuse_overlapping(reference: Run, run: Run | None = None) -> None:
+    """Raise UsageError if products overlap in rows of a reference and not in those of a run, or the other way round.
+
+    Without a run, they must not overlap at all.
+    """
+    before, now = (_find_overlapping(each) if each else frozenset() for each in (reference, run))
+    common = {record.kernel_key for record in (run or reference).records} & {
+        record.kernel_key for record in reference.records
+    }
+    differing = sorted({str(key[1]) for key in (before ^ now) & common})
+    if not differing:
+        return
+    older, overlap = (reference, now) if run is None or _is_older(reference, run) else (run, before)
+    words = [word for word in shlex.split(older.environment.command) if word not in ("--pdl", "--no-pdl")]
+    again = shlex.join([*words, *(["--pdl"] if overlap else [])])
+    raise UsageError(
+        f"{older.path}: measured {'without' if overlap else 'with'} products that overlap, unlike the other run "
+        f"({', '.join(differing[:3])}); measure it again: {again}"
+    )
+
+
+def _find_overlapping(run: Run) -> frozenset[tuple[object, ...]]:
+    return frozenset(record.kernel_key for record in run.records if record.pdl)
+
+
+def _is_older(one: Run, other: Run) -> bool:
+    return one.environment.started <= other.environment.started
+
+
 def suggest_saved(text: str, folder: Path) -> str:
     """Which saved runs there are, for a message about an unknown one."""
     names = [results_stem(path) for path in list_saved(folder)]

@@ -277,14 +277,14 @@ def algorithms(make_plan, count, problem=SMALL):
     return [make_plan("cublaslt", problem, {"ALGO": number}, kind="library", shortlist=3) for number in range(count)]
 
 
-def test_of_many_algorithms_short_loads_choose_three_to_measure_in_full(run, make_plan):
-    seconds = {f"cublaslt ALGO={number}": 1 + (number * 5 % 7) / 10 for number in range(7)}
+def test_of_many_algorithms_short_loads_choose_those_near_the_fastest_to_measure_in_full(run, make_plan):
+    seconds = {f"cublaslt ALGO={number}": 1 + (number * 5 % 7) / 70 for number in range(7)}
     plans = [make_plan("naive", SMALL), *algorithms(make_plan, 7), make_plan("cublas", SMALL)]
     records, worker, _, emitted = run(plans, seconds)
     ranking, sweep, final = worker.batches
     assert [chain.name for chain in ranking.chains] == ["cublaslt"] * 7
-    assert (ranking.phase, ranking.policy.rounds, ranking.policy.until) == ("ranking", 2, 0.0)
-    fastest = sorted(range(7), key=lambda number: number * 5 % 7)[:3]
+    assert (ranking.phase, ranking.policy.rounds, ranking.policy.until) == ("ranking", 4, 0.0)
+    fastest = sorted(range(7), key=lambda number: number * 5 % 7)[:3]  # the third is 2.9 % slower, the fourth 4.3 %
     full = [str(chain.config) for chain in sweep.chains if chain.name == "cublaslt"]
     assert full == [f"ALGO={number}" for number in sorted(fastest)]
     assert {str(chain.config) for chain in final.chains if chain.name == "cublaslt"} == {f"ALGO={fastest[0]}"}

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from gemmbench.backends.base import Artifact
+from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS, Artifact
 from gemmbench.backends.code_hash import hash_code
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
+from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
@@ -30,11 +31,13 @@ class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
-    for it, `no_graph` why its launches cannot be recorded as a graph, and `libraries` are the versions
-    of those that are loaded. `product_class` and `product_error` are what the check of single products
-    found. With `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is
-    the checksum of its result on the first set, once an audit has found that right. `accuracy` is the
-    share of test digits that a network recognizes.
+    for it, `no_graph` why its launches cannot be recorded as a graph, `overlap` whether its products
+    overlap although no manifest says so, and `libraries` are the versions of those that are loaded.
+    `product_class` and `product_error` are what the check of single products found. With `turns` its
+    windows are CUDA graphs of so many turns over the operand sets. `audited` is the checksum of its
+    result on the first set, once an audit has found that right. `accuracy` is the share of test digits
+    that a network recognizes. `alone` are seconds of one product by itself, and `empty_seconds` is what an
+    empty kernel takes likewise.
     """
 
     chain: Chain
@@ -44,6 +47,7 @@ class Trial:
     scratch: Scratch | None = None
     choice: str = ""
     no_graph: str = ""
+    overlap: str = ""
     libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
@@ -53,6 +57,8 @@ class Trial:
     turns: int = 0
     audited: int | None = None
     measurement: Measurement = field(default_factory=Measurement)
+    alone: list[float] = field(default_factory=list)
+    empty_seconds: float = math.nan
     telemetry: Telemetry | None = None
     sustained: Sustained | None = None
     accuracy: float | None = None
@@ -220,7 +226,8 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "data": policy.data,
         "seed": policy.seed,
         "gated": policy.gate and measurement.gated,
-        "pdl": trial.chain.pdl,
+        "pdl": trial.chain.pdl or trial.overlap == OVERLAPS,
+        "overlap_unknown": trial.overlap == OVERLAP_UNKNOWN,
     }
 
 
@@ -268,6 +275,8 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "diagnosis": diagnosis.cause if diagnosis else "",
         "wrong_map": diagnosis.map if diagnosis else "",
         "clocks_hz": trial.measurement.clocks,
+        "alone": drop_unknown(trial.alone),
+        "empty_seconds": trial.empty_seconds if trial.alone and not math.isnan(trial.empty_seconds) else None,
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
         "graph": trial.is_graph,

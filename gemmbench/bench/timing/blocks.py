@@ -177,8 +177,11 @@ class BlockSteps(Protocol):
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Make these executables ready for a block, given the launches of their windows; returns those that are."""
 
-    def record_if_short(self, index: int) -> bool:
-        """Record the launches of an executable that has been timed as graphs if they are short; whether it did."""
+    def record_if_short(self) -> Collection[int]:
+        """Record the launches of all executables, which have been timed, as graphs if some are short.
+
+        Returns those that are bound anew.
+        """
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """Check these executables after a block; returns those that passed."""
@@ -191,9 +194,9 @@ class NoSteps:
         """As BlockSteps."""
         return launches
 
-    def record_if_short(self, index: int) -> bool:
+    def record_if_short(self) -> Collection[int]:
         """As BlockSteps."""
-        return False
+        return ()
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
         """As BlockSteps."""

@@ -97,8 +97,8 @@ class Rounds:
         for index in range(len(self.executables)):
             self.progress("first launches", index, len(self.executables))
             self._size_window(index)
-            if self.steps.record_if_short(index):
-                self._size_window(index)
+        for index in self.steps.record_if_short():
+            self._size_window(index)
         self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
         for block in itertools.count():

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -164,6 +164,11 @@ def verdict(ratio: Interval, margin: float = MARGIN) -> str:
         return "slower"
     inside = ratio.low >= 1 - margin and ratio.high <= 1 + margin
     return "same" if inside else "inconclusive"
+
+
+def drop_unknown(values: Iterable[float]) -> list[float]:
+    """The values that are not NaN."""
+    return [value for value in values if not math.isnan(value)]
 
 
 def median(values: Sequence[float]) -> float:

@@ -80,8 +80,6 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
         *_explain_ratios(differences),
         *list_conditions(reference, run),
-        *_note_overlap("the reference", [each.reference for each in differences.rows if not each.row.record.pdl]),
-        *_note_overlap("the run", [each.row for each in differences.rows if not each.reference.record.pdl]),
         *_list_missing("the reference", differences.only_in_reference),
         *_list_missing("the run", differences.only_in_run),
         *note_transfers(differences),
@@ -143,12 +141,6 @@ def note_transfers(differences: RunDifferences) -> list[str]:
     """That transfers are left out, if the reference has some."""
     left_out = bool(differences.reference.transfers)
     return ["Rows of transfers are not compared; gemmbench show prints those of one run."] if left_out else []
-
-
-def _note_overlap(run: str, rows: Sequence[Row]) -> list[str]:
-    """The rows whose launches overlap; the other run measured them without that."""
-    overlapping = [row for row in rows if row.record.pdl]
-    return [f"Launches overlap (PDL) in {run} only: {_join_names(overlapping)}."] if overlapping else []
 
 
 def _list_missing(run: str, rows: Sequence[Row]) -> list[str]:

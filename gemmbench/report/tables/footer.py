@@ -10,9 +10,10 @@ from statistics import fmean
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.timing import stats
 from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.text import count_noun
+from gemmbench.report.text import count_noun, number
 
 
 def footer_lines(run: Run) -> list[str]:
@@ -24,6 +25,7 @@ def footer_lines(run: Run) -> list[str]:
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
         *_explain_baseline(run),
+        *_explain_alone(timed),
         *_explain_sustained(timed),
         _describe_method(timed),
         *([endings] if endings else []),
@@ -73,6 +75,17 @@ def _explain_baseline(run: Run) -> list[str]:
     math = f" 100 % is {baseline} with {' or '.join(chosen)}, the faster at each size." if chosen else ""
     column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
     return [f"{column}, in the same rounds.{math} {verified}"]
+
+
+def _explain_alone(timed: Sequence[Record]) -> list[str]:
+    rows = [record for record in timed if record.alone]
+    if not rows:
+        return []
+    empty = stats.median([record.empty_seconds for record in rows if record.empty_seconds is not None])
+    return [
+        "Alone: one product in plain launches on an idle GPU with a cold cache, between two events, median of "
+        f"{_format_range([len(record.alone) for record in rows])}; an empty kernel takes {number(1e6 * empty, 3)} us."
+    ]
 
 
 def _explain_sustained(timed: Sequence[Record]) -> list[str]:

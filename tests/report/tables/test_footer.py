@@ -118,6 +118,13 @@ def test_the_footer_says_where_there_is_no_floor(make_run, paired):
     assert "No floor" not in lines(flops_per_cycle={"f32": 1.0, "f16": 1.0})
 
 
+def test_products_that_were_timed_alone_have_a_line(make_run, paired):
+    rows = [paired("naive", MS, alone=[3e-6] * 30, empty_seconds=2.1e-6), paired("tiled", MS)]
+    (line,) = (line for line in footer_lines(make_run(*rows)) if line.startswith("Alone"))
+    assert line.endswith("between two events, median of 30; an empty kernel takes 2.10 us.")
+    assert not any("Alone" in line for line in footer_lines(make_run(rows[1])))
+
+
 def test_the_footer_warns_of_a_busy_host(make_run, paired):
     def lines(*competitors):
         rows = [paired("naive", MS, backend="cpu", competitors=count) for count in competitors]

@@ -90,9 +90,11 @@ def test_the_cells_of_a_row_by_hand(compare, steady):
     assert naive == {
         "kernel": "naive",
         "configuration": "-",
+        "alone (us)": "-",
         "time (ms)": "2.000 +- 0",
         "GFLOPS": "0.2621",
         "% of cublas": "25.00 +- 0",
+        "% of best library": "-",
         "% of peak": "0.02621",
         "error (u)": "3.25",
         "status": "ok",
