@@ -142,7 +142,8 @@ def measure(name: str, target: Path, date: str, seconds: float = math.inf) -> in
         folder = Path(temporary)
         if name == PRINTED:
             code = run_command(words, folder / f"{name}.txt", seconds)
-            write_origin(folder / f"{name}.txt")
+            if code == 0:
+                write_origin(folder / f"{name}.txt")
         else:
             code = run_command((*words, "--out", temporary), None, seconds)
         taken = time.monotonic() - started

@@ -149,7 +149,7 @@ def test_results_must_be_of_the_sources_of_the_revision_that_they_name(results, 
 
 
 def test_a_step_is_cited_unless_the_table_above_it_is(tmp_path):
-    file = "results/nvidia-h100/*-sgemm.jsonl"
+    file = "results/nvidia-h100/*-sgemm.jsonl.gz"
     step, table = (
         f"<!-- begin step {file} 4096 naive tiled -->\n<!-- end -->\n",
         (f"<!-- begin table {file} M=4096 only=naive,tiled brief -->\n<!-- end -->\n"),

@@ -70,7 +70,7 @@ def quick(record, monkeypatch):
             return record.STOPPED
         folder = output.parent if output else record.Path(words[-1])
         if not codes.get(name):
-            (folder / "x.txt").write_text(name)
+            (output or folder / "x.txt").write_text(name)
         return codes.get(name, 0)
 
     monkeypatch.setattr(record, "run_command", measure)
@@ -94,7 +94,8 @@ def test_of_another_program_its_table_or_its_text_is_kept(call, record):
     assert call("table", "notes", record.PRINTED)[0] == 0
     kept = [f"{DATE}-notes.txt", f"{DATE}-{record.PRINTED}.txt", f"{DATE}-table.csv", "durations.csv"]
     assert names(record.target) == kept
-    assert (record.target / f"{DATE}-{record.PRINTED}.txt").read_text() == "what it printed\n"
+    assert (record.target / f"{DATE}-{record.PRINTED}.txt").read_text().startswith("# card: ")
+    assert (record.target / f"{DATE}-{record.PRINTED}.txt").read_text().endswith("\nwhat it printed\n")
 
 
 def test_a_sweep_that_did_not_end_is_not_kept(record, tmp_path):

@@ -102,8 +102,8 @@ def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, st
 def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain], float | None]) -> Ranking:
     """Those of the configurations to rank that are within 3 % of the fastest are measured in full.
 
-    At most as many as the shortlist has places. `find_seconds` returns None for a chain without a time. If none has a time, the first ones are
-    measured, so that a row says why.
+    At most as many as the shortlist has places. `find_seconds` returns None for a chain without a time.
+    If none has a time, the first ones are measured, so that a row says why.
     """
     seconds = [find_seconds(chain) for chain in candidates]
     timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)

@@ -7,14 +7,13 @@ import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gemmbench.errors import StoreError
 from gemmbench.report.comparison import ProblemRows
 from gemmbench.report.row import MEMORY, Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun, number, percent
 from gemmbench.report.verdicts import find_best_rows
 from tools.citations import Citation
-from tools.page import Page
+from tools.page import NoResults, Page
 from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
@@ -58,7 +57,7 @@ def _write_contest(page: Page, kernel: str, *words: str) -> str:
         found += contests
         citations.append(citation)
     if not found:
-        raise StoreError(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
+        raise NoResults(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
     summary = _summarize([contest.share for contest in found])
     return "\n".join([summary, "", format_contests(found), "", *dict.fromkeys(map(str, citations))])

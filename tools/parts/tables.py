@@ -164,7 +164,7 @@ def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
         if fastest:
             found.append((min(row.record.batch for row in ranked), fastest))
     if not found:
-        raise StoreError(f"no row of {prefix}")
+        raise NoResults(f"no row of {prefix}")
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
     heading: Column[Row] = Column(heading="problem", cell=format_problem, left=True)
     rows = [row for _, row in found]
