@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
@@ -93,7 +93,8 @@ class ChainSweep:
 
     `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
     are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
-    seed of placements and permutations. A batch has at most `largest` rows.
+    seed of placements and permutations. A batch has at most `largest` rows. `announce` takes the seconds that
+    it is expected to take, before the first row is measured.
     """
 
     chains: Sequence[Chain]
@@ -104,6 +105,7 @@ class ChainSweep:
     earlier: Sequence[Record] = ()
     shuffle: int = 0
     largest: int = LARGEST
+    announce: Callable[[float], None] = lambda seconds: None
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -126,7 +128,9 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     rankings = _rank_candidates(runner, sweep, able, built)
     able, first = keep_shortlists(able, rankings), 1 + len(rankings)
     batches = _make_batches(runner, sweep, able, built, rankings, "sweep", first)
-    records += runner.run(batches, _make_pace(runner, batches, able, sweep))
+    pace = _make_pace(runner, batches, able, sweep)
+    sweep.announce(sum(pace.costs) + pace.later)
+    records += runner.run(batches, pace)
     medians = _find_medians(records, "sweep")
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline, sweep.policy)
     finals = _make_batches(runner, sweep, finalists, built, rankings, "final", first + len(batches))

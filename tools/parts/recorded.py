@@ -13,7 +13,7 @@ from gemmbench.errors import StoreError
 from gemmbench.report.row import Row
 from gemmbench.report.text import number
 from tools.citations import cite_text
-from tools.page import Page
+from tools.page import NoResults, Page
 from tools.parts.tables import cite_rows, newest_file, read_comparison
 
 
@@ -70,7 +70,7 @@ def _format_small_step(ratio: float) -> str:
 def _find_fastest(rows: Sequence[Row], name: str) -> Row:
     found = [row for row in rows if row.record.variant == name]
     if not found:
-        raise StoreError(f"no row of {name}")
+        raise NoResults(f"no row of {name}")
     return min(found, key=lambda row: row.time.value)
 
 
