@@ -13,10 +13,9 @@ from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.report.text import format_duration
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
 from gemmbench.session.winners import TunedConfigs, read_winners
 
 
@@ -61,16 +60,6 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
         if request.transfers is not None:
             opened.measure_transfers(planned.plans, sweep.policy, request.transfers)
         return opened.result
-
-
-_LONG = 60.0
-"""Seconds. A run on a GPU that takes longer says so first."""
-
-
-def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> None:
-    """Say how long a run on a GPU will take, if that is over a minute."""
-    if seconds > _LONG and machine.primary.target.is_gpu:
-        reporter.message(f"this takes about {format_duration(seconds)} on {machine.primary.name}; see also --dry-run")
 
 
 def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> PlannedSweep:

@@ -1,7 +1,5 @@
 """Sweeps without a command line: planned, measured, resumed."""
 
-from dataclasses import replace
-
 import pytest
 
 from gemmbench.errors import UsageError
@@ -10,7 +8,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, announce_long_run, plan_request, run_sweep
+from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
 
 
 def request(*variants, **changes):
@@ -41,12 +39,3 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
 def test_an_explicit_baseline_must_be_able_to_run():
     with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))
-
-
-@pytest.mark.parametrize(("seconds", "is_gpu", "said"), [(61, True, True), (59, True, False), (61, False, False)])
-def test_a_run_on_a_gpu_that_takes_over_a_minute_says_so_first(machine, notes, seconds, is_gpu, said):
-    primary = replace(machine.primary, target=replace(machine.primary.target, is_gpu=is_gpu))
-    here = replace(machine, devices={**machine.devices, machine.choice.primary: primary})
-    announce_long_run(here, notes, seconds)
-    line = f"this takes about 1 min 1 s on {primary.name}; see also --dry-run"
-    assert notes.messages == ([line] if said else [])
