@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
-SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
+SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
 SWEEPS = ("tiles", "rungs", "sgemm_layouts", "tensor_tf32", "tensor_fp8", "tensor_3xtf32")
 SEARCHED = ("sgemm_pick", "tgemm_pick", "tgemm_pick_narrow")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
@@ -72,6 +72,7 @@ RUNS = {
     "gemm_v4-space": (*GEMMBENCH, "run", "gemm_v4", *SPACE, "--sizes", "2048"),
     "kernel_tuner": ("benchmarks/against_kernel_tuner.py",),
     "ablations": ("benchmarks/ablations.py",),
+    "overlap": ("benchmarks/overlap.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
     **{name: ("benchmarks/profiles.py", name) for name in ("profile", "profile-tensor", "profile-posts")},
