@@ -365,3 +365,52 @@ def test_no_cost_is_below_0_and_far_times_count_less(load):
     spoilt = 3 + 2 * terms[:, 1]
     spoilt[4] *= 3
     assert np.allclose(fit(terms, spoilt), [3, 2], rtol=0.05)
+
+
+@pytest.fixture
+def make_row(load):
+    """A row of `intervals` with these blocks."""
+    intervals = load("intervals")
+
+    def make(values, run="one", key="tiled on a card"):
+        return intervals.RecordedRow((key,), run, "tiled", intervals.find_speed_class(1e-5), np.array(values))
+
+    return make
+
+
+def test_simulated_runs_are_checked_as_real_ones(load):
+    intervals = load("intervals")
+    assert intervals.LOOKS == [5, 10, 20, 40, 48]
+
+
+@pytest.mark.parametrize("count", [5, 40], ids=["drawn", "resampled"])
+def test_intervals_of_simulated_runs_hold_the_truth_of_their_process(load, make_row, monkeypatch, count):
+    intervals = load("intervals")
+    monkeypatch.setattr(intervals, "RUNS", 4000)
+    row = make_row(np.random.default_rng(1).normal(0, 0.004, count))
+    found = intervals.simulate([row], until=0.005)
+    assert 0.94 < found.held < 0.975 and 0.94 < found.two_runs < 0.98
+    assert found.all_processes < found.held and found.blocks < 48
+    assert intervals.simulate([row], until=0.005, widening=1.0).held < found.held
+
+
+def test_a_few_blocks_of_a_rare_mode_are_why_intervals_of_noisy_rows_hold_less(load, make_row, monkeypatch):
+    intervals = load("intervals")
+    monkeypatch.setattr(intervals, "RUNS", 4000)
+    row = make_row([0.0, 1e-5, 2e-5, 3e-5, 0.02] * 4)  # one block in five is 2 % off
+    assert intervals.simulate([row], until=0.005).held < 0.9
+
+
+def test_what_differs_between_processes_is_found_beyond_the_scatter_of_blocks(load, make_row):
+    intervals, rng = load("intervals"), np.random.default_rng(2)
+
+    def measure(deviation):
+        rows = []
+        for number in range(150):
+            for run in ("one", "two"):
+                rows.append(make_row(rng.normal(rng.normal(0, deviation), 0.003, 10), run, f"row {number}"))
+        return intervals.estimate_process_deviation([*rows, make_row([1.0, 2.0, 3.0, 4.0, 5.0], key="once")])
+
+    rows, freedom, found = measure(0.002)
+    assert (rows, freedom) == (150, 150) and found == pytest.approx(0.002, rel=0.15)
+    assert measure(0.0)[2] < 0.0005

@@ -9,7 +9,7 @@ from typing import Any
 
 from claims import Claim, format_table, run_sweep
 from gemmbench.bench.timing.stats import Interval, unpaired_ratio
-from gemmbench.report.differences.run_differences import PROCESS_DEVIATION
+from gemmbench.report.repeatability import find_speed_class
 
 REPEATS, SIZES = 5, "512,1024,2048,4096"
 KERNELS = ("tiled", "sgemm_1d", "blocktile_2d", "sgemm_warptile", "sgemm_pipelined", "sgemm", "cublas")
@@ -37,7 +37,7 @@ class Pair:
     @property
     def is_inside(self) -> bool:
         """The joint 95 % interval, as `compare` shows it for two results files, contains no difference."""
-        return self._agrees(PROCESS_DEVIATION)
+        return self._agrees(find_speed_class(self.shortest).deviation)
 
     @property
     def is_inside_of_blocks(self) -> bool:

@@ -26,8 +26,7 @@ from gemmbench.bench.selection import (
     rank_candidates,
     split_chains,
 )
-from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
-from gemmbench.bench.timing.stats import MIN_BLOCKS
+from gemmbench.bench.timing.rounds import ENOUGH_BLOCKS, LONG_WINDOW, count_most_pairs
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -343,7 +342,7 @@ def _estimate_row(
     verifying = verified * (binding + launch + work.estimate_judgement(host))
     copies = 1.0 if launch >= LONG_WINDOW else min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
-    blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // count_most_pairs(window))))
+    blocks = max(1, min(rounds // 2, max(ENOUGH_BLOCKS, rounds // 2 // count_most_pairs(window))))
     sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0
     loading = (1 + WARMING_SHARE) * sustained
     return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + loading

@@ -218,7 +218,7 @@ class MeasureOptions:
         "--rounds",
         type=INTEGER,
         heading=STOPPING,
-        help="Number of rounds (with --until: the maximum). Intervals need at least 10.",
+        help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
     )
     until: str | None = option(
         "--until",

@@ -25,12 +25,12 @@ from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
+from gemmbench.report.fastest import list_fastest
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
-from gemmbench.report.verdicts import list_fastest
 from gemmbench.session.open_run import RunResult, find_resumed, find_unfinished, name_command, split_command
 from gemmbench.session.saved_runs import find_newest_run, read_run
 

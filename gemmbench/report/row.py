@@ -147,6 +147,12 @@ class Row:
         return UNRANKED if self.valid and not self.record.ranked else self.record.status
 
     @property
+    def shortest_time(self) -> float:
+        """Seconds of the row or of the baseline, whichever is shorter; of the row if there is no ratio."""
+        percent = self.percent_of_baseline.value
+        return self.time.value * (1.0 if math.isnan(percent) else min(1.0, percent / 100))
+
+    @property
     def gflops(self) -> float:
         """Operations per second, in 1e9."""
         return self.record.flops / self.time.value / 1e9

@@ -50,7 +50,7 @@ def test_gflops_are_two_m_n_k_over_the_median(rows, paired):
 
 def test_percent_is_the_paired_speed_in_percent_of_the_baseline_s(rows, paired, steady):
     found = rows(steady("cublas"), paired("naive", *(5 * MS * 2**n for n in (-2, -1, 0, 1, 2))))
-    percent, reach = found["naive"].percent_of_baseline, 2 ** (WIDENING * 2.7764 * math.sqrt(2.5 / 5))  # Student's t
+    percent, reach = found["naive"].percent_of_baseline, 2 ** (WIDENING * 2.7764451 * math.sqrt(2.5 / 5))  # Student's t
     assert (percent.value, percent.low, percent.high) == pytest.approx((20, 20 / reach, 20 * reach))
     assert found["cublas"].percent_of_baseline.value == 100 and not found["cublas"].percent_of_baseline.known
 
@@ -145,7 +145,7 @@ def test_an_exported_row_is_in_seconds_and_empty_where_unknown(compare, paired, 
     timed, skipped = export_kernels(compare(ran, make_record("tiled", order=2.0, status="skipped", reason="no GPU")))
     for row in (timed, skipped):
         assert list(row)[: len(KERNEL_COLUMNS)] == KERNEL_COLUMNS
-    reach = 2 ** (WIDENING * 2.7764 * math.sqrt(0.5 / 5))  # Student's t
+    reach = 2 ** (WIDENING * 2.7764451 * math.sqrt(0.5 / 5))  # Student's t
     expected = {
         "run": "20260101-120000-quick-abcd",
         "device_name": "Fake GPU",

@@ -13,9 +13,9 @@ from gemmbench.report.differences.regression_gate import INCONCLUSIVE, check_dif
 from gemmbench.report.differences.regression_gate import note_unranked as note_unchecked
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation import explain_row
-from gemmbench.report.page.headline import find_fastest
+from gemmbench.report.fastest import find_fastest, list_fastest
 from gemmbench.report.tables.kernel_tables import report_kernels
-from gemmbench.report.verdicts import judge_variants, list_fastest
+from gemmbench.report.verdicts import judge_variants
 
 CUBLAS, NAIVE, EMULATED = [2e-3, 2.1e-3] * 6, [4e-3, 4.2e-3] * 6, [1e-3, 1.1e-3] * 6
 
@@ -77,7 +77,7 @@ def test_the_same_row_of_the_class_of_its_precision_or_of_an_older_file_is_ranke
 def test_it_is_never_the_fastest(weaker):
     comparison = weaker()
     assert list_fastest(comparison) == ["64: cublas is fastest; naive reaches 50.0 % of it"]
-    assert find_fastest(comparison.problems[0], "cublas").record.variant == "naive"
+    assert [row.record.variant for row in find_fastest(comparison.problems[0]).rows] == ["cublas"]
 
 
 def test_no_other_row_is_measured_by_it(weaker):

@@ -174,7 +174,7 @@ def check_seed(seed: int) -> int:
 def _check_rounds(rounds: int | None) -> int | None:
     check_digits("rounds", rounds or 0)
     if rounds is not None and rounds < 1:
-        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (4 for an interval)")
     return rounds
 
 

@@ -12,15 +12,10 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.columns.column import PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
 from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.differences.run_differences import (
-    RUN_TO_RUN,
-    Difference,
-    RunDifferences,
-    explain_cards,
-    list_changes,
-)
+from gemmbench.report.differences.run_differences import Difference, RunDifferences, explain_cards, list_changes
 from gemmbench.report.explanation import name_row
 from gemmbench.report.export import encode_json, format_csv, write_text
+from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table, format_reports
 from gemmbench.report.text import format_share, number_within, with_interval
@@ -102,7 +97,8 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
         return ["The runs have no row in common."]
     lines = [
         "Speed ratio: the run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
-        "and times of the same code differ by up to 10 % between runs, which the 95 % intervals do not contain."
+        f"and times of the same code differ by up to {format_share(TIME_TO_TIME)} between runs, which the 95 % "
+        "intervals do not contain."
     ]
     baseline = differences.run.environment.baseline
     if baseline and differences.same_baseline:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
+from gemmbench.report.percent_of_baseline import is_valid_baseline
+from gemmbench.report.repeatability import explain_process_deviation
 from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number
@@ -25,6 +27,7 @@ def footer_lines(run: Run) -> list[str]:
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
         *_explain_baseline(run),
+        *explain_process_deviation(_list_shortest_times(run.environment, timed)),
         *_explain_alone(timed),
         *_explain_sustained(timed),
         _describe_method(timed),
@@ -85,6 +88,17 @@ def _explain_alone(timed: Sequence[Record]) -> list[str]:
     return [
         "Alone: one product in plain launches on an idle GPU with a cold cache, between two events, median of "
         f"{_format_range([len(record.alone) for record in rows])}; an empty kernel takes {number(1e6 * empty, 3)} us."
+    ]
+
+
+def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> list[float]:
+    """Seconds of each row with a ratio on the GPU, or of the baseline next to it, whichever is shorter."""
+    baselines = {(each.batch, each.batch_key): each for each in timed if is_valid_baseline(environment, each)}
+    pairs = [(each, baselines.get((each.batch, each.batch_key))) for each in timed if each.ranked]
+    return [
+        min(median(each.samples), median(baseline.samples))
+        for each, baseline in pairs
+        if baseline and each.variant != baseline.variant and environment.on_gpu(each.backend)
     ]
 
 

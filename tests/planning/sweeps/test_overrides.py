@@ -88,7 +88,7 @@ BOTH_FORMS = "write --param BM=64,128 or --param all"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (10 for an interval)"),
+        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (4 for an interval)"),
         ({"rounds": -3}, "rounds: -3 is below 1"),
         ({"until": "5"}, "until: '5' is not a share; write 0.5% or 0.005, or 0 for all rounds"),
         ({"until": "-1%"}, "until: '-1%' is not a share"),

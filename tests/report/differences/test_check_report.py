@@ -27,7 +27,7 @@ def check(row_of):
     rows = [
         row_of(*[1] * 5, config={"T": 8}, **of_file),
         row_of(*[1.05] * 5, **of_file),
-        row_of(1, 1, **of_file),
+        row_of(1, **of_file),
         row_of(*[1] * 5, status="wrong", reason="50 % wrong:\nC[0][0] \x1b[1m<&>", **of_file),
     ]
     pairs = check_pairs([(reference, row) for row in rows], 0.03)

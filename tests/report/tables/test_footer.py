@@ -34,6 +34,19 @@ def test_the_footer_describes_method_and_device(make_run, paired):
     ]
 
 
+def test_the_footer_says_what_differs_between_processes_at_the_speeds_of_its_rows(make_run, steady):
+    def explain(*rows, **changed):
+        lines = footer_lines(make_run(*rows, backend="cuda", **changed))
+        return [line for line in lines if line.startswith("Between processes")]
+
+    slow = steady("tiled", 4, backend="cuda")
+    assert explain(slow, steady("cublas", 2, backend="cuda"))[0].count(" % ") == 1
+    (line,) = explain(slow, steady("cublas", 0.05, backend="cuda"), steady("naive", 9, backend="cuda"))
+    assert "under 100 us vary by another 0.2 % (" in line  # whichever is faster, a kernel or the baseline
+    assert not explain(slow)  # no ratio
+    assert not explain(slow, steady("cublas", 2, backend="cuda"), gpu=False)
+
+
 def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narrow_enough(make_run, paired, steady):
     narrow = [steady("a", stopped="until"), steady("b", stopped="until")]
     late = [paired("c", *[MS] * 32), paired("d", *[MS] * 3, stopped="max-time")]
