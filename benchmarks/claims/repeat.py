@@ -69,8 +69,8 @@ def check(folder: Path) -> Claim:
         "the same one of the process before are within the joint intervals; percent of cuBLAS differs by at most 0.5 % "
         "where it and the kernel take over 100 us",
         _tabulate(pairs),
-        f"{REPEATS} processes, {100 * inside:.1f} % of {len(pairs)} differences inside ({100 * of_blocks:.1f} % without "
-        f"the deviation between processes), the largest difference over 100 us {100 * largest:.3f} %",
+        f"{REPEATS} processes, {100 * inside:.1f} % of {len(pairs)} differences inside ({100 * of_blocks:.1f} % "
+        f"without the deviation between processes), the largest difference over 100 us {100 * largest:.3f} %",
         inside >= LEAST_INSIDE and largest <= MAX_DIFFERENCE,
     )
 
