@@ -2,7 +2,7 @@
 # make test    set up, then run the tests
 # make docs    rewrite the generated parts of README.md and docs/ from results/ and the code
 # make manual  build the manual of docs/ as HTML in build/manual
-# make check   ruff, mypy, and whether the generated parts are up to date
+# make check   ruff, mypy, whether the generated parts are up to date, and results fit the revisions they name
 # make arches  compile every kernel for each architecture that it claims, and check the limits on machine code
 # make verify  check every variant against exact results, on the CPU device
 # make clean   remove the virtual environment, caches and the built manual

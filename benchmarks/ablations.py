@@ -129,7 +129,7 @@ def main() -> None:
             for name, change in changes.items()
         ]
     head = ["change", "loop (KB)", "FFMA (%)", "bank conflicts (%)", "load to use", "TFLOPS", f"% of {KERNEL}"]
-    show_table(head, rows, None if arguments.dry_run else arguments.out / "ablations.csv")
+    show_table(head, rows, None if arguments.dry_run else arguments.out / "ablations.csv", [KERNEL])
 
 
 def measure(names: list[str], kernels: Path, params: Mapping[str, int], layout: str, out: Path) -> dict[str, list[str]]:

@@ -193,7 +193,7 @@ def main() -> int:
             ),
         ]
         rows = list_rows(searches, measure_winners(searches, folder))
-    show_table(HEAD, rows, arguments.out / "kernel_tuner.csv" if arguments.out else None)
+    show_table(HEAD, rows, arguments.out and arguments.out / "kernel_tuner.csv", [VARIANT])
     return 0
 
 

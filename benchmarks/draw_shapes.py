@@ -1,31 +1,45 @@
-"""Draw shapes of problems as they occur, and print a config that compares sgemm with the libraries at them.
+"""Draw shapes of problems, and write a config that compares sgemm with the libraries at them.
 
-    python benchmarks/draw_shapes.py --seed 7 > shapes.yaml
-    gemmbench run -c shapes.yaml
+    python benchmarks/draw_shapes.py 7               writes configs/shapes_drawn_7.yaml
+    python benchmarks/record.py shapes_drawn_7       measures it, into results/DEVICE/DATE-shapes_drawn_7.jsonl.gz
+
+A draw is named after its seed: the same number gives the same shapes. The page of shapes pools all draws that were
+measured, so none is deleted or drawn again. Draw only after the kernels and picks are fixed.
 
 The kinds are those of configs/shapes_60.yaml: sides drawn log-uniformly, at multiples of 8 and at any number; one
-side of at most 16; one side of at most 64; K of at most 64; and layers of language models with few rows. The same
-seed gives the same shapes.
+side of at most 16; one side of at most 64; K of at most 64; and layers of language models with few rows.
 """
 
 import argparse
 import math
 import random
 from collections.abc import Callable
+from pathlib import Path
+
+from gemmbench.planning.files import data_folder
 
 Shape = tuple[int, int, int]
 # Sides of weights of language models, inputs and outputs, and rows of a batch of tokens.
 WEIGHTS = (2048, 4096, 5120, 6144, 8192, 11008, 14336, 28672)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 2048)
+COUNT = 60
 MOST_OPERATIONS, MOST_ELEMENTS = 10**12, 2 * 10**8  # of a product, and of its three matrices
 
-HEAD = """\
-summary: {count} shapes in f32 drawn with seed {seed}
+CONFIG = """\
+# yaml-language-server: $schema=config.schema.json
+# Shapes that sgemm was not tuned on, written by benchmarks/draw_shapes.py {seed}. About three minutes.
+summary: {count} shapes in f32, drawn with seed {seed}
 shapes:
 {shapes}
 variants: [sgemm, cublas, {{cublaslt: all}}]
 baseline: cublas
-measure: {{max_time: 0.4, until: 1%}}"""
+measure: {{max_time: 0.4, until: 1%}}
+on_cpu:
+  sizes: [256]
+  shapes: []
+  variants: [sgemm_pipelined, openblas]
+  baseline: openblas
+"""
 
 
 def draw_side(source: random.Random, least: int, most: int) -> int:
@@ -77,14 +91,21 @@ def draw_shapes(count: int, seed: int) -> list[Shape]:
     return shapes
 
 
+def format_config(seed: int) -> str:
+    """The text of the config of a draw."""
+    shapes = "\n".join(f"  - {list(shape)}" for shape in draw_shapes(COUNT, seed))
+    return CONFIG.format(count=COUNT, seed=seed, shapes=shapes)
+
+
 def main() -> None:
-    """Print the config."""
+    """Write the config."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=1, help="seed of the shapes")
-    parser.add_argument("--count", type=int, default=60, help="number of shapes")
+    parser.add_argument("seed", type=int, metavar="N", help="number of the draw, the seed of its shapes")
+    parser.add_argument("--out", type=Path, default=data_folder("configs"), help="folder of the config")
     arguments = parser.parse_args()
-    shapes = "\n".join(f"  - {list(shape)}" for shape in draw_shapes(arguments.count, arguments.seed))
-    print(HEAD.format(count=arguments.count, seed=arguments.seed, shapes=shapes))
+    path = arguments.out / f"shapes_drawn_{arguments.seed}.yaml"
+    path.write_text(format_config(arguments.seed), encoding="utf-8")
+    print(path)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from gemmbench.planning.plans.expansion import collect_names, list_rows
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate
-from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.reading import open_results_file, read_results
 from gemmbench.report.text import count_noun
 
 Array = NDArray[np.float64]
@@ -97,7 +97,9 @@ def read_times(paths: Sequence[Path]) -> tuple[Target, Times]:
 
 
 def _read_file(path: Path) -> tuple[Target, Times]:
-    if path.read_text(encoding="utf-8").startswith('{"target"'):
+    with open_results_file(path) as file:
+        is_survey = file.readline().startswith(b'{"target"')
+    if is_survey:
         return read_survey(path)
     run = read_results(path)
     return make_target(run.environment), collect_times(run.records)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tables import show_table
 
 from gemmbench.analysis.sass_facts import LoopFacts
+from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
@@ -56,7 +57,9 @@ def main() -> None:
     """Print a line per rung."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ladder_code.csv")
-    show_table(HEAD, [describe(name) for name in list_rungs()], parser.parse_args().out / "ladder_code.csv")
+    path, rungs = parser.parse_args().out / "ladder_code.csv", list_rungs()
+    compiler = f"compiled for sm_90 by nvcc {nvcc_version(find_nvcc())}"
+    show_table(HEAD, [describe(name) for name in rungs], path, rungs, compiler)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ import numpy as np
 
 from gemmbench.backends.base import Window
 from gemmbench.bench.timing.blocks import NoSteps
-from gemmbench.bench.timing.rounds import DoublingRule, Rounds, StoppingRule
-from gemmbench.bench.timing.stats import MIN_BLOCKS, speed_ratio, verdict
+from gemmbench.bench.timing.rounds import ENOUGH_BLOCKS, DoublingRule, Rounds, StoppingRule
+from gemmbench.bench.timing.stats import speed_ratio, verdict
 from gemmbench.planning.sweeps.policy import Policy
 
 DRIFT, SECONDS, MOST = 0.008, 2e-3, Policy().rounds
@@ -45,7 +45,7 @@ class EveryBlockRule(DoublingRule):
 
     def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
-        return blocks >= MIN_BLOCKS
+        return blocks >= ENOUGH_BLOCKS
 
 
 RULES: dict[str, tuple[int, StoppingRule]] = {

@@ -15,7 +15,7 @@ import math
 import statistics
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from claims import format_table
@@ -35,7 +35,7 @@ from gemmbench.report.text import count_noun
 Speeds = dict[Candidate, float]
 HEAD = ("problem", "row", "picked", "% of baseline", "best", "% of baseline", "loss")
 _SHARED_MEMORY = 227 << 10
-"""Bytes of a block on Hopper; a results file does not have them."""
+"""Bytes of a block on Hopper; an older results file does not have them."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def summarize(choices: Iterable[Choice]) -> str:
 
 def make_target(found: Environment) -> Target:
     """The device of a run, as far as its file has it."""
-    return Target(found.backend, found.sm, found.sms, _SHARED_MEMORY, found.l2, found.memory, is_gpu=bool(found.gpu))
+    return replace(found.target, smem=found.smem or _SHARED_MEMORY)
 
 
 def _format_candidate(candidate: Candidate) -> str:

@@ -49,9 +49,8 @@ def main() -> int:
         [f"{shift}", *(f"{100 * (each[shift] / each[0] - 1):+.2f}" for each in medians.values())] for shift in SHIFTS
     ]
     rows.insert(0, ["us at 0", *(f"{1e6 * each[0]:.2f}" for each in medians.values())])
-    show_table(
-        ["shift (bytes)", *(f"{name} (%)" for name in medians)], rows, arguments.out and arguments.out / "placement.csv"
-    )
+    head = ["shift (bytes)", *(f"{name} (%)" for name in medians)]
+    show_table(head, rows, arguments.out and arguments.out / "placement.csv", KERNELS)
     return 0
 
 

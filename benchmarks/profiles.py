@@ -3,13 +3,15 @@
 Run `python benchmarks/profiles.py [NAME ...]` on a machine with an NVIDIA GPU and Nsight Compute (all of
 them: about four minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and
 profile-posts.txt in the folder given by --out (default: results), each behind the command that prints
-them. A NAME is a file without .txt.
+them, below the origin of the file. A NAME is a file without .txt.
 """
 
 import argparse
 import subprocess
 import sys
 from pathlib import Path
+
+from gemmbench.bench.origin import describe_origin
 
 AT_4096 = ("--sizes", "4096")
 LADDER = (
@@ -62,6 +64,7 @@ def main() -> None:
         parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(FILES)}")
     for name in arguments.names or FILES:
         with (arguments.out / f"{name}.txt").open("w") as file:
+            print(describe_origin(kernel for kernel, *_ in FILES[name]), file=file, flush=True)
             for number, words in enumerate(FILES[name]):
                 text = ("\n" if number else "") + profile(words)
                 print(text, end="", flush=True)

@@ -171,7 +171,7 @@ class _Counter:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, errors="replace") as file:
             file.write(f"{sys.argv}\n{traceback.format_exc()}\n")
-            for path in [*Path("kernels").glob("*"), *Path().glob("x.*"), *Path().glob("*.jsonl")]:
+            for path in [*Path("kernels").glob("*"), *Path().glob("x.*"), *Path().glob("*.jsonl*")]:
                 file.write(f"=== {path}\n{path.read_bytes()[:20000].decode(errors='replace')}\n")
 
 

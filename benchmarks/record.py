@@ -1,40 +1,63 @@
-"""Re-measures the committed results for this machine's GPU.
+"""Measures the committed results again for this machine's GPU.
 
-Run `python benchmarks/record.py [NAME ...]` (default: all, about an hour on an H200), then `make docs`.
-Each file is written as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl and
-.csv, or .txt.
+    python benchmarks/record.py [NAME ...]             these, or everything, which takes over an hour
+    python benchmarks/record.py --all --minutes 9      what today's results lack, in order, for at most nine minutes
+
+Each file is kept as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl.gz of a sweep, .csv or
+.txt of another program. A sweep that did not come to its end is not kept. `make docs` then shows the new files.
+
+With --all, a name that has a file of today is not measured again, and nothing is started that took longer the last time
+(results/DEVICE/durations.csv) than there is time left. What is still running at the end is stopped. So the same command
+goes on until it says that everything is recorded; --date goes on with what was begun on another day. To measure
+something once more, name it or delete its file.
+
+--archive FILE is for a machine from which a single file comes back. It is a tar file that grows: what it holds is first
+unpacked into results/, and each new file is added. `tar xf FILE -C results` takes it home.
 """
 
 import argparse
+import csv
 import datetime
+import math
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
+from trust import CLAIMS
+
 from gemmbench.backends import registry
+from gemmbench.bench.origin import describe_origin
 from gemmbench.errors import DeviceError
-from gemmbench.planning.files import data_folder
+from gemmbench.planning.files import RESULTS_SUFFIX, data_folder
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.report.store.compression import compress_results
+from gemmbench.report.store.reading import is_finished
 from gemmbench.report.text import shorten_device
 
 ROOT = Path(__file__).parents[1]
 GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
-SWEEPS = (
-    *("quick", "sizes", "tiles", "rungs", "sgemm_pick", "sgemm_h200", "sgemm_layouts", "shapes_60", "shapes_drawn"),
-    *("tensor", "tensor_tf32", "tensor_fp8", "tensor_3xtf32"),
-    *("tgemm", "tgemm_pick", "tgemm_pick_narrow", "shapes_60_bf16"),
-)
+DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
+SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
+SWEEPS = ("tiles", "rungs", "sgemm_layouts", "tensor_tf32", "tensor_fp8", "tensor_3xtf32")
+SEARCHED = ("sgemm_pick", "tgemm_pick", "tgemm_pick_narrow")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
 SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-time", "0.1")
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
-    **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
+    **{name: (*GEMMBENCH, "run", "-c", name) for name in SHOWN},
+    **{f"trust-{claim}": ("benchmarks/trust.py", claim) for claim in CLAIMS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
+    **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
     "tgemm_f16": (*TGEMM, "--precision", "f16"),
     "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),
     "tgemm_fp8": (*TGEMM, "--precision", "e4m3,e4m3_fast", "--layout", "nt", "--sizes", "4096,8192"),
@@ -49,15 +72,27 @@ RUNS = {
     "gemm_v4-space": (*GEMMBENCH, "run", "gemm_v4", *SPACE, "--sizes", "2048"),
     "kernel_tuner": ("benchmarks/against_kernel_tuner.py",),
     "ablations": ("benchmarks/ablations.py",),
+    "overlap": ("benchmarks/overlap.py",),
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
     **{name: ("benchmarks/profiles.py", name) for name in ("profile", "profile-tensor", "profile-posts")},
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "relocatable": ("benchmarks/relocatable.py",),
-    "sgemm": ("benchmarks/trust.py",),  # one of its claims runs that sweep; also writes DATE-trust.txt
+    **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
+    "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
-SANITIZED = (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple")
+"""The commands, in the order of --all: what README and the pages of results show comes first."""
+PRINTED = "sanitize"
+"""Writes no file: what it prints is recorded."""
+
+DURATIONS = "durations.csv"
+UNKNOWN = 240.0
+"""Seconds of a command of which no duration is known."""
+GRACE = 20.0
+"""Seconds that a command has to end once it is stopped."""
+STOPPED = -1
+"""The exit code of a command that was stopped."""
 
 
 def results_folder() -> Path:
@@ -68,44 +103,164 @@ def results_folder() -> Path:
     return folder
 
 
-def measure(command: tuple[str, ...], target: Path, date: str, name: str) -> int:
-    """Run a command and move the files it writes to `target`. Returns its exit code."""
-    with tempfile.TemporaryDirectory() as folder:
-        code = subprocess.run([sys.executable, *command, "--out", folder], cwd=ROOT).returncode
-        for path in sorted(Path(folder).iterdir()):
-            kind = path.name if path.suffix == ".txt" else name + "".join(path.suffixes)
-            shutil.move(path, target / f"{date}-{kind}")
+def run_command(words: Sequence[str], output: Path | None, seconds: float) -> int:
+    """Run a command of Python, for at most these seconds; what it prints goes to `output`. Returns its exit code."""
+    with (
+        nullcontext() if output is None else output.open("wb") as file,
+        subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=file) as process,
+    ):
+        try:
+            return process.wait(None if math.isinf(seconds) else seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        return STOPPED
+
+
+def write_origin(path: Path) -> None:
+    """Say at the top of a text what was measured: the card, and the code of all kernels."""
+    origin = describe_origin(Catalog([data_folder("cuda")]).names)
+    path.write_text(f"{origin}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
+def list_kept(folder: Path, words: Sequence[str]) -> list[Path]:
+    """The files that a command wrote and that are kept: a finished sweep, or the table or text of another program."""
+    if words[: len(GEMMBENCH)] == GEMMBENCH:
+        results = sorted(folder.glob(f"*{RESULTS_SUFFIX}"))
+        return [path for path in results if is_finished(path)] + sorted(folder.glob("*.txt"))
+    sweeps = {path.stem for path in folder.glob(f"*{RESULTS_SUFFIX}")}
+    written = [path for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".txt")]
+    return [path for path in written if path.name.partition(".")[0] not in sweeps]
+
+
+def measure(name: str, target: Path, date: str, seconds: float = math.inf) -> int:
+    """Run the command of a name and keep what it wrote in `target`, unless it is stopped. Returns its exit code."""
+    words, started = RUNS[name], time.monotonic()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if name == PRINTED:
+            code = run_command(words, folder / f"{name}.txt", seconds)
+            if code == 0:
+                write_origin(folder / f"{name}.txt")
+        else:
+            code = run_command((*words, "--out", temporary), None, seconds)
+        taken = time.monotonic() - started
+        if code == STOPPED:
+            note_duration(target, name, 1.5 * taken)
+            return code
+        for path in list_kept(folder, words):
+            kept = target / f"{date}-{name}{path.suffix}"
+            shutil.move(path, kept)
+            if kept.suffix == RESULTS_SUFFIX:
+                compress_results(kept)
+    note_duration(target, name, taken)
     return code
 
 
-def sanitize(target: Path, date: str) -> int:
-    """Record the report of compute-sanitizer on every kernel."""
-    done = subprocess.run([sys.executable, *SANITIZED], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    (target / f"{date}-sanitize.txt").write_text(done.stdout)
-    return done.returncode
+def read_durations(target: Path) -> dict[str, float]:
+    """How many seconds each command took the last time."""
+    path = target / DURATIONS
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["name"]: float(row["seconds"]) for row in csv.DictReader(file)}
+
+
+def note_duration(target: Path, name: str, seconds: float) -> None:
+    """Remember how long a command took."""
+    durations = read_durations(target) | {name: seconds}
+    lines = [f"{each},{durations[each]:.0f}" for each in sorted(durations)]
+    (target / DURATIONS).write_text("\n".join(["name,seconds", *lines, ""]), encoding="utf-8")
+
+
+def is_recorded(name: str, target: Path, date: str) -> bool:
+    """Whether there is a file of this name and date."""
+    return any(target.glob(f"{date}-{name}.*"))
+
+
+def unpack_archive(archive: Path, target: Path) -> None:
+    """Take over what the archive holds."""
+    with tarfile.open(archive) as tar:
+        tar.extractall(target.parent, filter="data")
+
+
+def write_archive(archive: Path, target: Path, date: str) -> None:
+    """Write everything of this date and the durations, completely or not at all."""
+    draft = archive.with_name(f".{archive.name}")
+    with tarfile.open(draft, "w") as tar:
+        for path in sorted([*target.glob(f"{date}-*"), *target.glob(DURATIONS)]):
+            tar.add(path, f"{target.name}/{path.name}")
+    draft.replace(archive)
+
+
+def measure_named(names: Sequence[str], target: Path, date: str) -> int:
+    """Measure these names. Returns 1 if a command failed."""
+    failed = []
+    for name in names:
+        failed += [name] if show_measured(name, target, date) else []
+    print(f"failed: {', '.join(failed)}" if failed else f"all results are in {target}")
+    return 1 if failed else 0
+
+
+def measure_missing(target: Path, date: str, minutes: float, archive: Path | None = None) -> int:
+    """Measure what has no file of this date, as far as the minutes go. Returns 1 if a command failed."""
+    end = time.monotonic() + 60 * minutes
+    failed, left = [], []
+    if archive is not None and archive.exists():
+        unpack_archive(archive, target)
+    for name in (each for each in RUNS if not is_recorded(each, target, date)):
+        code, remaining = STOPPED, end - time.monotonic()
+        if read_durations(target).get(name, UNKNOWN) <= remaining:
+            code = show_measured(name, target, date, remaining)
+            if archive is not None:
+                write_archive(archive, target, date)
+        if code == STOPPED:
+            left.append(f"{name} ({read_durations(target).get(name, UNKNOWN):.0f} s)")
+        elif code:
+            failed.append(name)
+    print(f"left: {', '.join(left)}; the same command goes on" if left else f"everything is recorded in {target}")
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def show_measured(name: str, target: Path, date: str, seconds: float = math.inf) -> int:
+    """Measure a name and say what came of it. Returns the exit code."""
+    started = time.monotonic()
+    code = measure(name, target, date, seconds)
+    ended = "stopped" if code == STOPPED else f"exit code {code}"
+    print(f"{name}: {ended}, {time.monotonic() - started:.0f} s", flush=True)
+    return code
 
 
 def main() -> int:
-    """Measure everything requested. Returns 1 if any command failed."""
+    """Measure what the command line asks for. Returns 1 if a command failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = (*RUNS, "sanitize")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(names)}")
-    chosen = parser.parse_args().names or names
-    if unknown := set(chosen) - set(names):
-        parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(names)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(RUNS)}")
+    parser.add_argument("--all", action="store_true", help="measure only what has no file of today")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="with --all: stop after this many minutes")
+    parser.add_argument("--archive", type=Path, help="with --all: a tar file with everything that was measured")
+    parser.add_argument(
+        "--date", type=datetime.date.fromisoformat, default=datetime.date.today(), help="default: today"
+    )
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(RUNS):
+        parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(RUNS)}")
+    if arguments.all and arguments.names:
+        parser.error("--all takes no NAME")
+    if not arguments.all and (arguments.archive or arguments.minutes < math.inf):
+        parser.error("--minutes and --archive need --all")
     try:
-        target, date = results_folder(), datetime.date.today().isoformat()
+        target, date = results_folder(), arguments.date.isoformat()
     except DeviceError as fault:
         print(f"record.py: {fault}", file=sys.stderr)
         return fault.exit_code
-    failed = []
-    for name in chosen:
-        started = time.monotonic()
-        code = sanitize(target, date) if name == "sanitize" else measure(RUNS[name], target, date, name)
-        print(f"{name}: exit code {code}, {time.monotonic() - started:.0f} s", flush=True)
-        failed += [name] if code else []
-    print(f"failed: {', '.join(failed)}" if failed else f"all results are in {target}")
-    return 1 if failed else 0
+    if arguments.all:
+        return measure_missing(target, date, arguments.minutes, arguments.archive)
+    return measure_named(arguments.names or list(RUNS), target, date)
 
 
 if __name__ == "__main__":

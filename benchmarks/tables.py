@@ -6,11 +6,19 @@ from pathlib import Path
 
 from claims import format_table
 
+from gemmbench.bench.origin import describe_origin
 
-def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], path: Path | None) -> None:
-    """Print a table, and write it to `path` as CSV unless that is None."""
+
+def show_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], path: Path | None, kernels: Sequence[str] = (), card: str = ""
+) -> None:
+    """Print a table, and write it to `path` as CSV unless that is None, below its origin.
+
+    `kernels` are those of cuda/ that it is about; `card` is what it was measured on, by default this GPU.
+    """
     print(format_table(rows, head))
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", newline="", encoding="utf-8") as file:
+            file.write(str(describe_origin(kernels, card)))
             csv.writer(file, lineterminator="\n").writerows([head, *rows])

@@ -4,15 +4,18 @@ import itertools
 import json
 import re
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.report.store.reading import read_results
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -80,24 +83,58 @@ def test_shapes_are_drawn_from_a_seed_and_of_every_kind(load):
     assert all(2 * m * n * k <= 10**12 for m, n, k in shapes)
 
 
-def test_the_shapes_of_shapes_drawn_are_those_that_its_seed_gives(load):
-    config = yaml.safe_load((data_folder("configs") / "shapes_drawn.yaml").read_text())
-    seed = int(re.search(r"seed (\d+)", config["summary"])[1])
-    assert [tuple(shape) for shape in config["shapes"]] == load("draw_shapes").draw_shapes(60, seed)
+def test_the_configs_of_draws_are_those_that_their_numbers_give(load):
+    draws = sorted(data_folder("configs").glob("shapes_drawn_*.yaml"))
+    assert draws and list(load("record").DRAWS) == [path.stem for path in draws]
+    for path in draws:
+        assert path.read_text() == load("draw_shapes").format_config(int(path.stem.rpartition("_")[2]))
 
 
-def test_drawn_shapes_are_printed_as_a_config(load, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["draw_shapes.py", "--count", "5"])
+def test_the_results_of_a_draw_have_the_shapes_of_its_number(load):
+    files = sorted((FOLDER.parent / "results").glob("*/*-shapes_drawn_*.jsonl.gz"))
+    assert files
+    for path in files:
+        shapes = {(row.problem.M, row.problem.N, row.problem.K) for row in read_results(path).records}
+        assert shapes == set(load("draw_shapes").draw_shapes(60, int(re.search(r"_(\d+)\.", path.name)[1])))
+
+
+def test_a_draw_is_written_as_a_config(load, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("sys.argv", ["draw_shapes.py", "5", "--out", str(tmp_path)])
     load("draw_shapes").main()
-    config = yaml.safe_load(capsys.readouterr().out)
-    assert len(config["shapes"]) == 5 and config["variants"][0] == "sgemm"
+    assert capsys.readouterr().out == f"{tmp_path / 'shapes_drawn_5.yaml'}\n"
+    config = yaml.safe_load((tmp_path / "shapes_drawn_5.yaml").read_text())
+    assert len(config["shapes"]) == 60 and config["variants"][0] == "sgemm"
     assert [*Draft7Validator(json.loads(write_schema("config"))).iter_errors(config)] == []
 
 
-def test_tables_are_written_as_csv(load, tmp_path, capsys):
-    load("tables").show_table(["a", "b"], [["1", "x, y"]], tmp_path / "new" / "table.csv")
-    assert (tmp_path / "new" / "table.csv").read_text() == 'a,b\n1,"x, y"\n'
+def test_tables_are_written_as_csv_below_their_origin(load, tmp_path, capsys):
+    path = tmp_path / "new" / "table.csv"
+    load("tables").show_table(["a", "b"], [["1", "x, y"]], path, ["tiled", "cublas"], "compiled for sm_90")
+    ((origin, text),) = split_origins(path.read_text())
+    assert text == 'a,b\n1,"x, y"\n'
+    assert (origin.card, list(origin.code)) == ("compiled for sm_90", ["tiled"])
     assert "x, y" in capsys.readouterr().out
+
+
+def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):
+    trust, claim = load("trust"), load("claims").Claim("a claim", "a table", "1 of 2", False)
+    monkeypatch.setattr(trust, "import_module", lambda name: SimpleNamespace(check=lambda folder: claim))
+    monkeypatch.setattr("sys.argv", ["trust.py", "noise", "gate", "--out", str(tmp_path)])
+    assert trust.main() == 1
+    parts = split_origins((tmp_path / "trust.txt").read_text())
+    assert [text.splitlines()[1] for _, text in parts] == ["== noise: a claim", "== gate: a claim"]
+    assert all(origin and origin.tree for origin, _ in parts)
+    assert "# card" not in capsys.readouterr().out
+
+
+def test_profiles_are_written_below_their_origin(load, tmp_path, monkeypatch, capsys):
+    profiles = load("profiles")
+    monkeypatch.setattr(profiles, "profile", lambda words: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n")
+    monkeypatch.setattr("sys.argv", ["profiles.py", "profile", "--out", str(tmp_path)])
+    profiles.main()
+    ((origin, text),) = split_origins((tmp_path / "profile.txt").read_text())
+    assert list(origin.code) == ["naive_rows", "naive", "tiled", "sgemm_warptile", "gemm_v4", "sgemm"]
+    assert text.strip() == capsys.readouterr().out.strip() and text.count("counters") == 7
 
 
 def test_random_cases_are_shared_among_parts_and_tests(load):
@@ -167,7 +204,7 @@ def test_the_table_of_public_kernels_compares_with_their_own_programs(load, tmp_
     assert foreign.main() == 0
     said = capsys.readouterr()
     assert "missing.yaml:1: file: no file at" in said.err
-    head, row = (tmp_path / "out" / "foreign.csv").read_text().splitlines()
+    head, row = split_origins((tmp_path / "out" / "foreign.csv").read_text())[0][1].splitlines()
     assert head == "kernel,status,% of cublas,own program,difference,remarks"
     name, status, share, own, difference, _ = row.split(",")
     assert (name, status, own) == ("siboehm/shared", "ok", "17.8")
@@ -314,6 +351,12 @@ def test_costs_are_fitted_to_a_survey(load, tmp_path):
     assert times["sgemm_small", program.make_key(values)] == small
 
 
+def test_costs_are_fitted_to_compressed_results(load):
+    path = max((FOLDER.parent / "results/nvidia-h200").glob("*-tiles.jsonl.gz"))
+    target, times = load("fit_costs").read_times([path])
+    assert target.sm == 90 and "blocktile_2d" in {name for name, _ in times}
+
+
 def test_no_cost_is_below_0_and_far_times_count_less(load):
     fit = load("fit_costs").fit_nonnegative
     terms = np.array([[1.0, x] for x in range(1, 11)])
@@ -322,3 +365,52 @@ def test_no_cost_is_below_0_and_far_times_count_less(load):
     spoilt = 3 + 2 * terms[:, 1]
     spoilt[4] *= 3
     assert np.allclose(fit(terms, spoilt), [3, 2], rtol=0.05)
+
+
+@pytest.fixture
+def make_row(load):
+    """A row of `intervals` with these blocks."""
+    intervals = load("intervals")
+
+    def make(values, run="one", key="tiled on a card"):
+        return intervals.RecordedRow((key,), run, "tiled", intervals.find_speed_class(1e-5), np.array(values))
+
+    return make
+
+
+def test_simulated_runs_are_checked_as_real_ones(load):
+    intervals = load("intervals")
+    assert intervals.LOOKS == [5, 10, 20, 40, 48]
+
+
+@pytest.mark.parametrize("count", [5, 40], ids=["drawn", "resampled"])
+def test_intervals_of_simulated_runs_hold_the_truth_of_their_process(load, make_row, monkeypatch, count):
+    intervals = load("intervals")
+    monkeypatch.setattr(intervals, "RUNS", 4000)
+    row = make_row(np.random.default_rng(1).normal(0, 0.004, count))
+    found = intervals.simulate([row], until=0.005)
+    assert 0.94 < found.held < 0.975 and 0.94 < found.two_runs < 0.98
+    assert found.all_processes < found.held and found.blocks < 48
+    assert intervals.simulate([row], until=0.005, widening=1.0).held < found.held
+
+
+def test_a_few_blocks_of_a_rare_mode_are_why_intervals_of_noisy_rows_hold_less(load, make_row, monkeypatch):
+    intervals = load("intervals")
+    monkeypatch.setattr(intervals, "RUNS", 4000)
+    row = make_row([0.0, 1e-5, 2e-5, 3e-5, 0.02] * 4)  # one block in five is 2 % off
+    assert intervals.simulate([row], until=0.005).held < 0.9
+
+
+def test_what_differs_between_processes_is_found_beyond_the_scatter_of_blocks(load, make_row):
+    intervals, rng = load("intervals"), np.random.default_rng(2)
+
+    def measure(deviation):
+        rows = []
+        for number in range(150):
+            for run in ("one", "two"):
+                rows.append(make_row(rng.normal(rng.normal(0, deviation), 0.003, 10), run, f"row {number}"))
+        return intervals.estimate_process_deviation([*rows, make_row([1.0, 2.0, 3.0, 4.0, 5.0], key="once")])
+
+    rows, freedom, found = measure(0.002)
+    assert (rows, freedom) == (150, 150) and found == pytest.approx(0.002, rel=0.15)
+    assert measure(0.0)[2] < 0.0005

@@ -6,13 +6,15 @@ import shutil
 import msgspec
 import pytest
 
+from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.errors import StoreError
-from tools.page import ROOT, Page
-from tools.parts import KINDS, listings, tables
+from gemmbench.planning.problems import Problem
+from tools.page import ROOT, NoResults, Page
+from tools.parts import KINDS, contests, draws, listings, tables, trust
 from tools.schemas import find_stale_schemas
 
 OPTIONS = "--kernels first-try --device cpu --sizes 17".split()
-QUICK = "results/nvidia-h100/*-quick.jsonl"
+QUICK = "results/nvidia-h100/*-quick.jsonl.gz"
 
 
 def test_the_schemas_next_to_the_kernels_and_configs_are_up_to_date():
@@ -35,11 +37,16 @@ def test_a_page_is_stale_until_its_parts_are_written(page, tmp_path):
     assert path.read_text().startswith("Before\n") and path.read_text().endswith("\nAfter\n")
 
 
+def list_lines(text):
+    """The lines of the table in a part."""
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
 def test_a_table_shows_the_chosen_columns_and_kernels(page):
     text = KINDS["table"](
         page, QUICK, "M=4096", "brief", "only=tiled,cublas", "columns=kernel,time (ms),% of {baseline}"
     )
-    heading, rule, *rows = text.splitlines()
+    heading, rule, *rows = list_lines(text)
     assert [cell.strip() for cell in heading.strip("|").split("|")] == ["kernel", "time (ms)", "% of cublas"]
     assert rule.startswith("|:---") and rule.count("---:|") == 2
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
@@ -47,7 +54,7 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
 
 def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
     words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
-    rows = KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl", *words).splitlines()[2:]
+    rows = list_lines(KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl.gz", *words))[2:]
     tiles = [row for row in rows if "wgmma_3xtf32" in row]
     assert len(tiles) == 4 and all("BN=128" in row and "STAGES=3" in row for row in tiles)
     assert len(rows) == 5 and any("cublas" in row for row in rows)
@@ -56,7 +63,7 @@ def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_th
 @pytest.mark.parametrize(("kind", "words"), [("table", ("M=4096", "only=tiled")), ("fastest", ("tiled",))])
 def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, words):
     text = KINDS[kind](page, QUICK, *words, "brief", "columns=kernel,sustained TFLOPS,sustained % of {baseline}")
-    heading, _, *rows = text.splitlines()
+    heading, _, *rows = list_lines(text)
     cells = [cell.strip() for cell in heading.strip("|").split("|")]
     assert cells[-3:] == ["kernel", "sustained TFLOPS", "sustained % of cublas"]
     assert rows and all(row.split("|")[-2].strip() == "-" for row in rows)
@@ -64,29 +71,74 @@ def test_a_column_may_be_one_of_steady_loads_even_if_no_row_had_one(page, kind, 
 
 def test_a_chart_is_a_file_and_a_link_to_it(page):
     text = KINDS["chart"](
-        page, "speed", "results/nvidia-h100/*-sgemm.jsonl", "name=some-chart", "variants=tiled,cublas"
+        page, "speed", "results/nvidia-h100/*-sgemm.jsonl.gz", "name=some-chart", "variants=tiled,cublas"
     )
-    assert text == "![Speed over matrix size](../images/some-chart.svg)"
+    picture, _, whose = text.splitlines()
+    assert picture == "![Speed over matrix size](../images/some-chart.svg)"
+    assert re.match(r"H100 80GB HBM3, 2026-\d\d-\d\d, revision \w+\b", whose)
     assert page.files[ROOT / "docs" / "images" / "some-chart.svg"].startswith("<svg")
 
 
-def test_a_claim_comes_from_the_newest_file_that_has_it(page, tmp_path, monkeypatch):
+TRUST = '''"""Checks.
+
+    a        A as
+             declared
+    b        B as declared
+    c        C as declared
+"""
+CLAIMS = ("a", "b", "c")
+'''
+ORIGIN = "# card: NVIDIA H100\n# software: x\n# date: {}\n# revision: abc\n# tree: \n# method: {}\n# code: \n"
+
+
+@pytest.fixture
+def claims(page, tmp_path, monkeypatch):
+    """Writes a part of claims of a repository with these results."""
     monkeypatch.setattr(tables, "ROOT", tmp_path)
-    (tmp_path / "1-trust.txt").write_text("== a: A\n\na: 1 of 1: holds (3 s)\n== b: B\n\nb: 2 of 2: holds (3 s)\n")
-    (tmp_path / "2-trust.txt").write_text("== a: A\n\na: 0 of 1: DOES NOT HOLD (3 s)\n")
-    rows = KINDS["claims"](page, "*-trust.txt").splitlines()[2:]
-    assert rows == ["| A | 0 of 1 | no |", "| B | 2 of 2 | yes |"]
-    with pytest.raises(StoreError, match="a claim does not hold"):
-        KINDS["claims"](page, "*-trust.txt", "list")
+    monkeypatch.setattr(trust, "ROOT", tmp_path)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "trust.py").write_text(TRUST)
+    old, new = tmp_path / "nvidia-h200", tmp_path / "nvidia-h100"
+    for folder in (old, new):
+        folder.mkdir()
+    (old / "2026-11-01-trust.txt").write_text("== a: A\n\na: 1 of 1: holds (3 s)\n== b: B\n\nb: 2 of 2: holds (3 s)\n")
+    first, second = ORIGIN.format("2026-12-01", METHOD), ORIGIN.format("2026-12-02", METHOD - 1)
+    runs = f"{first}\n== a: A\n\na: 1 of 2: holds (3 s)\n{second}\n== a: A2\n\na: 0 of 1: DOES NOT HOLD (3 s)\n"
+    (new / "2026-11-30-trust.txt").write_text(runs)
+    return lambda *words: KINDS["claims"](page, "*/*-trust.txt", *words)
+
+
+def test_each_claim_has_its_newest_result_with_its_own_date_and_revision_and_none_is_left_out(claims):
+    assert claims().splitlines()[2:] == [
+        "| A2 | 0 of 1 | **no** | H100, 2026-12-02, revision abc; measured by an earlier method |",
+        "| B | 2 of 2 | yes | H200, 2026-11-01, revision not recorded |",
+        "| C as declared | not measured yet | - | - |",
+    ]
+
+
+def test_a_list_of_claims_shows_what_failed_and_what_is_not_measured(claims, page):
+    assert claims("list").splitlines() == [
+        "- A2. **Failed**: 0 of 1 (H100, 2026-12-02, revision abc; measured by an earlier method).",
+        "- B. Found: 2 of 2 (H200, 2026-11-01, revision not recorded).",
+        "- C as declared. Not measured yet.",
+    ]
+    assert [citation.date for citation in page.citations] == ["2026-12-02", "2026-11-01"]
+    assert claims("list", "only=c") == "- C as declared. Not measured yet."
+    with pytest.raises(StoreError, match="unknown claim 'd'"):
+        claims("only=d")
+
+
+def test_every_claim_is_described():
+    assert len(trust._read_declared()) >= 13
 
 
 def test_an_optional_part_without_results_says_so(page, tmp_path):
     path = tmp_path / "page.md"
-    none = "results/none*.jsonl"
+    none = "results/none*.jsonl.gz"
     for part in (f"table {none}", f"rows {none}", f"step {none} 4096 a b", f"chart ladder {none} name=x"):
         path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
         assert "-->\n\nNot measured yet.\n\n<!--" in Page(path, KINDS).find_stale()[path]
-    path.write_text("<!-- begin table results/none*.jsonl -->\n<!-- end -->\n")
+    path.write_text("<!-- begin table results/none*.jsonl.gz -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match="no file matches"):
         Page(path, KINDS).find_stale()
 
@@ -107,7 +159,7 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("file", ("docs/gone.cu",), "no file docs/gone.cu"),
         ("output", ("rm", "-r", "results"), "must be gemmbench"),
         ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
-        ("table", ("results/none*.jsonl",), "no file matches"),
+        ("table", ("results/none*.jsonl.gz",), "no file matches"),
         ("table", (QUICK, "m=4096"), "no row has the parameter m"),
         ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),
         ("fastest", (QUICK, "tiled", "columns=speed"), "unknown column 'speed'"),
@@ -175,7 +227,7 @@ def test_every_option_has_its_variable(page):
     assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text
 
 
-SIZES = "results/nvidia-h200/*-sgemm_h200.jsonl"
+SIZES = "results/nvidia-h200/*-sgemm_h200.jsonl.gz"
 
 
 def write_contest(*words):
@@ -185,7 +237,9 @@ def write_contest(*words):
 @pytest.fixture
 def contest():
     """The summary, and the lines of the table by heading."""
-    first, second, _, head, _, *lines = write_contest("sgemm", SIZES).splitlines()
+    text = write_contest("sgemm", SIZES)
+    first, second, *_ = text.splitlines()
+    head, _, *lines = list_lines(text)
     headings, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in (head, *lines))
     return f"{first} {second}", [dict(zip(headings, row, strict=True)) for row in rows]
 
@@ -234,12 +288,12 @@ def test_a_kernel_that_did_not_run_is_refused():
         write_contest("wmma", SIZES)
 
 
-PEERS = "results/nvidia-h200/*-peers.jsonl"
+PEERS = "results/nvidia-h200/*-peers.jsonl.gz"
 
 
 def read_overview(precision):
     """The cells of each line, by heading."""
-    lines = KINDS["overview"](Page(ROOT / "docs" / "page.md", KINDS), PEERS, precision).splitlines()
+    lines = list_lines(KINDS["overview"](Page(ROOT / "docs" / "page.md", KINDS), PEERS, precision))
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 
@@ -256,3 +310,81 @@ def test_each_kernel_has_its_fastest_row_at_each_size():
 def test_a_precision_that_the_sweep_lacks_is_refused():
     with pytest.raises(StoreError, match="no ranked row in f64"):
         read_overview("f64")
+
+
+DRAWS = "results/nvidia-h100/*-shapes_drawn_*.jsonl.gz"
+
+
+def read_table(text):
+    """The cells of the first table of a text, by what the first cell says."""
+    lines = text.partition("|")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_draws_are_pooled_and_aligned_shapes_are_apart(page, tmp_path, monkeypatch):
+    committed = max(ROOT.glob("results/nvidia-h100/*-shapes_drawn_391221.jsonl.gz"))
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    monkeypatch.setattr(draws, "ROOT", tmp_path)
+    for name in ("2026-01-01-shapes_drawn_7", "2026-01-02-shapes_drawn_7", "2026-01-01-shapes_drawn_12"):
+        shutil.copy(committed, tmp_path / f"{name}.jsonl.gz")
+    text = KINDS["draws"](page, "sgemm", "*-shapes_drawn_*.jsonl.gz")
+    found = read_table(text)
+    assert text.startswith("2 draws:") and list(found) == ["all", "aligned", "not aligned", "draw 7", "draw 12"]
+    assert found["draw 7"] == found["draw 12"] and found["draw 7"][0] == "60"
+    assert [found[name][0] for name in ("all", "aligned", "not aligned")] == ["120", "50", "70"]
+    assert found["all"][1] == found["draw 7"][1] and int(found["all"][2]) == 2 * int(found["draw 7"][2])
+    assert text.count("2592x1x2160") == 2
+
+
+def test_problems_that_the_kernel_did_not_compute_are_counted(page, monkeypatch):
+    def drop_two(*arguments):
+        found, citation = contests.find_contests(*arguments)
+        return found[2:], citation
+
+    monkeypatch.setattr(draws, "find_contests", drop_two)
+    text = KINDS["draws"](page, "sgemm", "results/nvidia-h100/*-shapes_drawn_391221.jsonl.gz")
+    assert text.startswith("1 draw, without 2 problems that sgemm or all others did not compute:\n")
+
+
+def test_a_file_without_the_number_of_a_draw_is_refused(page):
+    with pytest.raises(StoreError, match=r"quick\.jsonl\.gz is not named after the number of a draw"):
+        KINDS["draws"](page, "tiled", QUICK)
+
+
+def test_draws_without_the_kernel_or_without_a_file_are_refused(page):
+    with pytest.raises(StoreError, match="has no problem with tiled and another"):
+        KINDS["draws"](page, "tiled", DRAWS)
+    with pytest.raises(NoResults, match="no file matches"):
+        KINDS["draws"](page, "sgemm", "results/none_*.jsonl.gz")
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "low", "high"),
+    [
+        (0, 60, 0, 0.05963),
+        (3, 10, 0.06674, 0.65245),
+        (27, 480, 0.03739, 0.08079),
+        (60, 60, 0.94037, 1),
+        (1, 1, 0.025, 1),
+    ],
+)
+def test_the_limits_of_a_share_are_those_of_clopper_and_pearson(count, total, low, high):
+    assert draws.limit_share(count, total) == pytest.approx((low, high), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("problem", "aligned"),
+    [
+        (Problem(3, 8, 4), True),
+        (Problem(3, 8, 6), False),
+        (Problem(3, 6, 4), False),
+        (Problem(4, 8, 6, "tt"), False),
+        (Problem(4, 8, 7, "tn"), True),
+        (Problem(4, 4, 8, precision_name="bf16"), False),
+        (Problem(4, 8, 8, precision_name="bf16"), True),
+        (Problem(4, 2, 2, precision_name="f64"), True),
+    ],
+)
+def test_rows_are_aligned_as_they_are_stored(problem, aligned):
+    assert draws.has_aligned_rows(problem) is aligned

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gemmbench.planning.source_tree import identify_sources
+from gemmbench.report.store.reading import read_environment
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -61,6 +64,14 @@ def test_the_unpacked_wheel_runs_a_sweep_by_name(unpacked, tmp_path):
     done = gemmbench(unpacked, tmp_path, "run", "-c", "tiles", "--device", "fake", "--sizes", "8", "--rounds", "1")
     assert done.returncode == 0, done.stderr
     assert len(list((tmp_path / "results").glob("*-tiles-*.jsonl"))) == 1
+
+
+def test_the_unpacked_wheel_names_the_sources_that_it_was_built_from(unpacked, tmp_path):
+    done = gemmbench(unpacked, tmp_path, "run", "naive", "--device", "fake", "--sizes", "8", "--rounds", "1")
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    header, here = read_environment(path), identify_sources()
+    assert (header.tree, header.revision) == (here.tree, here.revision) and header.tree
 
 
 def test_the_console_script_is_the_command_line(unpacked):

@@ -1,6 +1,6 @@
 """Write the generated parts of README.md and of the manual in docs/, and the schemas of YAML files.
 
-    python -m tools.generate_docs [--check] [PAGE ...]
+    python -m tools.generate_docs [--check | --stale [--release]] [PAGE ...]
 
 A part stays between two comments and is written from results/ or from the code, never by hand:
 
@@ -12,10 +12,13 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
+    <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
+                                          `picked=NAME` only where it picks this one
+    <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
-    <!-- begin claims FILES -->           what benchmarks/trust.py found; `list` writes a list,
-                                          `only=noise,repeat` these claims
+    <!-- begin claims FILES -->           what benchmarks/trust.py claims, and the newest result of each claim;
+                                          `list` writes a list, `only=noise,repeat` these claims
     <!-- begin chart KIND FILES name=x --> a picture, written to docs/images/x.svg, and the link to it
     <!-- begin rows FILES a b -->         a CSV of a program in benchmarks/: its lines a and b, or all;
                                           `columns=x,y` shows only these columns
@@ -34,8 +37,9 @@ A part stays between two comments and is written from results/ or from the code,
                                           runs, and `drop=TEXT` leaves out lines with a text
     <!-- end -->
 
-FILES is a pattern such as results/nvidia-h200/*-quick.jsonl; the newest file, by name, is read. A part with the word
-`optional` may have none: it says that nothing is measured yet.
+FILES is a pattern such as results/nvidia-h200/*-quick.jsonl.gz; the newest file, by name, is read. A part with the word
+`optional` may have none: it says that nothing is measured yet. Each part from results/ names card, date and revision,
+and says by itself if the method or the code of a kernel that it shows has changed since; --stale lists these parts.
 Without a PAGE, the JSON schemas next to the kernels and the configs are written too.
 """
 
@@ -47,31 +51,53 @@ from pathlib import Path
 
 import click
 
-from gemmbench.errors import OK, GemmbenchError
-from tools.page import Page, list_pages
-from tools.parts import KINDS
+from gemmbench.errors import BAD_ROW, OK, GemmbenchError
+from tools.citations import list_misfits
+from tools.page import ROOT, Page, list_pages
+from tools.parts import CITING, KINDS
 from tools.schemas import find_stale_schemas
 
 
 @click.command(help=__doc__.partition("\n")[0])
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if something is out of date.")
+@click.option("--stale", is_flag=True, help="Write nothing; list the parts measured with earlier code or method.")
+@click.option("--release", is_flag=True, help="With --stale: exit with 1 if there are any.")
 @click.argument("pages", nargs=-1, type=click.Path(exists=True, path_type=Path))
-def main(check: bool, pages: Sequence[Path]) -> None:
-    """Rewrite the pages, or report those that are out of date."""
-    stale: dict[Path, str] = {}
+def main(check: bool, stale: bool, release: bool, pages: Sequence[Path]) -> None:
+    """Rewrite the pages, or report on them."""
+    chosen = [path.resolve() for path in pages] or list_pages()
     try:
-        for path in pages or list_pages():
-            stale |= Page(path.resolve(), KINDS).find_stale()
-        stale |= {} if pages else find_stale_schemas()
+        if stale:
+            lines = list_stale(chosen)
+            click.echo("\n".join(lines) or "every part shows figures of today's code and method")
+            sys.exit(BAD_ROW if release and lines else OK)
+        changed: dict[Path, str] = {}
+        for path in chosen:
+            changed |= Page(path, KINDS).find_stale()
+        changed |= {} if pages else find_stale_schemas()
+        misfits = [] if pages or not check else list(list_misfits(ROOT / "results"))
     except GemmbenchError as fault:
         click.echo(str(fault), err=True)
         sys.exit(fault.exit_code)
-    if check and stale:
-        click.echo(f"{', '.join(map(str, stale))}: out of date; run `make docs`", err=True)
-        sys.exit(1)
-    for path, text in stale.items():
+    if check:
+        faults = [f"{', '.join(map(str, changed))}: out of date; run `make docs`"] if changed else []
+        click.echo("\n".join([*faults, *misfits]), err=True, nl=bool(faults or misfits))
+        sys.exit(BAD_ROW if faults or misfits else OK)
+    for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
     sys.exit(OK)
+
+
+def list_stale(pages: Sequence[Path]) -> list[str]:
+    """A line for each page and file whose figures are not of today's code and method, or of a changed revision."""
+    found = [(page, citation) for page in (Page(path, CITING) for path in pages) for citation in page.list_citations()]
+    return list(
+        dict.fromkeys(
+            f"{page.name}: {citation.file.relative_to(ROOT)}: {citation.fault}"
+            for page, citation in found
+            if citation.fault
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -7,9 +7,13 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import GemmbenchError, StoreError, nearest
 from gemmbench.planning.files import data_folder
+
+if TYPE_CHECKING:
+    from tools.citations import Citation
 
 ROOT = data_folder("cuda").parent
 README = ROOT / "README.md"
@@ -30,12 +34,14 @@ def list_pages() -> list[Path]:
 class Page:
     """One page, and what writes each kind of part.
 
-    `files` collects what the parts write besides text, such as pictures, by path.
+    `files` collects what the parts write besides text, such as pictures, by path, and `citations` whose figures
+    they show.
     """
 
     path: Path
     kinds: Mapping[str, Callable[..., str]]
     files: dict[Path, str] = field(default_factory=dict)
+    citations: list[Citation] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -53,6 +59,18 @@ class Page:
     def find_stale(self) -> dict[Path, str]:
         """What `generate` would change. Raises GemmbenchError."""
         return {path: text for path, text in self.generate().items() if not holds(path, text)}
+
+    def list_citations(self) -> list[Citation]:
+        """Whose figures its parts show, each once; only parts of `kinds` are written. Raises GemmbenchError."""
+        for found in _PART.finditer(self.path.read_text(encoding="utf-8")):
+            if found[2] in self.kinds:
+                self._write_part(found)
+        return list(dict.fromkeys(self.citations))
+
+    def cite(self, citation: Citation) -> Citation:
+        """Note whose figures a part shows, and return it."""
+        self.citations.append(citation)
+        return citation
 
     def _write_part(self, found: re.Match[str]) -> str:
         kind, words = found[2], shlex.split(found[3])

@@ -1,7 +1,6 @@
-"""Compares a kernel with itself: `compare_alike.py SIZE COUNT FIRST_SEED` prints ratios with intervals as JSON.
+"""Compares a kernel with itself: `compare_alike.py KERNEL SIZE SEED` prints ratios with intervals as JSON.
 
-Each of COUNT measurements has a seed of its own and three disjoint pairs of one kernel under other names,
-all bound separately, so that it makes three comparisons.
+Three disjoint pairs of one kernel under other names, all bound separately, make three comparisons.
 """
 
 import json
@@ -15,22 +14,19 @@ from gemmbench.bench.timing.stats import speed_ratio
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
-KERNEL, PAIRS = "blocktile_2d", 3
+PAIRS = 3
 
 
 def main() -> None:
     """Measure the kernel under several names, again and again."""
-    size, count, first = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    built = build_plans([KERNEL], SweepOverrides(sizes=size, baseline=KERNEL))
+    kernel, size, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    built = build_plans([kernel], SweepOverrides(sizes=size, baseline=kernel))
     (plan,) = built
     plans = [plan, *(replace(plan, variant=replace(plan.variant, name=f"again_{n}")) for n in range(1, 2 * PAIRS))]
     built |= dict.fromkeys(plans, built[plan])
-    ratios = []
     with open_worker() as worker:
-        for seed in range(first, first + count):
-            records = measure_plans(worker, built, plans, Policy(seed=seed % 3), KERNEL, shuffle=seed)
-            pairs = zip(records[::2], records[1::2], strict=True)
-            ratios += [speed_ratio(one.by_round, other.by_round) for one, other in pairs]
+        records = measure_plans(worker, built, plans, Policy(seed=seed % 3), kernel, shuffle=seed)
+    ratios = [speed_ratio(one.by_round, other.by_round) for one, other in zip(records[::2], records[1::2], strict=True)]
     print(json.dumps([(ratio.value, ratio.low, ratio.high) for ratio in ratios]))
 
 

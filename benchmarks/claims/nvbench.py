@@ -2,6 +2,8 @@
 
 import json
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -56,7 +58,8 @@ def check(folder: Path) -> Claim:
     """Time the kernels with both programs and compare."""
     built = build_plans(NAMES, SweepOverrides(sizes=SIZES))
     with open_worker() as worker:
-        theirs = _time_with_nvbench(worker, built)
+        with bind_alone(worker, built) as bound:
+            theirs = time_with_nvbench(bound)
         ours = {cache: _time_with_gemmbench(worker, built, cache) for cache in CACHES}
     times = {plan: {cache: ours[cache][plan] for cache in CACHES} for plan in built}
     rows = [_compare(plan, cache, times[plan], theirs[plan][cache]) for plan in built for cache in CACHES]
@@ -113,36 +116,45 @@ def _time_with_gemmbench(worker: LocalWorker, built: dict[Plan, Built], cache: C
     return seconds
 
 
-def _time_with_nvbench(worker: LocalWorker, built: dict[Plan, Built]) -> dict[Plan, dict[Cache, float]]:
-    import cuda.bench as nvbench  # an optional package: only this claim needs it
-
+@contextmanager
+def bind_alone(worker: LocalWorker, built: dict[Plan, Built]) -> Iterator[dict[Plan, Any]]:
+    """Each plan bound to one operand set of its own, and launched once."""
     backend: Any = worker.backends["cuda"]
-    arenas = []
-    for number, plan in enumerate(built):
+    arenas, bound = [], {}
+    for plan in built:
         arena = Arena(backend, GemmLayout(plan.problem), 1)
         inputs = make_inputs(make_operands(plan.problem, "uniform", 0), plan.problem.beta)
         arena.write(inputs, 1)
         arena.reset(inputs, 1)
         scratch = Scratch(backend, [plan])
         steps = arena.make_steps([plan], [backend.load(built[plan], plan)], scratch, rotates=False)
-        bound = backend.bind(plan.variant.name, steps, arena.memory)
-        bound.time(1)
+        bound[plan] = backend.bind(plan.variant.name, steps, arena.memory)
+        bound[plan].time(1)
         arenas.append(arena)
+    yield bound
+    for arena in arenas:
+        arena.free()
 
-        def launch(state: Any, bound: Any = bound) -> None:
-            state.set_stream(_Stream(bound.stream.handle))
-            state.exec(lambda launch: bound.queue(), batched=True)
 
-        launch.__name__ = f"plan{number}"
+def time_with_nvbench(bound: dict[Plan, Any]) -> dict[Plan, dict[Cache, float]]:
+    """Seconds of a launch, with a cold and with a warm cache."""
+    import cuda.bench as nvbench  # an optional package: only these claims need it
+
+    names = {plan: f"plan{number}" for number, plan in enumerate(bound)}
+    for plan, one in bound.items():
+
+        def launch(state: Any, one: Any = one) -> None:
+            state.set_stream(_Stream(one.stream.handle))
+            state.exec(lambda launch: one.queue(), batched=True)
+
+        launch.__name__ = names[plan]
         nvbench.register(launch)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "nvbench.json"
         nvbench.run_all_benchmarks(["trust", "--devices", "0", "--json", str(path), "--quiet"])
         report = json.loads(path.read_text())["benchmarks"]
-    for arena in arenas:
-        arena.free()
     means = {entry["name"]: _read_means(entry["states"][0]) for entry in report}
-    return {plan: means[f"plan{number}"] for number, plan in enumerate(built)}
+    return {plan: means[name] for plan, name in names.items()}
 
 
 def _read_means(state: dict[str, Any]) -> dict[Cache, float]:

@@ -68,8 +68,8 @@ tiles = gemmbench.run("tiled", sizes=32, params={"TILE": [8, 16]}, **SMALL)
 #
 # `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio
 # lies outside 1 +- 1 %, `same` if it lies inside, otherwise `inconclusive`. `margin` sets another
-# share, such as 0.03. Four rounds are too few for an interval, so this one is inconclusive; ten is
-# the minimum.
+# share, such as 0.03. Four rounds are the least for an interval, which is wide, so this verdict may
+# be inconclusive.
 
 # %%
 comparison = gemmbench.compare("naive", "tiled", sizes=32, **SMALL)

@@ -89,7 +89,7 @@
       if (strokes.length || image) show(reply);
     } catch (fault) {
       const gone = fault instanceof TypeError;
-      showState(gone ? "The server has ended; start gemmbench mlp --serve again." : fault.message, true);
+      showState(gone ? "The server has ended; start python -m examples.digits again." : fault.message, true);
     }
     busy = false;
     if (waiting) ask();

@@ -272,6 +272,12 @@ class Memory(Protocol):
         """Free the memory."""
 
 
+OVERLAPS = "overlaps"
+"""A product begins before the product before it has ended."""
+OVERLAP_UNKNOWN = "unknown"
+"""Its launches cannot be recorded, so they cannot be examined."""
+
+
 class Executable(Protocol):
     """Plans bound to their operands, launched in turn as one."""
 
@@ -300,6 +306,10 @@ class BoundExecutable(CountingExecutable, Protocol):
     def no_graph(self) -> str:
         """Why its launches cannot be recorded as a CUDA graph; "" if they can, or if it was not tried."""
 
+    @property
+    def overlap(self) -> str:
+        """Of code that launches itself: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
+
 
 class SteadyExecutable(Executable, Protocol):
     """An executable that can keep its device at work without a pause, as those of a GPU can."""
@@ -309,6 +319,16 @@ class SteadyExecutable(Executable, Protocol):
 
         `watch` is called again and again meanwhile. Closing the iterator waits for what is queued. The
         first launches must have been timed before. Raises as time does.
+        """
+
+
+class LoneExecutable(Executable, Protocol):
+    """An executable that can time one product by itself, as those of a GPU can."""
+
+    def time_alone(self) -> float:
+        """Seconds of one product in plain launches, with no other work around it and nothing in the L2 cache.
+
+        NaN without a gate, since host time would be in it. Raises as time does.
         """
 
 
@@ -370,6 +390,10 @@ class Backend(Protocol):
     """Whether operands have guard zones. If not, each is an allocation of its exact size, for a
     tool to watch.
     """
+
+    @property
+    def empty(self) -> LoneExecutable | None:
+        """Launches a kernel that does nothing; None if products cannot be timed alone here."""
 
     @property
     def monitor(self) -> Monitor | None:

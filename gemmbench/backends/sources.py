@@ -12,20 +12,17 @@ Where a text must stand alone, local headers are written into it; `#line` keeps 
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from gemmbench.analysis.toolkit import find_nvcc
 from gemmbench.errors import BuildError, DeviceError, GemmbenchError
 from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
-from gemmbench.planning.manifests.expressions import Expression
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -189,8 +186,6 @@ _INCLUDE_LINE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
 _MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
 _IN_MANIFEST = re.compile(r"[^:]+\.yaml:")
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
-_COMMENT = re.compile(r"""//[^\n]* | /\*.*?\*/ | ("(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')""", re.DOTALL | re.VERBOSE)
-_PLACE = re.compile(r"^#line .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -230,45 +225,12 @@ def inline_text(variant: Variant) -> str:
     return _inline(variant, variant.text)
 
 
-def hash_code(variant: Variant) -> str:
-    """A hash of what a variant computes with: its text, and how its manifest compiles and launches it.
-
-    Local headers are part of the text; comments, white space and where it lies are not. "" for a library.
-    """
-    if variant.is_library:
-        return ""
-    called = (variant.launches, variant.workspace, variant.zeroed, variant.state, variant.tensor_maps, variant.call)
-    compiled = (variant.code.defines, variant.code.flags, variant.code.maxregcount)
-    return _hash_text(_read_text(variant), variant.is_python, _write_value((called, compiled)))
-
-
-def _read_text(variant: Variant) -> str:
+def read_whole_text(variant: Variant) -> str:
+    """The text with its local headers; without them where one cannot be read, which the compiler will say."""
     try:
         return inline_text(variant) if has_local_headers(variant) else variant.text
-    except GemmbenchError:  # a header is missing, which the compiler will say
+    except GemmbenchError:
         return variant.text
-
-
-@lru_cache(maxsize=256)
-def _hash_text(text: str, is_python: bool, manifest: str) -> str:
-    if is_python:
-        module = ast.parse(text)
-        code = ast.dump(ast.Module(module.body[1:], []))  # without the docstring, which is the manifest
-    else:
-        bare = _COMMENT.sub(lambda found: found[1] or " ", _PLACE.sub("", text))
-        code = " ".join(bare.split())
-    return hashlib.sha256(f"{code}\n{manifest}".encode(errors="surrogateescape")).hexdigest()[:16]
-
-
-def _write_value(value: object) -> str:
-    """A value of a manifest as text, without the lines where it was written."""
-    if isinstance(value, Expression):
-        return "; ".join([str(value), *(f"{name} = {_write_value(let)}" for name, let in value.lets)])
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_write_value, value))})"
-    if is_dataclass(value):
-        return _write_value(tuple(getattr(value, each.name) for each in fields(value) if each.compare))
-    return repr(value)
 
 
 def has_local_headers(variant: Variant) -> bool:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import secrets
-import subprocess
 import zlib
 from dataclasses import asdict
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from gemmbench.backends.devices import Machine, Peaks
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import Environment
+from gemmbench.planning.source_tree import identify_sources
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.version import __version__
 
 
 def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | None = None) -> Environment:
-    """The header of a run that starts now: `command` as typed, measured peaks; without versions of software."""
-    device, target = machine.primary, machine.primary.target
+    """The header of a run that starts now: `command` as typed, measured peaks; without versions of software.
+
+    Raises UsageError if $GEMMBENCH_REVISION names other sources.
+    """
+    device, target, sources = machine.primary, machine.primary.target, identify_sources()
     now = datetime.now(timezone.utc)
     host = machine.host
     run = f"{now:%Y%m%d-%H%M%S}-{sweep.name}-{secrets.token_hex(2)}"
@@ -34,7 +35,8 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
         post=sweep.post.config if sweep.post else "",
         command=command,
         gemmbench=__version__,
-        revision=_find_revision(),
+        revision=sources.revision,
+        tree=sources.tree,
         python=platform.python_version(),
         device=device.name,
         backend=target.kind,
@@ -43,6 +45,7 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
         sms=target.sms,
         l2=target.l2,
         memory=target.memory,
+        smem=target.smem,
         clock_hz=device.clock_hz,
         bandwidth=device.bandwidth,
         peaks=peaks,
@@ -60,17 +63,3 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
 def _list_policy(policy: Policy) -> dict[str, Any]:
     """What was asked for, without what was left open."""
     return {name: value for name, value in asdict(policy).items() if value is not None}
-
-
-def _find_revision() -> str:
-    """$GEMMBENCH_REVISION, or the git revision of the sources; `+`: changed since, "": unknown."""
-    if named := os.environ.get("GEMMBENCH_REVISION"):
-        return named
-    here = Path(__file__).resolve().parents[2]
-    if not (here / ".git").exists():  # installed, maybe inside somebody else's repository
-        return ""
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty=+", "--abbrev=12"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -20,13 +20,13 @@ from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_
 from gemmbench.bench.record import MODES
 from gemmbench.bench.selection import (
     choose_finalists,
-    choose_shortlist,
     find_candidates,
+    keep_shortlists,
     make_ranking_policy,
+    rank_candidates,
     split_chains,
 )
-from gemmbench.bench.timing.rounds import LONG_WINDOW, count_most_pairs
-from gemmbench.bench.timing.stats import MIN_BLOCKS
+from gemmbench.bench.timing.rounds import ENOUGH_BLOCKS, LONG_WINDOW, count_most_pairs
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
@@ -279,8 +279,9 @@ def _estimate_ranking(
 ) -> tuple[list[Chain], float]:
     """What is left to measure in full after the short loads, and the seconds that these take."""
     candidates = find_candidates(rows)
-    seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates)
-    return choose_shortlist(rows, candidates, lambda chain: None), seconds
+    seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates.values())
+    rankings = {asked: rank_candidates(group, lambda chain: None) for asked, group in candidates.items()}
+    return keep_shortlists(rows, rankings), seconds
 
 
 def estimate_finals(
@@ -341,7 +342,7 @@ def _estimate_row(
     verifying = verified * (binding + launch + work.estimate_judgement(host))
     copies = 1.0 if launch >= LONG_WINDOW else min(sets, max(AUDIT_SHARE * policy.max_time / launch, 2))
     turn = copies * (launch + 3 * work.result_bytes / speed + 2 * habits.set) + work.estimate_judgement(host)
-    blocks = max(1, min(rounds // 2, max(MIN_BLOCKS, rounds // 2 // count_most_pairs(window))))
+    blocks = max(1, min(rounds // 2, max(ENOUGH_BLOCKS, rounds // 2 // count_most_pairs(window))))
     pairs = 1 if launch >= LONG_WINDOW else LEAST_PAIRS
     replay = 2 * pairs * max(launch, policy.window / REPLAY_SHARE)
     replays = replay if launch >= policy.window else blocks * replay

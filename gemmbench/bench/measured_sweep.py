@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
@@ -13,24 +13,28 @@ from gemmbench.bench.estimate import TYPICAL_HOST, estimate_batch, estimate_fina
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.operands.network_parameters import Parameters
-from gemmbench.bench.record import RANKING, Record
+from gemmbench.bench.record import RANKING, Ranking, Record
 from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.selection import (
     LARGEST,
     choose_finalists,
-    choose_shortlist,
     find_candidates,
     find_repeated,
+    keep_shortlists,
     make_ranking_policy,
+    rank_candidates,
     split_chains,
 )
 from gemmbench.bench.timing import stats
 from gemmbench.errors import BuildError, LaunchTimeout, UsageError
+from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain, Plan, level_workspaces, list_plans
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 _TIMEOUT, _FAILED = LaunchTimeout.status, BuildError.status
 _Code = tuple[object, ...]
+_Rankings = Mapping[tuple[Problem | Network, str], Ranking]
 
 
 @dataclass
@@ -89,7 +93,8 @@ class ChainSweep:
 
     `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
     are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
-    seed of placements and permutations. A batch has at most `largest` rows.
+    seed of placements and permutations. A batch has at most `largest` rows. `announce` takes the seconds that
+    it is expected to take, before the first row is measured.
     """
 
     chains: Sequence[Chain]
@@ -100,6 +105,7 @@ class ChainSweep:
     earlier: Sequence[Record] = ()
     shuffle: int = 0
     largest: int = LARGEST
+    announce: Callable[[float], None] = lambda seconds: None
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -119,22 +125,27 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
     built = compile_plans(list_plans(able), compilers, runner.progress)
     _refuse_other_code(able, built, sweep.earlier)
-    ranked, able = _rank_candidates(runner, sweep, able, built)
-    batches = _make_batches(runner, sweep, able, built, "sweep", 1 + ranked)
-    records += runner.run(batches, _make_pace(runner, batches, able, sweep))
+    rankings = _rank_candidates(runner, sweep, able, built)
+    able, first = keep_shortlists(able, rankings), 1 + len(rankings)
+    batches = _make_batches(runner, sweep, able, built, rankings, "sweep", first)
+    pace = _make_pace(runner, batches, able, sweep)
+    sweep.announce(sum(pace.costs) + pace.later)
+    records += runner.run(batches, pace)
     medians = _find_medians(records, "sweep")
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline, sweep.policy)
-    return records + runner.run(_make_batches(runner, sweep, finalists, built, "final", 1 + ranked + len(batches)))
+    finals = _make_batches(runner, sweep, finalists, built, rankings, "final", first + len(batches))
+    return records + runner.run(finals)
 
 
 def _rank_candidates(
     runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
-) -> tuple[int, list[Chain]]:
-    """Give short loads to what has a shortlist; the number of batches, and the chains to measure in full.
+) -> _Rankings:
+    """Give short loads to what has a shortlist, unless a row of the run that is resumed says what they found.
 
-    The records of the short loads go to the results file only.
+    Their records are not emitted: the rows of a shortlist have the ranking.
     """
     candidates = find_candidates(chains)
+    known = {asked: found for asked, group in candidates.items() if (found := _find_ranking(group, sweep.earlier))}
     policy = make_ranking_policy(sweep.policy)
     batches = [
         ChainBatch(
@@ -145,10 +156,25 @@ def _rank_candidates(
             phase=RANKING,
             shuffle=sweep.shuffle,
         )
-        for index, group in enumerate(candidates, 1)
+        for index, (asked, group) in enumerate(candidates.items(), 1)
+        if asked not in known
     ]
-    medians = _find_medians(runner.run(batches), RANKING)
-    return len(batches), choose_shortlist(chains, candidates, lambda chain: medians.get(_row_key(chain)))
+    medians = _find_medians(replace(runner, emit=_emit_nothing).run(batches), RANKING)
+    return {
+        asked: known.get(asked) or rank_candidates(group, lambda chain: medians.get(_row_key(chain)))
+        for asked, group in candidates.items()
+    }
+
+
+def _find_ranking(candidates: Sequence[Chain], earlier: Sequence[Record]) -> Ranking | None:
+    """What an earlier row of these candidates says of their short loads, if it is about the same number of them."""
+    rows = {_row_key(chain) for chain in candidates}
+    found = (record.ranking for record in earlier if record.ranking and _row_key(record) in rows)
+    return next((ranking for ranking in found if ranking.tried == len(candidates)), None)
+
+
+def _emit_nothing(records: Sequence[Record]) -> None:
+    """Leave records out of the results file."""
 
 
 def _make_pace(
@@ -194,6 +220,7 @@ def _make_batches(
     sweep: ChainSweep,
     chains: Sequence[Chain],
     built: Mapping[Plan, Built],
+    rankings: _Rankings,
     phase: str,
     first: int,
 ) -> list[ChainBatch]:
@@ -211,6 +238,7 @@ def _make_batches(
             parameters=sweep.parameters,
             shuffle=sweep.shuffle,
             repeated=repeated.get(group[0].problem_or_network, ()),
+            rankings={name: found for (asked, name), found in rankings.items() if asked == group[0].problem_or_network},
         )
         for index, group in enumerate(groups, first)
     ]

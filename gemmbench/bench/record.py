@@ -10,7 +10,7 @@ import msgspec
 from gemmbench.backends.base import Conditions
 from gemmbench.backends.devices import Peaks
 from gemmbench.bench.timing.stats import Round
-from gemmbench.planning.plans.plan import format_configuration
+from gemmbench.planning.plans.plan import Target, format_configuration
 from gemmbench.planning.precisions import is_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Amount, Count, Dimension, Integer, KnownCount, Rate, Scalar, Seconds
@@ -128,7 +128,10 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         post: The config file of the post that the sweep repeats.
         command: The command line.
         gemmbench: The version of gemmbench.
-        revision: The git commit of gemmbench, with a `+` if files were changed.
+        revision: The git commit of gemmbench, with a `+` if files that `tree` covers were changed.
+        tree: The hash of `benchmarks/`, `configs/`, `cuda/` and `gemmbench/` as they were, which
+            `git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree` prints for a
+            revision; empty in older files.
         python: The version of Python.
         device: The device that kernels ran on, such as `NVIDIA H200`.
         backend: Its back end: `cuda`, `cpu` or `fake`.
@@ -138,6 +141,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU, the last cache of
             a CPU.
         memory: Bytes of memory of the device.
+        smem: Bytes of shared memory that a block may have; 0 in older files.
         clock_hz: The highest clock of the device.
         bandwidth: Bytes per second of the memory of the device, in theory.
         peaks: What the device reached at best when it was measured (`--peaks`).
@@ -164,6 +168,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     command: str
     gemmbench: str
     revision: str = ""
+    tree: str = ""
     python: str = ""
     device: str
     backend: str
@@ -172,6 +177,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     sms: Count = 0
     l2: Count = 0
     memory: Count = 0
+    smem: Count = 0
     clock_hz: Amount = 0.0
     bandwidth: Amount = 0.0
     peaks: Peaks | None = None
@@ -186,6 +192,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
     vbios: str = ""
     shuffle: Count = 0
     planned: list[str] = []
+
+    @property
+    def target(self) -> Target:
+        """What planning needs to know of the device, which runs what ran on it."""
+        known = self.sm, self.sms, self.smem, self.l2, self.memory
+        return Target(self.backend, *known, is_gpu=self.gpu, runs_every_variant=True)
 
     def on_gpu(self, backend: str) -> bool:
         """Rows of `backend` ran on the GPU of this run, not on the host."""
@@ -264,6 +276,20 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
     other_processes: Count | None = None
 
 
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """What short loads of many configurations found, of which only the fastest were measured in full.
+
+    Attributes:
+        tried: Configurations that had a short load.
+        best: The two shortest times among them, in seconds per launch.
+        shortlist: The configurations that were measured in full, the fastest first.
+    """
+
+    tried: Count
+    best: Annotated[list[Seconds], msgspec.Meta(max_length=2)] = []
+    shortlist: list[dict[str, Integer]] = []
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What all rows have: the problem, what computed it, whether it is right, and the samples.
 
@@ -292,8 +318,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         data: Contents of A and B.
         seed: Their seed.
         gated: False if host time may be in the samples.
-        pdl: Whether launches could begin before the launch before them had ended (programmatic dependent
+        pdl: Whether a product could begin before the product before it had ended (programmatic dependent
             launch).
+        overlap_unknown: Whether that could not be found out, of code that launches itself.
     """
 
     variant: str
@@ -318,16 +345,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     seed: Integer = 0
     gated: bool = True
     pdl: bool = False
+    overlap_unknown: bool = False
 
     @property
     def ranked(self) -> bool:
         """The result is right, of the class of its precision, and timed as others are: its speed may be compared."""
-        return self.status == "ok" and not self.is_of_weaker_class and not self.is_timed_apart
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """It was timed in another way than the rows of its batch."""
-        return False
+        return self.status == "ok" and not self.is_of_weaker_class and not self.pdl
 
     @property
     def is_of_weaker_class(self) -> bool:
@@ -341,8 +364,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked."""
-        return format_configuration(self.config, self.picked)
+        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked.
+
+        `+pdl` at the end marks products that may overlap.
+        """
+        return " ".join(filter(None, (format_configuration(self.config, self.picked), self.pdl * "+pdl")))
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
@@ -355,14 +381,17 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     Attributes:
         phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds; `ranking` for a short load, unverified, that only chooses what to measure; `check` for a
-            configuration that was verified and not timed before it was tuned.
+            rounds; `ranking` for a short load of `tune`, unverified, that only chooses what to measure (in
+            older files of other commands too); `check` for a configuration that was verified and not timed
+            before it was tuned.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
         batch_rows: Rows in the batch.
         artifact: A hash of the compiled kernel, the name of its file in the cache.
-        code: A hash of the kernel's text, headers included, comments and white space left out, and of how its
-            manifest compiles and launches it; empty for a library, and in older files.
+        code: A hash of the kernel's text, headers included, comments and white space left out, of how its
+            manifest compiles and launches it, and of the values of its parameters. It is that of the kernel
+            that was picked, and of a network there is one for each kernel. Empty for a library, whose
+            version is in `libraries`; in files without `tree` it was made in another way.
         grid: Blocks in x, y and z.
         block: Threads per block in x, y and z.
         shared_dynamic: Bytes of dynamic shared memory per block.
@@ -371,12 +400,13 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         spills: Spilled bytes, stores plus loads; -1: unknown.
         compile_seconds: How long the compilation took.
         clocks_hz: The clock of the multiprocessors in each round.
+        alone: Seconds of one product by itself, cold: plain launches between two events, nothing around them.
+        empty_seconds: What an empty kernel takes likewise, median; None where there is none.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
-        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried.
-        beside_graphs: Whether launches of other rows of its batch were recorded. With `no_graph` the row is
-            then not ranked.
+        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried. Then no row of its batch
+            is.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
         reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
             as NaN, wherever its results were checked.
@@ -392,6 +422,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
             older files.
         card: The card and the host that ran the row, where a fleet did; else empty.
+        ranking: The short loads that chose its configuration from many, such as the algorithms of cuBLASLt.
     """
 
     phase: str = "sweep"
@@ -409,11 +440,12 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     spills: KnownCount = -1
     compile_seconds: Amount = 0.0
     clocks_hz: list[Rate] = []
+    alone: list[Seconds] = []
+    empty_seconds: Amount | None = None
     cache: str = ""
     sets: Count = 0
     graph: bool = False
     no_graph: str = ""
-    beside_graphs: bool = False
     libraries: dict[str, str] = {}
     reads_c: bool = False
     network: NetworkFacts | None = None
@@ -425,11 +457,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     path: str = ""
     workspace: Count = 0
     card: str = ""
-
-    @property
-    def is_timed_apart(self) -> bool:
-        """Its launches cannot be recorded, and those of other rows of its batch were."""
-        return bool(self.no_graph) and self.beside_graphs
+    ranking: Ranking | None = None
 
     @property
     def flops(self) -> int:

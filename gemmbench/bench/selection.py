@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
+from gemmbench.bench.record import Ranking
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.problems import Problem
@@ -80,38 +81,42 @@ def choose_finalists(
     return list(dict.fromkeys([*best, *(chain for chain in wanted if chain.name == baseline)]))
 
 
-_ROUNDS = 2
+_ROUNDS = 4
+_WITHIN = 0.03
 
 
 def make_ranking_policy(policy: Policy) -> Policy:
-    """The same policy for short loads: one pair of rounds and no steady load."""
+    """The same policy for short loads: two mirrored pairs of rounds and no steady load."""
     return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
 
 
-def find_candidates(chains: Iterable[Chain]) -> list[tuple[Chain, ...]]:
-    """The configurations to rank: those of one variant and problem, if they exceed its shortlist."""
+def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, str], tuple[Chain, ...]]:
+    """The configurations to rank, by problem and name: those of one variant, if they exceed its shortlist."""
     groups: dict[tuple[Problem | Network, str], list[Chain]] = {}
     for chain in chains:
         if chain.variant.shortlist:
             groups.setdefault((chain.problem_or_network, chain.name), []).append(chain)
-    return [tuple(group) for group in groups.values() if len(group) > group[0].variant.shortlist]
+    return {asked: tuple(group) for asked, group in groups.items() if len(group) > group[0].variant.shortlist}
 
 
-def choose_shortlist(
-    chains: Sequence[Chain],
-    candidates: Iterable[Sequence[Chain]],
-    find_seconds: Callable[[Chain], float | None],
-) -> list[Chain]:
-    """The chains that are left to measure in full, in their order.
+def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain], float | None]) -> Ranking:
+    """Those of the configurations to rank that are within 3 % of the fastest are measured in full.
 
-    Of each group of candidates these are the fastest. Where no candidate has a time, the first ones
-    stay, so that a row says why.
+    At most as many as the shortlist has places. `find_seconds` returns None for a chain without a time.
+    If none has a time, the first ones are measured, so that a row says why.
     """
-    dropped: set[int] = set()
-    for group in candidates:
-        seconds = [find_seconds(chain) for chain in group]
-        timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
-        places = [number for _, number in timed] or list(range(len(group)))
-        kept = set(places[: group[0].variant.shortlist])
-        dropped |= {id(chain) for number, chain in enumerate(group) if number not in kept}
-    return [chain for chain in chains if id(chain) not in dropped]
+    seconds = [find_seconds(chain) for chain in candidates]
+    timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
+    near = [number for each, number in timed if each <= (1 + _WITHIN) * timed[0][0]]
+    places = near or list(range(len(candidates)))
+    return Ranking(
+        tried=len(candidates),
+        best=[each for each, _ in timed[:2]],
+        shortlist=[dict(candidates[number].config.values) for number in places[: candidates[0].variant.shortlist]],
+    )
+
+
+def keep_shortlists(chains: Iterable[Chain], rankings: Mapping[tuple[Problem | Network, str], Ranking]) -> list[Chain]:
+    """The chains that are left to measure in full, in their order; `rankings` are by problem and name."""
+    found = ((chain, rankings.get((chain.problem_or_network, chain.name))) for chain in chains)
+    return [chain for chain, ranking in found if not ranking or dict(chain.config.values) in ranking.shortlist]

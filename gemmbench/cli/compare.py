@@ -26,7 +26,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
 from gemmbench.report.verdicts import explain_margin, judge_variants
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.saved_runs import find_two_runs, refuse_other_device, refuse_renamed
+from gemmbench.session.saved_runs import find_two_runs, refuse_other_device, refuse_overlapping, refuse_renamed
 
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
@@ -88,6 +88,7 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
     if any(record.code for record in run.records):
         refuse_renamed(reference)
+    refuse_overlapping(reference, run)
     differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)

@@ -25,7 +25,7 @@ from gemmbench.cli.option_fields import (
     TRANSFERS,
     option,
 )
-from gemmbench.planning.files import list_saved
+from gemmbench.planning.files import list_saved, results_stem
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
@@ -75,7 +75,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Saved runs by name; files where no name fits."""
         saved = list_saved(Path(ctx.params.get("out") or _RESULTS))
-        return _complete((path.stem for path in saved), incomplete) or [CompletionItem(incomplete, type="file")]
+        return _complete(map(results_stem, saved), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -138,11 +138,6 @@ def params_option() -> Any:
 
 def seed_option() -> Any:
     return option("--seed", type=INTEGER, heading=PROBLEM, help="Seed of the data.")
-
-
-def pdl_option() -> Any:
-    text = "Let launches overlap where a manifest says `pdl`."
-    return option("--pdl/--no-pdl", default=True, heading=MEASURING, help=text)
 
 
 def out_option() -> Any:
@@ -223,7 +218,7 @@ class MeasureOptions:
         "--rounds",
         type=INTEGER,
         heading=STOPPING,
-        help="Number of rounds (with --until: the maximum). Intervals need at least 10.",
+        help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
     )
     until: str | None = option(
         "--until",
@@ -266,7 +261,12 @@ class MeasureOptions:
         heading=MEASURING,
         help="Queue launches behind a gate (short kernels need it).",
     )
-    pdl: bool = pdl_option()
+    pdl: bool = option(
+        "--pdl",
+        is_flag=True,
+        heading=MEASURING,
+        help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from gemmbench.cli.options import RunName, VariantName, out_option
 from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
+from gemmbench.planning.files import results_stem
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 
 
@@ -66,7 +67,7 @@ def plot(options: PlotOptions) -> int:
     kind = options.kind or guess_kind(comparisons, **options.choices)
     chart = draw_chart(kind, comparisons, **options.choices)
     first = comparisons[0].run.path
-    path = Path(options.output) if options.output else first.with_name(f"{first.stem}-{kind}.svg")
+    path = Path(options.output) if options.output else first.with_name(f"{results_stem(first)}-{kind}.svg")
     write_chart(chart, path)
     TERMINAL.message(f"chart ({kind}): {path}")
     return OK

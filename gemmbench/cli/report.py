@@ -15,7 +15,7 @@ from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page
-from gemmbench.session.saved_runs import read_run
+from gemmbench.session.saved_runs import read_run, refuse_renamed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,9 @@ def report(options: ReportOptions) -> int:
     """
     folder = Path(options.out)
     comparisons = read_comparisons(options.files, folder)
-    reference = compare_rows(read_run(options.against, folder)) if options.against else None
-    write_text(Path(options.output), render_page(comparisons, reference))
+    reference = read_run(options.against, folder) if options.against else None
+    if reference is not None:
+        refuse_renamed(reference)
+    write_text(Path(options.output), render_page(comparisons, compare_rows(reference) if reference else None))
     TERMINAL.message(f"page: {options.output}")
     return OK

@@ -19,19 +19,19 @@ from gemmbench.cli.option_fields import Values
 from gemmbench.cli.options import OutputOptions
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
-from gemmbench.planning.files import RESULTS_SUFFIX
+from gemmbench.planning.files import is_results_name
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
+from gemmbench.report.fastest import list_fastest
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
-from gemmbench.report.verdicts import list_fastest
-from gemmbench.session.open_run import RunResult, find_unfinished, name_command, split_command
+from gemmbench.session.open_run import RunResult, find_resumed, find_unfinished, name_command, split_command
 from gemmbench.session.saved_runs import find_newest_run, read_run
 
 if TYPE_CHECKING:  # few commands run networks, which take long to import
@@ -180,11 +180,11 @@ def complete_options(context: click.Context, values: Values) -> Values:
 def _find_run(context: click.Context, values: Values) -> Run | None:
     """The run to resume: the one that is named, or the newest unfinished one of this command."""
     if file := values["resume_from"]:
-        return read_results(Path(file))
+        return read_results(find_resumed(file))
     if not values["resume"]:
         return None
     words = [word for value in values.values() if isinstance(value, tuple) for word in value]
-    if files := [word for word in words if word.endswith(RESULTS_SUFFIX)]:
+    if files := [word for word in words if is_results_name(word)]:
         raise UsageError(f"--resume takes no file; use --resume-from {files[0]}")
     return find_unfinished(Path(values["out"]), str(context.info_name), TERMINAL)
 

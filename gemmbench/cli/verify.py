@@ -8,7 +8,7 @@ import click
 
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option
-from gemmbench.cli.options import LimitOptions, ShapeOptions, VariantName, pdl_option, seed_option, style_option
+from gemmbench.cli.options import LimitOptions, ShapeOptions, VariantName, seed_option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.cli.run_outputs import choose_exit_code
@@ -47,7 +47,12 @@ class VerifyOptions:
     shape: ShapeOptions
     where: FleetOptions
     seed: int | None = seed_option()
-    pdl: bool = pdl_option()
+    pdl: bool = option(
+        "--pdl/--no-pdl",
+        default=True,
+        heading=PROBLEM,
+        help="Also let products overlap, where a manifest says `pdl`.",
+    )
     limit: LimitOptions
     style: str | None = style_option()
 

@@ -35,7 +35,7 @@ from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.search_tables import Winner, report_searches
 from gemmbench.session.machine import open_machine
-from gemmbench.session.open_run import find_unfinished
+from gemmbench.session.open_run import find_resumed, find_unfinished
 from gemmbench.session.reporter import Reporter
 from gemmbench.session.single_kernel import to_words
 from gemmbench.session.sweep_runs import SweepRequest, run_sweep
@@ -204,10 +204,10 @@ def load(path: str | Path) -> RunResults:
 
 
 def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
-    """The file to continue, if any. Raises StoreError if there is none."""
+    """The file to continue, if any. Raises StoreError if there is none, UsageError if it is compressed."""
     if resume is True:
         return find_unfinished(folder, command, reporter).path
-    return Path(resume) if resume else None
+    return find_resumed(resume) if resume else None
 
 
 def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: SweepOptions) -> RunResults:

@@ -133,7 +133,7 @@ class SweepOptions(VerifyOptions, total=False):
         baseline: the variant that counts as 100 %.
         cache: "cold" rotates operand sets so that nothing stays in the L2 cache; "hot" reuses two.
         data, seed: contents of A and B ("uniform", "normal", "zeros", "ones", "ints") and their seed.
-        rounds: number of rounds (with `until`: the maximum); an interval needs at least 10.
+        rounds: number of rounds (with `until`: the maximum); an interval needs at least 4.
         until: measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".
         max_time: maximum seconds of timing per kernel and problem.
         sustained: seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.
@@ -206,7 +206,7 @@ def sweep_overrides(variants: tuple[str, ...], options: SweepOptions) -> SweepOv
         sustained=options.get("sustained"),
         peaks=options.get("peaks"),
         gate=options.get("gate") is not False,
-        pdl=options.get("pdl") is not False,
+        pdl=bool(options.get("pdl")),
     )
 
 
@@ -255,6 +255,6 @@ def shell_command(command: str, variants: Sequence[str], others: Sequence[str], 
         words += ["--param", text]
     words += ["--peaks"] if chosen.peaks else []
     words += [] if chosen.gate else ["--no-gate"]
-    words += [] if chosen.pdl else ["--no-pdl"]
+    words += ["--pdl"] if chosen.pdl else []
     words += ["--with-transfers"] if options.get("with_transfers") else []
     return shlex.join(words)

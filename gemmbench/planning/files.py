@@ -15,6 +15,7 @@ from pathlib import Path
 from gemmbench.errors import SpecError
 
 RESULTS_SUFFIX = ".jsonl"
+COMPRESSED_SUFFIX = f"{RESULTS_SUFFIX}.gz"
 _SAVED = "saved"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -25,15 +26,41 @@ def data_folder(name: str) -> Path:
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
 
 
+def is_results_name(name: str) -> bool:
+    """Whether a file of this name holds results, compressed or not."""
+    return name.endswith((RESULTS_SUFFIX, COMPRESSED_SUFFIX))
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return path.suffix == ".gz"
+
+
+def results_stem(path: Path) -> str:
+    """Return the name of a results file without its ending."""
+    return (path.with_suffix("") if is_compressed(path) else path).stem
+
+
+def list_results(folder: Path, ending: str = "") -> list[Path]:
+    """Return the results files of a folder, by name; of `x.jsonl` and `x.jsonl.gz` only the first.
+
+    With an `ending`, those whose names end so, apart from their suffix.
+    """
+    if not is_folder(folder):
+        return []
+    paths = [path for suffix in (COMPRESSED_SUFFIX, RESULTS_SUFFIX) for path in folder.glob(f"*{ending}{suffix}")]
+    found = {results_stem(path): path for path in paths}
+    return [found[name] for name in sorted(found)]
+
+
 def saved_path(results: Path, name: str) -> Path:
-    """Return the file of a saved run in a results folder, whether or not it exists."""
+    """Return the file that a run is saved as in a results folder, whether or not it exists."""
     return results / _SAVED / f"{name}{RESULTS_SUFFIX}"
 
 
 def list_saved(results: Path) -> list[Path]:
     """Return the files of all saved runs of a results folder, by name."""
-    saved = results / _SAVED
-    return sorted(saved.glob(f"*{RESULTS_SUFFIX}")) if is_folder(saved) else []
+    return list_results(results / _SAVED)
 
 
 def display_path(path: Path) -> str:

@@ -12,7 +12,12 @@ from gemmbench.bench.record import MODES, Environment, Record, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems import Problem
-from gemmbench.report.percent_of_baseline import clock_ratio, is_valid_baseline, percent_of_baseline
+from gemmbench.report.percent_of_baseline import (
+    clock_ratio,
+    compare_with_best_library,
+    is_valid_baseline,
+    percent_of_baseline,
+)
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.store.recorded_run import Run
 
@@ -196,7 +201,7 @@ def _compare_problem(environment: Environment, records: list[Record]) -> list[Ro
     ]
     distinct = {record.identity: record for record in shown}
     rows = [_compare_record(environment, record, baselines.get(_batch(record))) for record in distinct.values()]
-    return sorted(rows, key=_ladder_position)
+    return sorted(compare_with_best_library(rows), key=_ladder_position)
 
 
 def _batch(record: Record) -> tuple[int, str]:

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from gemmbench.bench.record import Environment, Record, Sustained, Telemetry
+from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import CLASSES
@@ -73,8 +73,8 @@ def rerun_command(environment: Environment, record: Record) -> str:
         words += ["--baseline", environment.baseline]
     if environment.policy.get("gate") is False:
         words.append("--no-gate")
-    if environment.policy.get("pdl") is False:
-        words.append("--no-pdl")
+    if environment.policy.get("pdl"):
+        words.append("--pdl")
     return shlex.join([*words, *_keep_options(environment, record)])
 
 
@@ -200,7 +200,7 @@ def _describe_check(record: Record) -> Iterator[str]:
 def explain_unranked(record: Record) -> str:
     """Why a row is not ranked: by the class of its products, or by how it was timed."""
     if not record.is_of_weaker_class:
-        return f"without a CUDA graph, unlike rows next to it, with which it is not ranked: {record.no_graph}"
+        return "overlapping with the product before it, unlike other rows, with which it is not ranked"
     found, wanted = record.product_class, record.problem.precision.product_class
     words = f"{CLASSES[found].words}, " if found in CLASSES else ""
     return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"
@@ -238,9 +238,12 @@ def _describe_method(row: Row) -> Iterator[str]:
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
     launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
     launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
-    launches += ", each of which may begin before the one before it has ended" if record.pdl else ""
+    launches += ", which may begin before the product before them has ended" if record.pdl else ""
+    launches += ", which perhaps begin before the product before them has ended" if record.overlap_unknown else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
+    if record.ranking:
+        yield _describe_ranking(record.ranking)
 
 
 def _describe_rounds(record: Record) -> str:
@@ -251,6 +254,14 @@ def _describe_rounds(record: Record) -> str:
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
     return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
+
+
+def _describe_ranking(ranking: Ranking) -> str:
+    """How its configuration was chosen."""
+    times = " and ".join(number(each * 1e3) for each in ranking.best)
+    found = f"; the two shortest times were {times} ms" if len(ranking.best) == 2 else ""
+    chosen = count_noun(len(ranking.shortlist), "configuration")
+    return f"One of {chosen} that short loads chose from {ranking.tried}{found}."
 
 
 def _describe_sets(record: Record) -> str:

@@ -43,7 +43,8 @@ MEANINGS = {
     "S": f"short windows: shorter than {1e3 * _LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
     "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
-    "P": "PDL: launches may begin before the launch before them has ended",
+    "P": "PDL: a product may begin before the product before it has ended, and is not ranked",
+    "L": "launches unknown: whether its products overlap cannot be found out",
     "U": "ungated: host time may be in some samples",
 }
 """Every letter, in the order in which rows show them."""
@@ -125,7 +126,9 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     if not record.gated and row.environment.on_gpu(record.backend):
         yield "U", "the gate was off, or opened by itself twice while a window was queued"
     if record.pdl:
-        yield "P", "the manifest declares `pdl`, so a launch alone takes longer than the time per launch"
+        yield "P", "it overlaps with the product before it, so one alone takes longer than the time per launch"
+    if record.overlap_unknown:
+        yield "L", "it launches by itself, and cannot be recorded as a CUDA graph, which would show it"
     if record.reads_c:
         yield "R", "the manifest declares `reads_c`"
     if record.cache in ("hot", "partly cold"):

@@ -1,13 +1,15 @@
-"""Speed in percent of the baseline's, such as percent of cuBLAS, and the ratio of clocks; both paired by rounds."""
+"""Speed in percent of the baseline's and of the best library's, and the ratio of clocks."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.row import is_too_good
+from gemmbench.report.row import Row, is_too_good
 
 
 def is_valid_baseline(environment: Environment, record: Record) -> bool:
@@ -25,6 +27,35 @@ def percent_of_baseline(record: Record, baseline: Record) -> Interval:
     if baseline.backend != record.backend:
         return Interval(100 * ratio.value)  # not measured in the same rounds
     return ratio.scale(100)
+
+
+_CUBLAS, _CUBLASLT = "cublas", "cublaslt"
+
+
+def compare_with_best_library(rows: Sequence[Row]) -> list[Row]:
+    """The rows of one problem, each with its speed in percent of the better of cuBLAS and cuBLASLt.
+
+    Only where cuBLAS is the baseline, which every row is measured beside, and cuBLASLt has a row that is right and of
+    the class of its precision. Of several algorithms that one counts which was measured again after it was chosen.
+    """
+    lt = [row for row in rows if row.record.variant == _CUBLASLT and row.ranked]
+    chosen = [row for row in lt if row.record.phase == "final"] or lt
+    known = [row for row in chosen if not math.isnan(row.percent_of_baseline.value)]
+    if not known or rows[0].environment.baseline != _CUBLAS:
+        return list(rows)
+    best = max((row.percent_of_baseline for row in known), key=lambda percent: percent.value)
+    if best.value <= 100:
+        return [replace(row, percent_of_best=row.percent_of_baseline) for row in rows]
+    return [replace(row, percent_of_best=_relate(row.percent_of_baseline, best)) for row in rows]
+
+
+def _relate(percent: Interval, best: Interval) -> Interval:
+    """A percentage of the baseline as one of the best library; that of the best one itself is 100."""
+    if percent is best:
+        return Interval(100.0)
+    if percent == Interval(100.0):  # the baseline itself
+        return Interval(1e4 / best.value, 1e4 / best.high, 1e4 / best.low)
+    return stats.unpaired_ratio(percent, best).scale(100)
 
 
 def clock_ratio(record: Record, baseline: Record) -> float:

@@ -107,7 +107,7 @@ class Row:
 
     `time` is in seconds per launch, `percent_of_baseline` the speed in percent of the baseline's.
     `clock_ratio` is the SM clock relative to the baseline's in the same rounds. `number` counts the
-    rows of a run from 1.
+    rows of a run from 1. `percent_of_best` is the speed in percent of the best of the libraries.
     """
 
     environment: Environment
@@ -116,6 +116,7 @@ class Row:
     percent_of_baseline: Interval = UNKNOWN
     clock_ratio: float = math.nan
     number: int = 0
+    percent_of_best: Interval = UNKNOWN
 
     @property
     def timed(self) -> bool:
@@ -131,7 +132,7 @@ class Row:
         """Both are timed, both in the same way, and their products are of the same class."""
         one, two = self.record, other.record
         same = one.product_class == two.product_class or not (one.is_of_weaker_class or two.is_of_weaker_class)
-        return self.timed and other.timed and same and one.is_timed_apart == two.is_timed_apart
+        return self.timed and other.timed and same and one.pdl == two.pdl
 
     @property
     def valid(self) -> bool:
@@ -144,6 +145,12 @@ class Row:
         if self.too_good:
             return "too good"
         return UNRANKED if self.valid and not self.record.ranked else self.record.status
+
+    @property
+    def shortest_time(self) -> float:
+        """Seconds of the row or of the baseline, whichever is shorter; of the row if there is no ratio."""
+        percent = self.percent_of_baseline.value
+        return self.time.value * (1.0 if math.isnan(percent) else min(1.0, percent / 100))
 
     @property
     def gflops(self) -> float:

@@ -1,21 +1,20 @@
-"""Verdicts: which of two variants is faster, by how much, whether the difference is real, and who is fastest."""
+"""Verdicts: which of two variants is faster, by how much, and whether the difference is real."""
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.comparison import Comparison
 from gemmbench.report.explanation import explain_unranked
+from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
 from gemmbench.report.row import UNRANKED, Row
-from gemmbench.report.text import format_share, interval_ends, number_within, with_interval
+from gemmbench.report.text import format_share, interval_ends, number_within
 
-SLOWER, INCONCLUSIVE = "slower", "inconclusive"
+SLOWER, SAME, INCONCLUSIVE = "slower", "same", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -87,23 +86,44 @@ def _name_category(row: Row) -> str:
 
 
 def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -> Verdict:
-    ratio = stats.speed_ratio(other.record.by_round, one.record.by_round)
-    speed = f"{later} is {_format_speed(ratio)} {earlier}"
-    if one.record.batch != other.record.batch or one.record.backend != other.record.backend:
-        return Verdict(INCONCLUSIVE, f"{speed}, but not measured in the same rounds: inconclusive.")
+    ratio, apart = compare_speeds(other, one), "" if _share_rounds(one, other) else ", not in the same rounds"
     if not ratio.known:
-        return Verdict(INCONCLUSIVE, f"{speed} (too few rounds for a verdict).")
+        change = _format_change(ratio.value, ratio)
+        return Verdict(INCONCLUSIVE, f"{later} against {earlier} has too few rounds for a verdict (about {change}).")
     word = stats.verdict(ratio, margin)
     if word == INCONCLUSIVE:
         low, high = _format_change(ratio.low, ratio), _format_change(ratio.high, ratio)
-        return Verdict(word, f"{later} against {earlier} is inconclusive: 95 % interval from {low} to {high}.")
-    if word == SLOWER:
-        ratio = Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
-    low, high = interval_ends(ratio)
+        return Verdict(word, f"{later} against {earlier} is inconclusive{apart}: 95 % interval from {low} to {high}.")
+    speed = f"{later} is {_format_speed(ratio)} {earlier}"
+    low, high = interval_ends(ratio.invert() if word == SLOWER else ratio)
     interval = f"95 % interval {low}x to {high}x"
-    if word == "same":
-        return Verdict(word, f"{later} is as fast as {earlier} ({interval} of its speed).")
-    return Verdict(word, f"{speed} ({interval}).")
+    if word == SAME:
+        return Verdict(word, f"{later} is as fast as {earlier} ({interval} of its speed{apart}).")
+    return Verdict(word, f"{speed} ({interval}{apart}).")
+
+
+def _share_rounds(one: Row, other: Row) -> bool:
+    """Whether two rows were measured together."""
+    one_batch, other_batch = ((each.record.batch, each.record.batch_key, each.record.backend) for each in (one, other))
+    return one_batch == other_batch
+
+
+def compare_speeds(row: Row, other: Row) -> Interval:
+    """The speed of a row relative to another of its run; without an interval if there are too few rounds.
+
+    Rows that share no rounds are compared by their ratios to the baseline, as those of two runs are, or by
+    their times, which differ more between runs.
+    """
+    if _share_rounds(row, other):
+        return stats.speed_ratio(row.record.by_round, other.record.by_round)
+    baseline, percent, base = row.environment.baseline, row.percent_of_baseline, other.percent_of_baseline
+    if other.record.variant == baseline and percent.known:
+        return percent.scale(0.01)
+    if row.record.variant == baseline and base.known:
+        return base.scale(0.01).invert()
+    if percent.known and base.known:
+        return widen(compare_ratios(percent, base, min(row.shortest_time, other.shortest_time)), RUN_TO_RUN)
+    return widen(stats.unpaired_ratio(other.time, row.time), TIME_TO_TIME)
 
 
 def _format_speed(ratio: Interval) -> str:
@@ -116,54 +136,3 @@ def _format_change(value: float, ratio: Interval) -> str:
     """`2.2x faster`, `2.2x slower`, with the digits that the interval of the ratio supports."""
     source = ratio.scale(1 / ratio.value)
     return f"{number_within(1 / value, source)}x slower" if value < 1 else f"{number_within(value, source)}x faster"
-
-
-_DIGITS = 3
-
-
-def list_fastest(comparison: Comparison) -> list[str]:
-    """`4096: sgemm is fastest, 1.17x cublas`, for each problem with at least two ranked variants.
-
-    A problem that was interrupted is left out.
-    """
-    sizes = Counter(problem.problem.size for problem in comparison.problems)
-    lines = []
-    for problem in comparison.problems:
-        if any(row.record.stopped == "interrupted" for row in problem.rows):
-            continue
-        name = problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
-        network = problem.rows[0].record.network
-        name = f"batch {problem.problem.M}" if network else name
-        lines += _tell_fastest(name, problem, comparison.environment.baseline)
-    return lines
-
-
-def _tell_fastest(name: str, problem: ProblemRows, baseline: str) -> list[str]:
-    ranked = find_best_rows(problem.rows)
-    others = [row for variant, row in ranked.items() if variant != baseline]
-    if len(ranked) < 2 or not others:
-        return []
-    fastest = min(others, key=lambda row: row.time.value)
-    reference = ranked.get(baseline)
-    if reference is None:
-        speed = number_within(fastest.gflops, fastest.time, _DIGITS)
-        return [f"{name}: {fastest.record.variant} is fastest, {speed} GFLOPS"]
-    return [f"{name}: {_compare(fastest, reference)}"]
-
-
-def _compare(fastest: Row, reference: Row) -> str:
-    """How the fastest of the other variants compares with the baseline."""
-    variant, baseline = fastest.record.variant, reference.record.variant
-    ratio = fastest.percent_of_baseline.scale(0.01)
-    if math.isnan(ratio.value):  # not measured in one batch
-        ratio = Interval(reference.time.value / fastest.time.value)
-    word = stats.verdict(ratio) if ratio.known else "faster" if ratio.value > 1 else "slower"
-    match word:
-        case "faster":
-            return f"{variant} is fastest, {number_within(ratio.value, ratio, _DIGITS)}x {baseline}"
-        case "slower":
-            share = number_within(100 * ratio.value, ratio, _DIGITS)
-            return f"{baseline} is fastest; {variant} reaches {share} % of it"
-        case "same":
-            return f"{variant} is as fast as {baseline}"
-    return f"{variant} and {baseline} are too close to call, {with_interval(ratio).replace(' ', 'x ', 1)}"

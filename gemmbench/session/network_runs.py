@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,14 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     hashes = hash_plans(rows)
     with open_run(machine, header, planned.devices, request.limits, request.destination, reporter, hashes) as opened:
         chains = ChainSweep(
-            rows, sweep.policy, sweep.baseline, (), parameters, opened.earlier, opened.run.environment.shuffle
+            rows,
+            sweep.policy,
+            sweep.baseline,
+            (),
+            parameters,
+            opened.earlier,
+            opened.run.environment.shuffle,
+            announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         return opened.result

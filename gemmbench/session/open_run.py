@@ -19,7 +19,7 @@ from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import Environment, Record, Request, TransferRecord
 from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, StoreError, UsageError
-from gemmbench.planning.files import RESULTS_SUFFIX
+from gemmbench.planning.files import RESULTS_SUFFIX, is_compressed, list_results
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -56,10 +56,22 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
                 return read_results(path)
         except StoreError as fault:
             reporter.message(f"left out: {fault}")
+    hint = "those that are compressed do not count, " if any(map(is_compressed, list_results(folder))) else ""
     raise StoreError(
-        f"nothing to resume: no unfinished run of gemmbench {command} in {folder}; "
+        f"nothing to resume: no unfinished run of gemmbench {command} in {folder}; {hint}"
         "name a file with --resume-from, or start a new run without --resume"
     )
+
+
+def find_resumed(file: str | Path) -> Path:
+    """The results file to continue. Raises UsageError for a compressed one."""
+    path = Path(file)
+    if is_compressed(path):
+        raise UsageError(
+            f"{path}: compressed, so no row can be added to it; run gunzip {shlex.quote(str(path))}, and resume "
+            f"{path.with_suffix('')}"
+        )
+    return path
 
 
 def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterator[Path]:
@@ -104,6 +116,9 @@ def _explain_difference(there: Run, here: Environment) -> str:
     earlier = there.environment
     if difference := explain_other_machine(earlier, here):
         return f"measured {difference}"
+    if earlier.tree not in ("", here.tree):  # one header must tell the sources of all rows
+        revisions = " and ".join(each.revision or "unknown" for each in (earlier, here))
+        return f"measured by other sources of gemmbench than those here (revisions {revisions})"
     for name in ("sweep", "post", "baseline"):
         before, now = getattr(earlier, name), getattr(here, name)
         if before != now:
@@ -140,7 +155,7 @@ def choose_results(environment: Environment, destination: Destination, reporter:
     path = destination.resume
     if path is None:
         return Run(environment, path=destination.folder / f"{environment.run}.jsonl")
-    run = read_results(path)
+    run = read_results(find_resumed(path))
     if run.finished:
         raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
     if run.warning:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from gemmbench.backends.devices import Machine
@@ -31,8 +32,15 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
-from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.saved_runs import find_newest_saved, find_run, refuse_other_device, refuse_renamed, suggest_saved
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
+from gemmbench.session.saved_runs import (
+    find_newest_saved,
+    find_run,
+    refuse_other_device,
+    refuse_overlapping,
+    refuse_renamed,
+    suggest_saved,
+)
 from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
 NAME = "check"
@@ -203,6 +211,7 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     _refuse_sweep_options(request)
     refuse_other_device(reference.environment, machine.primary.name, request.force)
     refuse_renamed(reference)
+    refuse_overlapping(reference)
     if reference.warning:
         reporter.message(reference.warning)
     earlier = compare_rows(reference)
@@ -212,7 +221,11 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     reporter.message(f"checking against {name_run(earlier)}, measured {reference.environment.started}")
     with open_run(machine, planned.sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         chains = ChainSweep(
-            planned.chains, planned.sweep.policy, planned.sweep.baseline, shuffle=opened.run.environment.shuffle
+            planned.chains,
+            planned.sweep.policy,
+            planned.sweep.baseline,
+            shuffle=opened.run.environment.shuffle,
+            announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         result = opened.result

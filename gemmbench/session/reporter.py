@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.report.text import format_duration
 
@@ -116,3 +117,13 @@ class Interruption:
             raise KeyboardInterrupt
         self._pressed = True
         self._message("stopping after this window; press Ctrl-C again to stop at once")
+
+
+_LONG = 60.0
+"""Seconds. A run on a GPU that takes longer says so first."""
+
+
+def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> None:
+    """Say how long a run on a GPU will take, if that is over a minute."""
+    if seconds > _LONG and machine.primary.target.is_gpu:
+        reporter.message(f"this takes about {format_duration(seconds)} on {machine.primary.name}; see also --dry-run")

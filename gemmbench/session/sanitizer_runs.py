@@ -128,7 +128,7 @@ def _make_gemm_command(
     variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
 ) -> VerifyCommand:
     problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
-    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine))
+    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine), "--no-pdl")
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
     chosen = ("--all",) if request.every else _list_param_words(request)
@@ -148,8 +148,7 @@ def _make_network_command(variant: Variant, request: VerifyRequest, machine: Mac
 
 
 def _list_common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
-    options = [("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)]
-    return (*to_words(options), "--no-pdl")
+    return to_words([("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)])
 
 
 def _list_param_words(request: VerifyRequest) -> tuple[str, ...]:

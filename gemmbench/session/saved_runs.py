@@ -6,12 +6,23 @@ import re
 import shlex
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import StoreError, UsageError, nearest
-from gemmbench.planning.files import RESULTS_SUFFIX, exists, is_file, is_folder, list_saved, saved_path
+from gemmbench.planning.files import (
+    COMPRESSED_SUFFIX,
+    exists,
+    is_file,
+    is_folder,
+    is_results_name,
+    list_results,
+    list_saved,
+    results_stem,
+    saved_path,
+)
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.export import write_text
@@ -28,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 def check_name(name: str) -> str:
     """Return a name for a run. Raises UsageError for one that could not be a file's."""
-    if not _NAME.fullmatch(name) or name.endswith(RESULTS_SUFFIX):
+    if not _NAME.fullmatch(name) or is_results_name(name):
         raise UsageError(
             f"'{name}' cannot name a saved run; use up to 64 letters, digits, dots, dashes and underscores, "
             "such as main or v1.2"
@@ -42,14 +53,21 @@ def save_run(run: Run, folder: Path, name: str) -> str:
     The results file of the replaced run stays where it was. Raises UsageError and StoreError.
     """
     path = saved_path(folder, check_name(name))
-    replaced = _describe_saved(path)
+    earlier = _find_saved(name, folder)
+    replaced = _describe_saved(earlier) if earlier else ""
     write_text(path, run.path.read_text(encoding="utf-8"))
+    with suppress(OSError):
+        path.with_suffix(COMPRESSED_SUFFIX).unlink()
     return f"saved as {name}: {path}{replaced}"
 
 
+def _find_saved(name: str, folder: Path) -> Path | None:
+    """What there is of a saved run, even if it is no file."""
+    saved = saved_path(folder, name)
+    return next((path for path in (saved, saved.with_suffix(COMPRESSED_SUFFIX)) if exists(path)), None)
+
+
 def _describe_saved(path: Path) -> str:
-    if not exists(path):
-        return ""
     try:
         return f", which replaces the run of {read_environment(path).started}"
     except StoreError:
@@ -78,20 +96,20 @@ def find_run(text: str, folder: Path) -> Path | None:
     name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
-    if is_file(path) or text.endswith(RESULTS_SUFFIX):
+    if is_file(path) or is_results_name(text):
         return path
     if "/" in text:
         return None
-    saved = saved_path(folder, text)
-    return saved if is_file(saved) else _find_by_id(text, folder)
+    saved = _find_saved(text, folder)
+    return saved if saved and is_file(saved) else _find_by_id(text, folder)
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
     """The only file of the folder whose name ends in `text`, or else whose run does."""
-    if not text.isalnum() or not is_folder(folder):
+    if not text.isalnum():
         return None
-    named = list(folder.glob(f"*-{text}{RESULTS_SUFFIX}"))
-    found = named or [path for path in folder.glob(f"*{RESULTS_SUFFIX}") if _read_id(path) == text]
+    named = list_results(folder, f"-{text}")
+    found = named or [path for path in list_results(folder) if _read_id(path) == text]
     return found[0] if len(found) == 1 else None
 
 
@@ -107,7 +125,12 @@ def read_run(text: str, folder: Path) -> Run:
     """Read the results file that `text` names. Raises UsageError for an unknown name, StoreError."""
     path = find_run(text, folder)
     if path is None:
-        raise UsageError(f"no results file and no saved run '{text}'{suggest_saved(text, folder)}")
+        what = (
+            f"{text} is a folder, not a results file"
+            if is_folder(Path(text))
+            else f"no results file and no saved run '{text}'"
+        )
+        raise UsageError(f"{what}{suggest_saved(text, folder)}")
     return read_results(path)
 
 
@@ -122,9 +145,38 @@ def refuse_renamed(reference: Run) -> None:
             )
 
 
+def refuse_overlapping(reference: Run, run: Run | None = None) -> None:
+    """Raise UsageError if products overlap in rows of a reference and not in those of a run, or the other way round.
+
+    Without a run, they must not overlap at all.
+    """
+    before, now = (_find_overlapping(each) if each else frozenset() for each in (reference, run))
+    common = {record.kernel_key for record in (run or reference).records} & {
+        record.kernel_key for record in reference.records
+    }
+    differing = sorted({str(key[1]) for key in (before ^ now) & common})
+    if not differing:
+        return
+    older, overlap = (reference, now) if run is None or _is_older(reference, run) else (run, before)
+    words = [word for word in shlex.split(older.environment.command) if word not in ("--pdl", "--no-pdl")]
+    again = shlex.join([*words, *(["--pdl"] if overlap else [])])
+    raise UsageError(
+        f"{older.path}: measured {'without' if overlap else 'with'} products that overlap, unlike the other run "
+        f"({', '.join(differing[:3])}); measure it again: {again}"
+    )
+
+
+def _find_overlapping(run: Run) -> frozenset[tuple[object, ...]]:
+    return frozenset(record.kernel_key for record in run.records if record.pdl)
+
+
+def _is_older(one: Run, other: Run) -> bool:
+    return one.environment.started <= other.environment.started
+
+
 def suggest_saved(text: str, folder: Path) -> str:
     """Which saved runs there are, for a message about an unknown one."""
-    names = [path.stem for path in list_saved(folder)]
+    names = [results_stem(path) for path in list_saved(folder)]
     hint = f"saved runs in {folder}: {', '.join(names)}" if names else f"{folder} has no saved runs; use run --save"
     return f"{nearest(text, names)}; {hint}"
 
@@ -135,7 +187,7 @@ def find_newest_run(folder: Path, command: str = "") -> Path:
     Raises StoreError if there is none.
     """
     dated: list[tuple[str, float, Path]] = []
-    for path in folder.glob(f"*{RESULTS_SUFFIX}"):
+    for path in list_results(folder):
         try:
             environment = read_environment(path)
             if not command or name_command(environment.command) == command:
@@ -247,8 +299,8 @@ def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
 
     Raises StoreError if there are none.
     """
-    names = {path: path.stem for path in list_saved(folder)}
-    paths = [*sorted(folder.glob(f"*{RESULTS_SUFFIX}")), *names]
+    names = {path: results_stem(path) for path in list_saved(folder)}
+    paths = [*list_results(folder), *names]
     listed: dict[str, ListedRun] = {}
     for path in paths:
         run = _read_run(path, reporter)

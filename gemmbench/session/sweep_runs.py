@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
@@ -14,7 +15,7 @@ from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSwe
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
 from gemmbench.session.winners import TunedConfigs, read_winners
 
 
@@ -53,6 +54,7 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
             sweep.rivals,
             earlier=opened.earlier,
             shuffle=opened.run.environment.shuffle,
+            announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         if request.transfers is not None:

@@ -230,6 +230,8 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
 
     What cannot be written after the searches is the `fault` of the result.
     """
+    if request.overrides.pdl:
+        raise UsageError("--pdl: a search ranks kernels, and overlapping products are not ranked; leave the option out")
     catalog = open_catalog(request.kernels)
     dispatching = find_dispatching(request.overrides.variants, catalog, request.write_pick)
     if dispatching and request.write_pick:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
@@ -28,7 +28,7 @@ class VerifyRequest:
     """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
 
     With `every` all configurations are verified, otherwise one change per parameter. With `exit_first`
-    the first failure ends it. `pdl` is as in a policy.
+    the first failure ends it. With `pdl`, kernels whose products may overlap are verified that way too.
     """
 
     variants: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         expanded += plan_verification(variant, request, machine)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    policy = Policy(seed=check_seed(request.seed or 0), pdl=request.pdl)
+    policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter)
 
@@ -71,8 +71,12 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
 
         runner = session.make_runner(failures.add, is_ended)
         chains = [make_chain(item) for item in expanded]
-        sweep = ChainSweep(chains, policy, baseline="", largest=1 if request.exit_first else LARGEST)
-        records = measure_sweep(runner, session.compilers, sweep)
+        overlapping = [chain for chain in chains if chain.pdl] if request.pdl else []
+        records: list[Record] = []
+        for each, pdl in ((chains, False), (overlapping, True)):
+            largest = 1 if request.exit_first else LARGEST
+            sweep = ChainSweep(each, replace(policy, pdl=pdl), baseline="", largest=largest)
+            records += measure_sweep(runner, session.compilers, sweep)
         return Verification(records, session.is_interrupted(), broken)
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from gemmbench.backends import sources
-from gemmbench.backends.sources import compiler_text, explain_missing, find_header_folder, hash_code
+from gemmbench.backends.sources import compiler_text, explain_missing, find_header_folder
 from gemmbench.errors import DeviceError
-from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.problems import Problem
 
 
@@ -66,60 +65,3 @@ def test_a_missing_package_comes_with_the_line_for_pip(monkeypatch):
     assert explain_missing(["torch"]) == ""
     assert explain_missing(["torch", "cupy"]) == "cupy is not installed: pip install cupy-cuda13x"
     sources._is_installed.cache_clear()
-
-
-HEADED = """/*---
-summary: {summary}
-order: {order}
-symbol: gemm
-precisions: [f32]
-layouts: [nn]
-params:
-  T: [8, 16]
-grid:
-  - {grid}
-  - 1
-block: [T, 1]
----*/
-#include "body.cuh"
-extern "C" __global__ void gemm(int M, int N, int K, {comment}float a,
-                                const float* A, const float* B, float b, float* C) {{
-    body(C);
-}}
-"""
-
-
-@pytest.fixture
-def hash_kernel(tmp_path):
-    """The hash of a kernel with a header of its own."""
-
-    def hash_(name="mine", body="{ *C = 1; }", **changed):
-        values = {"summary": "one", "order": "1", "grid": "cdiv(N, T)", "comment": "", **changed}
-        (tmp_path / "body.cuh").write_text(f"__device__ void body(float* C) {body}")
-        (tmp_path / f"{name}.cu").write_text(HEADED.format(**values))
-        return hash_code(read_variant(tmp_path / f"{name}.cu"))
-
-    return hash_
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"name": "yours"},
-        {"summary": "two"},
-        {"order": "2"},
-        {"comment": "/* scale */ "},
-        {"body": "{\n  *C = 1;  // set\n}"},
-    ],
-)
-def test_the_hash_of_code_ignores_names_comments_and_space(hash_kernel, changed):
-    assert hash_kernel(**changed) == hash_kernel() != ""
-
-
-@pytest.mark.parametrize("changed", [{"grid": "cdiv(N, T) + 1"}, {"body": "{ *C = 2; }"}, {"comment": "volatile "}])
-def test_the_hash_of_code_counts_text_headers_and_launch(hash_kernel, changed):
-    assert hash_kernel(**changed) != hash_kernel()
-
-
-def test_a_library_has_no_hash_of_code(make_variant):
-    assert hash_code(make_variant("cublas", kind="library")) == ""

@@ -10,7 +10,9 @@ from gemmbench.backends import registry
 from gemmbench.backends.base import Conditions
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.environment import describe_run
+from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import SCHEMA, Telemetry
+from gemmbench.planning.source_tree import identify_sources
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.store.journal import Journal
@@ -35,7 +37,9 @@ def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine, swe
     assert (found.device, found.backend, found.sm, found.sms) == ("Fake GPU", "fake", 90, 10)
     assert (found.clock_hz, found.bandwidth, found.flops_per_cycle) == (1e9, 1e12, {"f32": 1000.0})
     assert found.started.endswith("+00:00")
-    assert found.conditions is None
+    assert found.conditions is None and found.policy["method"] == METHOD
+    assert (found.revision, found.tree) == (identify_sources().revision, identify_sources().tree) and found.tree
+    assert found.target == machine.primary.target
     assert (found.uuid, found.vbios) == (machine.primary.uuid, "1.0") and found.uuid.startswith("GPU-")
 
 

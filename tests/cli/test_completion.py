@@ -54,8 +54,9 @@ def test_a_config_that_no_name_fits_may_be_a_file():
 def test_the_names_of_saved_runs_are_completed(tmp_path):
     (tmp_path / "saved").mkdir()
     (tmp_path / "saved/main.jsonl").write_text("")
+    (tmp_path / "saved/may.jsonl.gz").write_text("")
     for words in (["show"], ["check", "--against"], ["report"], ["run", "--against"]):
-        assert offered(words[0], "--out", str(tmp_path), *words[1:], "ma") == {"main"}
+        assert offered(words[0], "--out", str(tmp_path), *words[1:], "ma") == {"main", "may"}
     assert [item.type for item in complete("show", "--out", str(tmp_path), "other")] == ["file"]
 
 

@@ -1,5 +1,6 @@
 """`gemmbench report`: one HTML file from results files."""
 
+import msgspec
 import pytest
 
 
@@ -26,6 +27,14 @@ def test_without_a_file_the_newest_run_becomes_the_page(gemmbench, journal, tmp_
 def test_differences_from_another_run_are_on_the_page(gemmbench, journal, tmp_path):
     assert gemmbench("report", journal, "--against", journal).code == 0
     assert "Unpaired" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_of_the_kernel_that_was_called_naive_is_no_reference(gemmbench, journal, tmp_path):
+    rows = [msgspec.json.decode(line) for line in journal.read_bytes().splitlines()]
+    old = [{**row, "code": ""} if row.get("variant") == "naive" else row for row in rows]
+    (tmp_path / "old.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in old))
+    said = gemmbench("report", journal, "--against", "old.jsonl")
+    assert said.code == 2 and "its naive is the kernel that is now called naive_rows" in said.err
 
 
 def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):

@@ -14,7 +14,7 @@ from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.session import sweep_runs
 
-RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl"))
+RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl.gz"))
 WIDTHS = (80, 100, 120)
 FAST = ["--sizes", "32,64", "--rounds", "10"]
 COMMANDS = {

@@ -60,7 +60,9 @@ def test_a_file_that_was_cut_short_is_shown_with_a_warning(gemmbench, results):
     journal.write_bytes(journal.read_bytes()[:-20])
     said = gemmbench("show", journal)
     assert said.code == 0 and "naive" in said.out
-    assert said.err == f"{journal}: the last line is cut off and was left out; --resume measures it again\n"
+    assert (
+        said.err == f"{journal}: the last line is cut off and was left out; --resume-from {journal} measures it again\n"
+    )
 
 
 def test_a_broken_or_newer_or_foreign_file_is_refused_with_its_place(gemmbench, results, tmp_path):

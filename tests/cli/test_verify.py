@@ -185,7 +185,7 @@ def test_kernels_of_networks_run_through_mlp(sanitize):
     said, (call,) = sanitize("mlp_fused", "--sanitize", "memcheck")
     assert said.code == 0
     assert call.startswith("memcheck mlp mlp_fused --batch 33 --weights random --rounds 1 ")
-    assert call.endswith("--device cuda:1 --no-pdl") and "--baseline mlp_fused" in call
+    assert call.endswith("--device cuda:1") and "--baseline mlp_fused" in call
 
 
 def test_by_default_every_kernel_that_can_be_read_and_no_library_is_watched(

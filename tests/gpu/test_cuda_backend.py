@@ -378,6 +378,19 @@ def test_an_illegal_address_is_told_and_the_process_ends_in_order(backend):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_product_is_timed_alone_on_the_next_set_and_without_its_graph(backend):
+    bound = Bound(backend, kernel_plan(backend, COUNT, Problem(16, 16, 16)), sets=3, shared_b=True)
+    bound.write("B", np.zeros(bound.problem.shape("B"), np.float32))
+    run = backend.bind("count", bound.steps, bound.memory, turns=2)
+    run.time(6)
+    before = [bound.result(index)[0, 0] for index in range(3)]
+    seconds = [run.time_alone() for _ in range(3)]
+    assert [bound.result(index)[0, 0] for index in range(3)] == [max(before) + launch for launch in (1, 2, 3)]
+    assert all(0 < each < 1 for each in [*seconds, backend.empty.time_alone()])
+    print(f"alone {1e6 * min(seconds):.2f} us, an empty kernel {1e6 * backend.empty.time_alone():.2f} us")
+    bound.memory.free()
+
+
 @pytest.mark.parametrize(("sets", "turns", "graphs"), [(1, 64, 1), (3, 2, 5), (7, 1, 40)])
 def test_a_graph_of_turns_launches_on_every_set_in_turn(backend, sets, turns, graphs):
     bound = Bound(backend, kernel_plan(backend, COUNT, Problem(1, 1, 1), block=(1, 1, 1)), sets=sets, shared_b=True)

@@ -1,22 +1,29 @@
-"""Launches that overlap, on compute capability 9.0 and up: right in windows, in graphs and without overlap."""
+"""Launches that overlap, on compute capability 9.0 and up: right, and never with another product unless asked for."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends import registry
 from gemmbench.backends.base import OperandSet, Place, Step
-from gemmbench.backends.cuda import graphs
+from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import DeviceError
-from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import Catalog, read_variant
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
 from gemmbench.planning.problems import Problem
@@ -128,25 +135,133 @@ def test_overlapping_launches_are_right_in_graphs_and_launch_by_launch(hopper, p
     print(f"beta {beta}, pdl {pdl}: {1e6 * min(record.samples):.2f} us")
 
 
-@pytest.mark.parametrize("pdl", [True, False])
-def test_recorded_launches_overlap_by_programmatic_dependencies(hopper, plan, pdl):
-    driver = pytest.importorskip("cuda.bindings.driver")
-    planned = plan(Problem(64, 64, 64), hopper.device.target)
-    planned = planned if pdl else planned.without_pdl()
-    loaded = hopper.load(NvccCompiler().compile(planned), planned)
-    memory, workspace = hopper.allocate(3 * 64 * 64 * 4), hopper.allocate(64 * 64 * 4)
-    sets = (OperandSet(0, 64 * 64 * 4, 2 * 64 * 64 * 4),)
-    bound = hopper.bind("test", [Step(loaded, planned, sets, Place(workspace, 0))], memory)
-    bound.time(1)  # loads the code
-    graph = graphs._record(driver, lambda: [bound.queue() for _ in range(3)], hopper.stream)
-    _, *_, count = driver.cuGraphGetEdges(graph)
-    _, _, _, edges, _ = driver.cuGraphGetEdges(graph, count)
-    driver.cuGraphDestroy(graph)
+TRACE = """
+struct Trace {  // of a warp: where its record goes, and when it began
+    unsigned long long begin = now();
+    static __device__ unsigned long long now() {
+        unsigned long long time;
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
+        return time;
+    }
+    __device__ ~Trace() {
+        const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+        if (thread % 32) return;
+        auto* records = reinterpret_cast<unsigned long long*>(ADDRESSull);
+        const unsigned long long slot = atomicAdd(records, 1ull);
+        records[1 + 2 * slot] = begin;
+        records[2 + 2 * slot] = now();
+    }
+};
+"""
+HASTY = """/*---
+summary: the second launch is empty and waits for nothing, so that it ends before the first
+order: 1
+precisions: [f32]
+layouts: [nn]
+min_sm: 90
+launches:
+  - symbol: work
+    grid: [64]
+    block: [128]
+    pdl: FIRST
+  - symbol: hurry
+    grid: [1]
+    block: [32]
+    pdl: true
+---*/
+extern "C" __global__ void work(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    asm volatile("griddepcontrol.launch_dependents;");
+    for (const long long from = clock64(); clock64() - from < 100000;) {}  // 50 us
+}
+extern "C" __global__ void hurry(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+    asm volatile("griddepcontrol.launch_dependents;");
+}
+"""
+SIZES = [(1024, 1024, 1024), (1023, 1023, 1023), (128, 2048, 4096)]
+PRODUCTS = 6
+
+
+def plan_several_launches(variant: Variant) -> Plan | None:
+    """A plan of the variant on Hopper with several launches, if there is one among a few problems."""
+    if len(variant.launches) < 2:
+        return None
+    kind = variant.precisions[0]
+    problems = [Problem(*size, layout, kind) for size in SIZES for layout in variant.layouts]
+    config = list_configurations(variant, {})[0]
+    planned = make_plans(problems, [(variant, [config])], "cuda", {"cuda": HOPPER}, registry.why_refused)
+    return next((each for each in planned if isinstance(each, Plan) and len(each.launches) > 1), None)
+
+
+def find_shipped() -> list[Plan]:
+    """Of each shipped kernel with several launches, a plan."""
+    readable, _ = Catalog([data_folder("cuda")]).read_all()
+    return [found for variant in readable if (found := plan_several_launches(variant))]
+
+
+SHIPPED = find_shipped()
+
+
+@pytest.fixture
+def trace(hopper):
+    """When each warp of several products began and ended, in the order of the beginnings, in ns of the device."""
+    memory = hopper.allocate(64 << 20)
+
+    def run(plan: Plan, turns: int) -> tuple[np.ndarray, int]:
+        compiler = NvccCompiler()
+        text = TRACE.replace("ADDRESS", str(memory.address)) + compiler.text(plan)
+        for symbol in dict.fromkeys(plan.symbols):
+            text, found = re.subn(rf"(\b{symbol}\s*\([^()]*\)\s*\{{)", r"\1 Trace trace;", text, count=1)
+            assert found, symbol
+        cubin = compiler.cubin(text, plan.arch, plan.symbols[0], "traced.cu")
+        loaded = Kernel(cubin.path, plan.arch, plan.launches, hopper.device.target.smem, hopper.stream)
+        problem = plan.problem
+        ends = list(accumulate(-(-problem.operand_bytes(name) // 1024) * 1024 for name in "ABC"))
+        operands = hopper.allocate(ends[-1])
+        workspace = hopper.allocate(max(plan.workspace, 16))
+        operands.fill(0, ends[-1], 0)
+        workspace.fill(0, max(plan.workspace, 16), 0)
+        sets = (OperandSet(0, *ends[:2]),)
+        step = Step(loaded, plan, sets, Place(workspace, 0))
+        bound = hopper.bind("traced", [step], operands, turns=turns)
+        bound.time(PRODUCTS)
+        memory.fill(0, 8, 0)
+        bound.time(PRODUCTS)
+        count = np.zeros(1, np.uint64)
+        memory.read(0, count)
+        records = np.zeros((int(count[0]), 2), np.uint64)
+        memory.read(8, records)
+        operands.free()
+        workspace.free()
+        warps = sum(math.prod(each.grid) * -(-each.threads // 32) for _, each in plan.launches)
+        return records[np.argsort(records[:, 0])], warps
+
+    yield run
     memory.free()
-    workspace.free()
-    kinds = [driver.CUgraphDependencyType(int(edge.type)) for edge in edges]
-    wanted = "PROGRAMMATIC" if pdl else "DEFAULT"
-    assert [kind.name for kind in kinds] == [f"CU_GRAPH_DEPENDENCY_TYPE_{wanted}"] * 5
+
+
+def count_overlaps(records: np.ndarray, warps: int) -> int:
+    """How many products begin before the one before them has ended."""
+    assert len(records) == PRODUCTS * warps
+    bounds = range(warps, len(records), warps)
+    return sum(int(records[at:, 0].min() < records[:at, 1].max()) for at in bounds)
+
+
+@pytest.mark.parametrize("turns", [0, PRODUCTS])
+@pytest.mark.parametrize("plan", SHIPPED, ids=lambda plan: plan.variant.name)
+def test_no_product_of_a_shipped_kernel_begins_before_the_one_before_has_ended(trace, plan, turns):
+    assert count_overlaps(*trace(plan.without_pdl(), turns)) == 0
+
+
+@pytest.mark.parametrize("turns", [0, PRODUCTS])
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_last_launch_that_ends_first_lets_no_product_in(trace, tmp_path, overlap, turns):
+    path = tmp_path / "hasty.cu"
+    path.write_text(HASTY.replace("FIRST", str(overlap).lower()))
+    (plan,) = make_plans(
+        [Problem(64, 64, 64)], [(read_variant(path), [Config()])], "cuda", {"cuda": HOPPER}, registry.why_refused
+    )
+    overlaps = count_overlaps(*trace(plan, turns))
+    assert overlaps > 0 if overlap else overlaps == 0
 
 
 @pytest.mark.parametrize("options", [[], ["--no-pdl"]])
@@ -158,6 +273,8 @@ def test_verify_finds_no_fault(hopper, plan, tmp_path, options):
 
 def test_a_run_marks_the_row(hopper, plan, tmp_path):
     plan(Problem(64, 64, 64))
-    done = gemmbench(tmp_path, "compare", "./overlapping.cu", "naive", "--sizes", "256", "--rounds", "4")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "P PDL: launches may begin before the launch before them has ended" in done.stdout
+    words = "compare", "./overlapping.cu", "naive", "--sizes", "256", "--rounds", "4"
+    usual, marked = gemmbench(tmp_path, *words), gemmbench(tmp_path, *words, "--pdl")
+    assert usual.returncode == marked.returncode == 0, usual.stderr + marked.stderr
+    assert "+pdl" not in usual.stdout
+    assert "+pdl" in marked.stdout and "P PDL: a product may begin before" in marked.stdout

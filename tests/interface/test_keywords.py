@@ -98,8 +98,8 @@ def test_every_option_reaches_the_session():
 
 def test_the_recorded_command_measures_the_same_in_a_shell():
     options = {"sizes": [64, (1, 2, 3)], "params": {"BM": 8}, "until": "1%", "max_time": 0.5}
-    options |= dict.fromkeys(("gate", "pdl"), False)
+    options |= {"gate": False, "pdl": True}
     assert shell_command("run", ["a b"], ["--config", "quick", "--device", "cpu"], options) == (
         "gemmbench run 'a b' --config quick --device cpu --sizes 64,1x2x3 "
-        "--until 1% --max-time 0.5 --param BM=8 --no-gate --no-pdl"
+        "--until 1% --max-time 0.5 --param BM=8 --no-gate --pdl"
     )

@@ -100,6 +100,16 @@ def test_a_file_may_be_a_link_have_any_newlines_and_the_largest_length(tmp_path)
     assert read_text_file(tmp_path / "link.cu") == text.replace("\r\n", "\n")
 
 
+def test_of_a_results_file_and_its_compressed_copy_one_is_listed(tmp_path):
+    for name in ("b-12ab.jsonl", "b-12ab.jsonl.gz", "a.v1.jsonl.gz", "c-12ab.jsonl.gz", "d.csv", "e.gz"):
+        (tmp_path / name).touch()
+    listed = files.list_results(tmp_path)
+    assert [path.name for path in listed] == ["a.v1.jsonl.gz", "b-12ab.jsonl", "c-12ab.jsonl.gz"]
+    assert [files.results_stem(path) for path in listed] == ["a.v1", "b-12ab", "c-12ab"]
+    assert [path.name for path in files.list_results(tmp_path, "-12ab")] == ["b-12ab.jsonl", "c-12ab.jsonl.gz"]
+    assert files.list_results(tmp_path / "none") == []
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

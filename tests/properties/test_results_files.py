@@ -1,10 +1,11 @@
 """Damaged results files: every command that reads one prints it or tells in one line what is wrong with it.
 
 The files are those that are committed, cut to a few rows, and a new one; their bytes, their values and the order
-of their lines are changed at random.
+of their lines are changed at random. Some are compressed then, and of some of these the bytes are changed too.
 """
 
 import functools
+import gzip
 import io
 import json
 import re
@@ -64,8 +65,10 @@ def read_originals():
     call = ["run", "naive", "tiled", "mlp_fused", "--param", "TILE=8,16", "--sizes", "16", "--rounds", "10"]
     with tempfile.TemporaryDirectory() as folder:
         run_command([*call, "--device", "fake", "--cache", "hot", "--out", folder])
-        paths = [*Path(folder).glob("*.jsonl"), *(ROOT / f"results/nvidia-{name}.jsonl" for name in COMMITTED)]
-        return [path.read_bytes().splitlines(keepends=True)[: 1 + MOST_ROWS] for path in paths]
+        contents = [path.read_bytes() for path in Path(folder).glob("*.jsonl")]
+        committed = [ROOT / f"results/nvidia-{name}.jsonl.gz" for name in COMMITTED]
+        contents += [gzip.decompress(path.read_bytes()) for path in committed]
+        return [content.splitlines(keepends=True)[: 1 + MOST_ROWS] for content in contents]
 
 
 def run_command(words):
@@ -131,16 +134,29 @@ def change_bytes(draw, line):
 
 @dataclass(frozen=True, repr=False)
 class Case:
-    """The content of a damaged file, that of the file it was made from, and a command that reads them."""
+    """The lines of a damaged file, those of the file it was made from, and a command that reads them.
+
+    `compressed` are the bytes of the damaged file if it is compressed, which may be damaged too.
+    """
 
     damaged: bytes
     good: bytes
     command: list
+    compressed: bytes | None = None
+
+    @property
+    def name(self):
+        return "damaged.jsonl" if self.compressed is None else "damaged.jsonl.gz"
+
+    @property
+    def content(self):
+        return self.damaged if self.compressed is None else self.compressed
 
     def __repr__(self):
         """The lines that were changed."""
         good = self.good.splitlines()
-        return f"{self.command}: {[line for line in self.damaged.splitlines() if line not in good]}"
+        changed = [line for line in self.damaged.splitlines() if line not in good]
+        return f"{self.command}: {self.name}: {changed} {self.compressed or ''}"
 
 
 @st.composite
@@ -163,7 +179,12 @@ def cases(draw):
             lines[-1] = lines[-1][: draw(st.integers(0, len(lines[-1])))]
         else:
             lines[at] = change_bytes(draw, lines[at])
-    return Case(b"".join(lines), b"".join(original), draw(st.sampled_from(COMMANDS)))
+    damaged, compressed = b"".join(lines), None
+    if draw(st.integers(0, 2)) == 0:
+        compressed = gzip.compress(damaged, mtime=0)
+        for _ in range(draw(st.sampled_from([0, 1, 1, 2]))):
+            compressed = change_bytes(draw, compressed)
+    return Case(damaged, b"".join(original), draw(st.sampled_from(COMMANDS)), compressed)
 
 
 def is_row(line):
@@ -178,9 +199,9 @@ def is_row(line):
 def test_a_damaged_file_is_shown_or_refused_in_one_line(tmp_path_factory, monkeypatch, case):
     folder = tmp_path_factory.mktemp("case")
     monkeypatch.chdir(folder)
-    (folder / "damaged.jsonl").write_bytes(case.damaged)
+    (folder / case.name).write_bytes(case.content)
     (folder / "good.jsonl").write_bytes(case.good)
-    names = {"FILE": "damaged.jsonl", "GOOD": "good.jsonl"}
+    names = {"FILE": case.name, "GOOD": "good.jsonl"}
     words = [names.get(word, word) for word in case.command]
     code, out, err = run_command(words)
     event(f"{words[0]}: exit code {code}")

@@ -50,7 +50,7 @@ def test_gflops_are_two_m_n_k_over_the_median(rows, paired):
 
 def test_percent_is_the_paired_speed_in_percent_of_the_baseline_s(rows, paired, steady):
     found = rows(steady("cublas"), paired("naive", *(5 * MS * 2**n for n in (-2, -1, 0, 1, 2))))
-    percent, reach = found["naive"].percent_of_baseline, 2 ** (WIDENING * 2.7764 * math.sqrt(2.5 / 5))  # Student's t
+    percent, reach = found["naive"].percent_of_baseline, 2 ** (WIDENING * 2.7764451 * math.sqrt(2.5 / 5))  # Student's t
     assert (percent.value, percent.low, percent.high) == pytest.approx((20, 20 / reach, 20 * reach))
     assert found["cublas"].percent_of_baseline.value == 100 and not found["cublas"].percent_of_baseline.known
 
@@ -145,7 +145,7 @@ def test_an_exported_row_is_in_seconds_and_empty_where_unknown(compare, paired, 
     timed, skipped = export_kernels(compare(ran, make_record("tiled", order=2.0, status="skipped", reason="no GPU")))
     for row in (timed, skipped):
         assert list(row)[: len(KERNEL_COLUMNS)] == KERNEL_COLUMNS
-    reach = 2 ** (WIDENING * 2.7764 * math.sqrt(0.5 / 5))  # Student's t
+    reach = 2 ** (WIDENING * 2.7764451 * math.sqrt(0.5 / 5))  # Student's t
     expected = {
         "run": "20260101-120000-quick-abcd",
         "device_name": "Fake GPU",
@@ -366,3 +366,33 @@ def test_a_kernel_is_complete_with_four_rows_that_were_not_interrupted(four, job
     assert complete_transfers(four) == {"key"}
     assert complete_transfers(four[:3]) == set()
     assert complete_transfers([*four[:3], job("overlapped", 12, stopped="interrupted")]) == set()
+
+
+def compare_with_libraries(compare, steady, lt, cublas=1.0, **changed):
+    """`sgemm` at 0.9 ms beside cuBLAS, whose best rival takes `lt` ms; the shares of the best library, by variant."""
+    again = {"config": {"ALGO": 3}, "phase": "final", **changed}
+    rows = [steady("sgemm", 0.9), steady("cublas", cublas, order=9.0)]
+    rows += [steady("cublaslt", lt * 0.9, order=10.0, config={"ALGO": 5}), steady("cublaslt", lt, order=10.0, **again)]
+    return {(row.record.variant, row.record.phase): row.percent_of_best for row in compare(*rows).rows}
+
+
+@pytest.mark.parametrize(
+    ("lt", "changed", "percent"),
+    [
+        (0.8, {}, 100 * 0.8 / 0.9),  # the rival, as it was measured after it was chosen
+        (1.25, {}, 100 / 0.9),  # cuBLAS
+        (0.8, {"status": "wrong"}, 100 * 0.72 / 0.9),
+        (0.8, {"product_class": "bf16x6"}, 100 * 0.72 / 0.9),
+    ],
+)
+def test_the_best_library_is_the_faster_of_two_that_are_right(compare, steady, lt, changed, percent):
+    found = compare_with_libraries(compare, steady, lt, **changed)
+    assert found["sgemm", "sweep"].value == pytest.approx(percent)
+    if not changed:
+        best = ("cublaslt", "final") if lt < 1 else ("cublas", "sweep")
+        assert found[best].value == pytest.approx(100)
+
+
+def test_without_a_row_of_cublaslt_no_library_is_the_best(compare, steady):
+    rows = compare(steady("sgemm", 0.9), steady("cublas", 1.0, order=9.0)).rows
+    assert all(math.isnan(row.percent_of_best.value) for row in rows)

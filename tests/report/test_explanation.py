@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
+from gemmbench.bench.record import Load, NetworkFacts, Ranking, Sustained, Telemetry
 from gemmbench.errors import UsageError
 from gemmbench.report.explanation import (
     explain_in_paragraphs,
@@ -58,6 +58,16 @@ def test_a_steady_load_is_told_next_to_the_burst(compare, steady):
     )
 
 
+def test_a_row_that_short_loads_chose_says_from_how_many_and_what_the_best_two_took(compare, steady):
+    ranking = Ranking(tried=32, best=[5.65e-5, 5.71e-5], shortlist=[{"ALGO": 3}, {"ALGO": 9}, {"ALGO": 1}])
+    chosen = steady("cublaslt", config={"ALGO": 9}, ranking=ranking)
+    failed = steady("cublaslt", config={"ALGO": 9}, ranking=Ranking(tried=32, shortlist=[{"ALGO": 9}]))
+    told, without = (dict(explain_in_paragraphs(compare(row).rows[0]))["How"] for row in (chosen, failed))
+    words = "One of 3 configurations that short loads chose from 32"
+    assert told.endswith(f"{words}; the two shortest times were 0.05650 and 0.05710 ms.")
+    assert without.endswith(" One of 1 configuration that short loads chose from 32.")
+
+
 def test_a_row_that_did_not_run_has_a_reason(comparison):
     lines = explain_row(find_row(comparison, "other"))
     assert [line.partition(":")[0] for line in lines] == ["Row", "Status", "Checked", "Bound", "Again"]
@@ -101,7 +111,7 @@ def test_an_unknown_row_is_refused_with_the_known_ones(comparison, wanted, words
 def test_a_row_whose_launches_overlap_says_so(compare, paired):
     (row,) = compare(paired("mine", MS, MS, pdl=True, launches=8)).rows
     said = dict(explain_in_paragraphs(row))
-    assert "8 launches back to back, each of which may begin before the one before it has ended, " in said["How"]
+    assert "8 launches back to back, which may begin before the product before them has ended, " in said["How"]
     assert said["Flag P"].startswith("PDL: ")
 
 
@@ -116,11 +126,11 @@ def rerun(environment, paired):
 
 
 def test_the_command_has_every_option_that_a_row_depends_on(rerun):
-    header = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False, "pdl": False}}
+    header = {"command": "gemmbench compare --device", "baseline": "", "policy": {"gate": False, "pdl": True}}
     scalars = {"alpha": 0.1, "beta": -1.0, "M": 3}
     assert rerun("mine", header, cache="hot", gated=False, seed=7, picked="x", config={"T": 8}, **scalars) == (
         "gemmbench run mine --sizes 3x64x64 --precision f32 --layout nn --alpha 0.10000000000000001 --beta -1 "
-        "--cache hot --data uniform --seed 7 --no-gate --no-pdl --device fake"
+        "--cache hot --data uniform --seed 7 --no-gate --pdl --device fake"
     )
 
 

@@ -13,9 +13,9 @@ from gemmbench.report.differences.regression_gate import INCONCLUSIVE, check_dif
 from gemmbench.report.differences.regression_gate import note_unranked as note_unchecked
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation import explain_row
-from gemmbench.report.page.headline import find_fastest
+from gemmbench.report.fastest import find_fastest, list_fastest
 from gemmbench.report.tables.kernel_tables import report_kernels
-from gemmbench.report.verdicts import judge_variants, list_fastest
+from gemmbench.report.verdicts import judge_variants
 
 CUBLAS, NAIVE, EMULATED = [2e-3, 2.1e-3] * 6, [4e-3, 4.2e-3] * 6, [1e-3, 1.1e-3] * 6
 
@@ -77,7 +77,7 @@ def test_the_same_row_of_the_class_of_its_precision_or_of_an_older_file_is_ranke
 def test_it_is_never_the_fastest(weaker):
     comparison = weaker()
     assert list_fastest(comparison) == ["64: cublas is fastest; naive reaches 50.0 % of it"]
-    assert find_fastest(comparison.problems[0], "cublas").record.variant == "naive"
+    assert [row.record.variant for row in find_fastest(comparison.problems[0]).rows] == ["cublas"]
 
 
 def test_no_other_row_is_measured_by_it(weaker):
@@ -96,12 +96,12 @@ def test_charts_leave_it_out_and_say_so(weaker):
         select_rows([comparison], Choices(variants=("emulated",)))
 
 
-APART = {"no_graph": "waits for the GPU before it returns", "beside_graphs": True}
+APART = {"pdl": True}
 
 
 @pytest.mark.parametrize(
     ("found", "changed", "why"),
-    [("bf16x6", {}, "is of class bf16x6"), ("f32", APART, "is timed without a CUDA graph")],
+    [("bf16x6", {}, "is of class bf16x6"), ("f32", APART, "is timed overlapping with the product before it")],
 )
 def test_compare_says_why_there_is_no_verdict(weaker, found, changed, why):
     (verdict,) = judge_variants(weaker(found, **changed), ["naive", "emulated"])
@@ -112,7 +112,7 @@ def test_compare_says_why_there_is_no_verdict(weaker, found, changed, why):
 @pytest.mark.parametrize(
     "changed", [{"product_class": "bf16x6", "product_error": 0.9, "checked": True}, {"product_class": "f32", **APART}]
 )
-def test_two_kernels_of_one_weaker_class_or_without_a_graph_get_a_verdict(make_record, compare, changed):
+def test_two_kernels_of_one_weaker_class_or_that_overlap_get_a_verdict(make_record, compare, changed):
     comparison = compare(make_record("a", CUBLAS, **changed), make_record("b", NAIVE, **changed))
     (verdict,) = judge_variants(comparison, ["a", "b"])
     assert verdict.word == "slower" and ": b is 2.000x slower than a" in verdict.sentence
@@ -135,16 +135,17 @@ def test_a_row_whose_class_became_weaker_is_not_compared_with_its_past(weaker):
     assert [pair.verdict for pair in pairs] == [INCONCLUSIVE, "pass"]
 
 
-def test_a_row_without_a_graph_is_not_ranked_next_to_graphs(weaker):
+def test_a_row_whose_products_overlap_is_not_ranked(weaker):
     comparison = weaker("f32", **APART)
     row = find_row(comparison)
     assert (row.status, math.isnan(row.percent_of_baseline.value)) == ("unranked", True)
-    words = "without a CUDA graph, unlike rows next to it, with which it is not ranked: waits for the GPU before"
-    assert f"emulated: {words}" in report_kernels(comparison, wide=True).format("simple")
+    words = "overlapping with the product before it, unlike other rows, with which it is not ranked"
+    table = report_kernels(comparison, wide=True).format("simple")
+    assert f"emulated +pdl: {words}" in table
     assert words in explain(row)
 
 
-def test_where_no_row_is_a_graph_a_row_without_one_is_ranked_and_says_why_it_has_none(weaker):
-    comparison = weaker("f32", no_graph=APART["no_graph"])
+def test_a_row_that_cannot_be_a_graph_is_ranked_and_says_why(weaker):
+    comparison = weaker("f32", no_graph="waits for the GPU before it returns")
     assert find_row(comparison).ranked
     assert "emulated: waits for the GPU before it returns" in report_kernels(comparison, wide=True).format("simple")

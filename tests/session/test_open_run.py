@@ -72,10 +72,15 @@ def test_a_new_run_has_a_file_of_its_own_name(tmp_path, environment):
         ({"baseline": ""}, "another experiment: its baseline is cublas, that of this run is none"),
         ({"policy": {"seed": 2}}, "another experiment: its seed is 1, that of this run is 2"),
         ({"planned": ["a", "c", "d"]}, "another experiment: this run lacks 1 of its 2 rows"),
+        ({"tree": "2"}, "measured by other sources of gemmbench than those here (revisions abc and abc)"),
+        (
+            {"tree": "2", "revision": ""},
+            "measured by other sources of gemmbench than those here (revisions abc and unknown)",
+        ),
     ],
 )
 def test_another_experiment_is_not_mixed_in(tmp_path, environment, make_record, changed, words):
-    earlier = msgspec.structs.replace(environment, policy={"seed": 1}, planned=["a", "b"])
+    earlier = msgspec.structs.replace(environment, policy={"seed": 1}, planned=["a", "b"], tree="1", revision="abc")
     path = tmp_path / "earlier.jsonl"
     with Journal(Run(earlier, path=path)) as journal:
         journal.write([make_record()])

@@ -3,10 +3,11 @@
 import math
 import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
-from gemmbench.session.reporter import Interruption
+from gemmbench.session.reporter import Interruption, announce_long_run
 
 
 def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
@@ -41,3 +42,12 @@ def test_outside_the_main_thread_signals_stay_as_they_are():
     thread.start()
     thread.join()
     assert entered == [before]
+
+
+@pytest.mark.parametrize(("seconds", "is_gpu", "said"), [(61, True, True), (59, True, False), (61, False, False)])
+def test_a_run_on_a_gpu_that_takes_over_a_minute_says_so_first(machine, notes, seconds, is_gpu, said):
+    primary = replace(machine.primary, target=replace(machine.primary.target, is_gpu=is_gpu))
+    here = replace(machine, devices={**machine.devices, machine.choice.primary: primary})
+    announce_long_run(here, notes, seconds)
+    line = f"this takes about 1 min 1 s on {primary.name}; see also --dry-run"
+    assert notes.messages == ([line] if said else [])

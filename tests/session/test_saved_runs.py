@@ -8,7 +8,15 @@ from gemmbench.planning.files import list_saved, saved_path
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.session.saved_runs import check_name, find_run, find_two_runs, read_run, refuse_renamed, save_run
+from gemmbench.session.saved_runs import (
+    check_name,
+    find_run,
+    find_two_runs,
+    read_run,
+    refuse_overlapping,
+    refuse_renamed,
+    save_run,
+)
 
 
 @pytest.fixture
@@ -51,6 +59,8 @@ def test_no_run_has_an_id_in_a_folder_that_cannot_exist(tmp_path):
 def test_an_unknown_name_lists_the_saved_runs(tmp_path, write_run):
     with pytest.raises(UsageError, match=r"no results file and no saved run 'x'; .* has no saved runs; use run --save"):
         read_run("x", tmp_path)
+    with pytest.raises(UsageError, match=rf"{tmp_path} is a folder, not a results file; "):
+        read_run(str(tmp_path), tmp_path)
     write_run("saved/main.jsonl")
     with pytest.raises(UsageError, match=r"'mein' \(did you mean 'main'\?\); saved runs in .*: main"):
         read_run("mein", tmp_path)
@@ -73,7 +83,7 @@ def test_a_good_name(name):
     assert check_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "-x", "main\n", "x.jsonl", "é"])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a b", "-x", "main\n", "x.jsonl", "x.jsonl.gz", "é"])
 def test_a_bad_name(name):
     with pytest.raises(UsageError, match="cannot name a saved run"):
         check_name(name)
@@ -102,3 +112,23 @@ def test_a_run_of_the_kernel_that_was_called_naive_is_refused(environment, make_
         refuse_renamed(Run(environment, [make_record("tiled"), make_record("naive", **older)]))
     refuse_renamed(Run(environment, [make_record("naive", **older, code="5678")]))
     refuse_renamed(Run(environment, [make_record("naive", artifact="1234", path="mine/naive.cu")]))
+
+
+def test_runs_that_differ_in_the_overlap_of_products_are_refused(environment, make_record):
+    def run(started, command, *pdl):
+        header = msgspec.structs.replace(environment, started=started, command=command)
+        return Run(header, [make_record(f"k{number}", pdl=each) for number, each in enumerate(pdl)])
+
+    old, new = (
+        run("2026-01-01", "gemmbench run --no-pdl a", False, True),
+        run("2026-02-01", "gemmbench run a", False, False),
+    )
+    again = r"measured with products that overlap, unlike the other run \(k1\); measure it again: gemmbench run a$"
+    for pair in ((old, new), (new, old), (old,)):
+        with pytest.raises(UsageError, match=again):
+            refuse_overlapping(*pair)
+    newer = run("2026-03-01", "gemmbench run a --pdl", True, True)
+    with pytest.raises(UsageError, match=r"measured without .* \(k0, k1\); measure it again: gemmbench run a --pdl$"):
+        refuse_overlapping(new, newer)
+    refuse_overlapping(new)
+    refuse_overlapping(newer, newer)

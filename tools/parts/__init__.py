@@ -1,10 +1,12 @@
 """The kinds of generated parts, and what writes each.
 
-tables      tables of results: kernels, transfers, posts, claims
+tables      tables of results: kernels, transfers, posts
+trust       the claims of benchmarks/trust.py, with what was found
 listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
 sources     files of the repository, and the output of commands
 charts      pictures of results
 contests    a kernel against the best other at every problem, the worst first
+draws       contests at the shapes of several draws, pooled
 overviews   a sweep at a glance: kernels by problems
 recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
 """
@@ -13,14 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, contests, listings, overviews, recorded, sources, tables
+from tools.parts import charts, contests, draws, listings, overviews, recorded, sources, tables, trust
 
-KINDS: Mapping[str, Callable[..., str]] = {
+_MEASURED: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
+    **trust.KINDS,
     **contests.KINDS,
+    **draws.KINDS,
     **overviews.KINDS,
     **charts.KINDS,
     **recorded.KINDS,
-    **listings.KINDS,
-    **sources.KINDS,
 }
+KINDS: Mapping[str, Callable[..., str]] = {**_MEASURED, **listings.KINDS, **sources.KINDS}
+CITING: Mapping[str, Callable[..., str]] = {**_MEASURED, **sources.CITING}
+"""The kinds that show results; they run and compile nothing."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from gemmbench.errors import StoreError
 from gemmbench.report.charts.chart_model import Choices
 from gemmbench.report.charts.draw import draw_chart
 from gemmbench.report.charts.svg import render_svg
+from tools.citations import cite_run
 from tools.page import ROOT, Page
 from tools.parts.tables import read_comparison
 
@@ -22,12 +24,16 @@ def _write_chart(page: Page, kind: str, *words: str) -> str:
         raise StoreError("needs name=NAME, which is that of the picture")
     path = _IMAGES / f"{choices.pop('name')}.svg"
     comparisons = [read_comparison(word) for word in words if "=" not in word and word != "percent"]
-    chart = draw_chart(kind, comparisons, percent="percent" in words, **_parse_choices(choices))
+    parsed = _parse_choices(choices)
+    chart = draw_chart(kind, comparisons, percent="percent" in words, **parsed)
     page.files[path] = render_svg(chart) + "\n"
-    return f"![{chart.title}]({os.path.relpath(path, page.path.parent)})"
+    shown = Choices(**parsed)
+    whose = [cite_run(page, each, filter(shown.include, each.run.full_records)) for each in comparisons]
+    lines = "\n".join(dict.fromkeys(map(str, whose)))
+    return f"![{chart.title}]({os.path.relpath(path, page.path.parent)})\n\n{lines}"
 
 
-def _parse_choices(choices: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
+def _parse_choices(choices: Mapping[str, str]) -> dict[str, Any]:
     unknown = set(choices) - set(Choices.__dataclass_fields__)
     if unknown:
         raise StoreError(f"unknown choice '{min(unknown)}'; known: name, {', '.join(Choices.__dataclass_fields__)}")

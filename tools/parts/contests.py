@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gemmbench.errors import StoreError
 from gemmbench.report.comparison import ProblemRows
 from gemmbench.report.row import MEMORY, Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun, number, percent
 from gemmbench.report.verdicts import find_best_rows
-from tools.page import Page
-from tools.parts.tables import STYLE, read_comparison
+from tools.citations import Citation
+from tools.page import NoResults, Page
+from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
 _ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
@@ -23,7 +23,7 @@ _SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
 
 
 @dataclass(frozen=True)
-class _Contest:
+class Contest:
     """The fastest rows of a kernel and of its rivals at one problem."""
 
     ours: Row
@@ -42,7 +42,7 @@ class _Contest:
         return paired if not math.isnan(paired) else 100 * self.rival.time.value / self.ours.time.value
 
 
-def _write_contest(_: Page, kernel: str, *words: str) -> str:
+def _write_contest(page: Page, kernel: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
 
     `picked=NAME` leaves the problems for which the kernel picks this one. Raises StoreError if the files have no
@@ -50,24 +50,43 @@ def _write_contest(_: Page, kernel: str, *words: str) -> str:
     """
     patterns = [word for word in words if not word.startswith(_PICKED)]
     picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
-    found = [
-        contest
-        for pattern in patterns
-        for problem in read_comparison(pattern).problems
-        if (contest := _find_contest(problem, kernel)) and (not picked or contest.picked in picked)
-    ]
+    found: list[Contest] = []
+    citations: list[Citation] = []
+    for pattern in patterns:
+        contests, citation = find_contests(page, pattern, kernel, picked)
+        found += contests
+        citations.append(citation)
     if not found:
-        raise StoreError(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
+        raise NoResults(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
-    table = format_cells([_format_contest(each) for each in found], _HEADINGS, STYLE, _ALIGNMENT)
-    return "\n".join([_summarize([contest.share for contest in found]), "", table])
+    summary = _summarize([contest.share for contest in found])
+    return "\n".join([summary, "", format_contests(found), "", *dict.fromkeys(map(str, citations))])
 
 
-def _find_contest(problem: ProblemRows, kernel: str) -> _Contest | None:
+def find_contests(
+    page: Page, pattern: str, kernel: str, picked: Collection[str] = ()
+) -> tuple[list[Contest], Citation]:
+    """The problems of the newest file at which a kernel ran against another, and whose they are.
+
+    With `picked` only those for which the kernel picks one of these.
+    Raises StoreError.
+    """
+    comparison = read_comparison(pattern)
+    contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
+    shown = [each for each in contests if not picked or each.picked in picked]
+    return shown, cite_rows(page, comparison, (row for each in shown for row in (each.ours, each.rival)))
+
+
+def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
     best = find_best_rows(problem.rows)
     ours = best.pop(kernel, None)
     rival = min(best.values(), key=lambda row: row.time.value, default=None)
-    return _Contest(ours, rival) if ours and rival else None
+    return Contest(ours, rival) if ours and rival else None
+
+
+def format_contests(contests: Sequence[Contest]) -> str:
+    """The table of contests, a line for each."""
+    return format_cells([_format_contest(each) for each in contests], _HEADINGS, STYLE, _ALIGNMENT)
 
 
 def _summarize(shares: list[float]) -> str:
@@ -79,7 +98,7 @@ def _summarize(shares: list[float]) -> str:
     )
 
 
-def _format_contest(contest: _Contest) -> list[str]:
+def _format_contest(contest: Contest) -> list[str]:
     ours, rival = contest.ours, contest.rival
     return [
         str(ours.record.problem),

@@ -12,16 +12,17 @@ from gemmbench.report.row import Row
 from gemmbench.report.table import format_cells
 from gemmbench.report.verdicts import choose_fastest
 from tools.page import Page
-from tools.parts.tables import STYLE, read_comparison
+from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 
-def _write_overview(_: Page, pattern: str, precision: str) -> str:
+def _write_overview(page: Page, pattern: str, precision: str) -> str:
     """Kernels by sizes: the percentage of the baseline that the fastest configuration of each kernel reaches.
 
     Raises StoreError if no row is of that precision.
     """
     (column,) = pick_columns(COLUMNS, "% of {baseline}")
-    fastest = _find_fastest(read_comparison(pattern))
+    comparison = read_comparison(pattern)
+    fastest = _find_fastest(comparison)
     chosen = {key: row for key, row in fastest.items() if row.record.problem.precision_name == precision}
     if not chosen:
         raise StoreError(f"{pattern} has no ranked row in {precision}")
@@ -29,7 +30,8 @@ def _write_overview(_: Page, pattern: str, precision: str) -> str:
     kernels = dict.fromkeys(row.record.variant for row in chosen.values())
     found = {(row.record.variant, row.record.problem.size): column.cell(row) for row in chosen.values()}
     cells = [[kernel, *(found.get((kernel, size), "-") for size in sizes)] for kernel in kernels]
-    return format_cells(cells, ["kernel", *sizes], STYLE, ["left", *["right"] * len(sizes)])
+    table = format_cells(cells, ["kernel", *sizes], STYLE, ["left", *["right"] * len(sizes)])
+    return f"{table}\n\n{cite_rows(page, comparison, chosen.values())}"
 
 
 def _find_fastest(run: Comparison) -> dict[tuple[str, str], Row]:

@@ -7,9 +7,12 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gemmbench.errors import BAD_ROW, OK, StoreError
+from gemmbench.report.comparison import compare_rows
+from gemmbench.report.store.reading import read_results
+from tools.citations import Citation, cite_run
 from tools.page import ROOT, Page
 
 _LANGUAGES = {".cu": "cuda", ".cuh": "cuda", ".py": "python", ".yaml": "yaml", ".yml": "yaml", ".cpp": "cpp"}
@@ -40,7 +43,7 @@ def _format_cells(text: str) -> Iterator[str]:
             yield f"```python\n{body.strip()}\n```"
 
 
-def _write_output(_: Page, *words: str) -> str:
+def _write_output(page: Page, *words: str) -> str:
     """The command as it is typed, and what it prints. Raises StoreError if it fails."""
     if "gemmbench" not in words:
         raise StoreError("the command must be gemmbench")
@@ -58,7 +61,20 @@ def _write_output(_: Page, *words: str) -> str:
     if done.returncode not in (OK, BAD_ROW):
         raise StoreError(f"exit code {done.returncode}: {done.stderr.strip()}")
     lines = [line for line in done.stdout.splitlines() if "drop" not in choices or choices["drop"] not in line]
-    return "\n".join(["```console", f"$ {shlex.join(call)}", "\n".join(lines).strip(), "```"])
+    whose = [f"\n{citation}" for citation in _cite_files(page, call)]
+    return "\n".join(["```console", f"$ {shlex.join(call)}", "\n".join(lines).strip(), "```", *whose])
+
+
+def _cite_files(page: Page, words: Sequence[str]) -> list[Citation]:
+    """Cite the files of results/ that a command shows."""
+    found = [ROOT / word for word in words if word.startswith("results/") and (ROOT / word).is_file()]
+    comparisons = [compare_rows(read_results(path)) for path in found]
+    return [cite_run(page, each, each.run.full_records) for each in comparisons]
+
+
+def _cite_output(page: Page, *words: str) -> str:
+    """Only cite what the output of a command shows, without running it."""
+    return "\n".join(map(str, _cite_files(page, words)))
 
 
 def _clean_environment() -> dict[str, str]:
@@ -68,3 +84,4 @@ def _clean_environment() -> dict[str, str]:
 
 
 KINDS: Mapping[str, Callable[..., str]] = {"file": _write_file, "script": _write_script, "output": _write_output}
+CITING: Mapping[str, Callable[..., str]] = {"output": _cite_output}

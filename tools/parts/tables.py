@@ -1,10 +1,8 @@
-"""Parts from results/: tables of kernels, transfers and posts, and the claims of benchmarks/trust.py."""
+"""Parts from results/: tables of kernels, transfers and posts, each with whose figures it shows."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,18 +20,19 @@ from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernel_tables import choose_rows, report_transfers, tabulate_rows
 from gemmbench.report.tables.post_tables import report_story
 from gemmbench.report.verdicts import choose_fastest
+from tools.citations import Citation, cite_run
 from tools.page import ROOT, NoResults, Page
 
 STYLE = "pipe"
-_VERDICTS = {"holds": "yes", "DOES NOT HOLD": "no"}
+_DEVICE, _HERE = "Device: ", "Here: "
 
 
 def newest_file(pattern: str) -> Path:
     """The newest file, by name, that matches the pattern. Raises NoResults."""
-    return _matching_files(pattern)[-1]
+    return find_files(pattern)[-1]
 
 
-def _matching_files(pattern: str) -> list[Path]:
+def find_files(pattern: str) -> list[Path]:
     """The files that match the pattern, by name, so that the newest is last. Raises NoResults."""
     found = sorted(ROOT.glob(pattern))
     if not found:
@@ -85,16 +84,30 @@ class _Choices:
         return all(str(config.get(name, value)) == value for name, value in self.parameters.items())
 
 
-def _write_table(_: Page, pattern: str, *words: str) -> str:
+def cite_rows(page: Page, comparison: Comparison, rows: Iterable[Row]) -> Citation:
+    """Cite the rows of a run that a part of the page shows."""
+    return cite_run(page, comparison, [row.record for row in rows])
+
+
+def _list_footer(comparison: Comparison, citation: Citation, flags: Sequence[str] = ()) -> list[str]:
+    """The lines below a table; that of the device says when it was measured, and with what."""
+    lines = [*flags, *footer_lines(comparison.run), *detail_lines(comparison.run)]
+    return _list_items(
+        [f"{line.removesuffix('.')}; {citation.when}." if line.startswith(_DEVICE) else line for line in lines]
+    )
+
+
+def _write_table(page: Page, pattern: str, *words: str) -> str:
     comparison, choices = read_comparison(pattern), _Choices.parse(words)
     chosen = [problem for problem in comparison.problems if _matches(problem.problem, choices.problem)]
     rows = [choices.choose(each.rows) for each in chosen]
     tables = [_format_rows(comparison, each, choices.columns) for each in rows]
     body = "\n\n".join(f"{each.title}:\n\n{table}" for each, table in zip(chosen, tables, strict=True))
+    shown = [row for each in rows for row in each]
+    citation = cite_rows(page, comparison, shown)
     if choices.brief:
-        return "\n\n".join(tables)
-    flags = explain_letters(row for each in rows for row in each)
-    return "\n".join([body, "", *_list_items([*flags, *footer_lines(comparison.run), *detail_lines(comparison.run)])])
+        return "\n\n".join([*tables, str(citation)])
+    return "\n".join([body, "", *_list_footer(comparison, citation, explain_letters(shown))])
 
 
 def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
@@ -133,16 +146,17 @@ def _format_table(table: Table) -> str:
     )
 
 
-def _write_best(_: Page, pattern: str, count: str) -> str:
-    comparison, parts = read_comparison(pattern), []
+def _write_best(page: Page, pattern: str, count: str) -> str:
+    comparison, parts, shown = read_comparison(pattern), [], list[Row]()
     for problem in comparison.problems:
         ranked = sorted((row for row in problem.rows if row.ranked), key=lambda row: row.time.value)
         best = ranked[: int(count)]
+        shown += best
         parts.append("\n".join([_format_rows(comparison, best), *format_list(explain_letters(best), STYLE)]))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, str(cite_rows(page, comparison, shown))])
 
 
-def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
+def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
     comparison, found, choices = read_comparison(pattern), [], _Choices.parse(words)
     for problem in comparison.problems:
         ranked = [row for row in choices.choose(problem.rows) if row.ranked and row.record.variant.startswith(prefix)]
@@ -150,15 +164,16 @@ def _write_fastest(_: Page, pattern: str, prefix: str, *words: str) -> str:
         if fastest:
             found.append((min(row.record.batch for row in ranked), fastest))
     if not found:
-        raise StoreError(f"no row of {prefix}")
+        raise NoResults(f"no row of {prefix}")
     found.sort(key=lambda each: each[0])  # as they were asked for; the problems begin with skips
     heading: Column[Row] = Column(heading="problem", cell=format_problem, left=True)
     rows = [row for _, row in found]
     columns = _pick_columns(rows, choices.columns) if choices.columns else kernel_columns.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
+    citation = cite_rows(page, comparison, rows)
     if choices.brief:
-        return table
-    return "\n".join([table, "", *_list_items([*footer_lines(comparison.run), *detail_lines(comparison.run)])])
+        return f"{table}\n\n{citation}"
+    return "\n".join([table, "", *_list_footer(comparison, citation)])
 
 
 def format_problem(row: Row) -> str:
@@ -173,7 +188,7 @@ def _matches(problem: Problem, wanted: Mapping[str, str]) -> bool:
     return all(str(getattr(problem, name)) == value for name, value in wanted.items())
 
 
-def _write_transfers(_: Page, pattern: str, *words: str) -> str:
+def _write_transfers(page: Page, pattern: str, *words: str) -> str:
     comparison, choices = read_comparison(pattern), _Choices.parse(words)
     chosen = [problem for problem in comparison.transfers if _matches(problem.problem, choices.problem)]
     report = report_transfers(replace(comparison, transfers=chosen))
@@ -181,42 +196,23 @@ def _write_transfers(_: Page, pattern: str, *words: str) -> str:
         "\n".join([f"{table.title}:", "", _format_table(table), "", *_list_items(table.notes)])
         for table in report.tables
     ]
-    return "\n\n".join([*parts, "\n".join(_list_items([*report.footer, *report.details]))])
+    citation = cite_run(page, comparison, comparison.run.records)
+    return "\n\n".join([*parts, "\n".join(_list_items([*report.footer, *report.details, str(citation)]))])
 
 
 def _list_items(lines: Sequence[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def _write_post(_: Page, pattern: str, level: str = "level=2") -> str:
+def _write_post(page: Page, pattern: str, level: str = "level=2") -> str:
     """The tables of a post; `level=` is that of the first heading. Raises StoreError."""
     comparison = read_comparison(pattern)
     if not comparison.environment.post:
         raise StoreError(f"{comparison.run.path.name} repeats no post")
-    return report_story(comparison).format(STYLE).strip().replace("###", "#" * int(level.partition("=")[2]), 1)
-
-
-def _write_claims(_: Page, pattern: str, *words: str) -> str:
-    """The claims and what was measured, as a table or a `list`; `only=` names some of them.
-
-    Each claim comes from the newest file that has it. Raises StoreError if no file matches.
-    """
-    text = "\n".join(path.read_text(encoding="utf-8") for path in _matching_files(pattern))
-    claims = dict(re.findall(r"^== (\w+): (.*)$", text, re.MULTILINE))
-    results = re.findall(r"^(\w+): (.*): (holds|DOES NOT HOLD) \(\d+ s\)$", text, re.MULTILINE)
-    newest = {name: (result, word) for name, result, word in results}
-    only = _Choices.parse(words).kernels or list(claims)
-    chosen = [(claims[name], result, _VERDICTS[word]) for name, (result, word) in newest.items() if name in only]
-    if "list" in words and any(verdict == "no" for _, _, verdict in chosen):
-        raise StoreError("a claim does not hold; use the table")
-    if "list" in words:
-        return "\n".join(_wrap_item(f"{claim[0].upper()}{claim[1:]}. Found: {result}.") for claim, result, _ in chosen)
-    lines = [f"| {' | '.join(each)} |" for each in chosen]
-    return "\n".join(["| claim | found on an H200 | holds |", "|---|---|---|", *lines])
-
-
-def _wrap_item(text: str) -> str:
-    return textwrap.fill(text, 100, initial_indent="- ", subsequent_indent="  ")
+    report, citation = report_story(comparison), cite_run(page, comparison, comparison.run.full_records)
+    footer = [f"{_HERE}{citation}" if line.startswith(_HERE) else line for line in report.footer]
+    text = replace(report, footer=footer).format(STYLE).strip()
+    return text.replace("###", "#" * int(level.partition("=")[2]), 1)
 
 
 KINDS: Mapping[str, Callable[..., str]] = {
@@ -225,5 +221,4 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "fastest": _write_fastest,
     "post": _write_post,
     "transfers": _write_transfers,
-    "claims": _write_claims,
 }

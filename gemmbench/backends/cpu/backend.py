@@ -33,7 +33,7 @@ class CpuBackend:
     modes = tuple(_MODES)
     max_launches = 1 << 20
     guards = True
-    monitor = None
+    monitor = empty = None
 
     def __init__(self, timeout: float = _TIMEOUT):
         if not sys.platform.startswith("linux"):
@@ -120,7 +120,7 @@ class CpuExecutable:
     BLAS gets the cores that are free: one of its threads that waits for a core holds up all others.
     """
 
-    choice = no_graph = ""
+    choice = no_graph = overlap = ""
 
     def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
         self._launches, self._threads, self._rotation = launches, threads, rotation

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gemmbench.backends.sources import has_local_headers, inline_headers
-from gemmbench.errors import GemmbenchError
+from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.variant import Variant
 
 _COMMENT_OR_STRING = re.compile(
@@ -49,15 +48,7 @@ def why_unsupported(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, which the CPU cannot execute"
-    return _find_unsupported_code(_read_code(variant))
-
-
-def _read_code(variant: Variant) -> str:
-    """The text with its local headers; without them where that is impossible, which the compiler reports."""
-    try:
-        return inline_headers(variant, variant.text, variant.path) if has_local_headers(variant) else variant.text
-    except GemmbenchError:
-        return variant.text
+    return _find_unsupported_code(read_whole_text(variant))
 
 
 @lru_cache(maxsize=256)

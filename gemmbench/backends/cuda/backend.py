@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
@@ -17,10 +17,10 @@ from gemmbench.backends.base import Artifact, Memory, Rotation, Step
 from gemmbench.backends.cuda.cublas import ColdTimer, Cublas, MathChoice, list_loaded_versions
 from gemmbench.backends.cuda.cublaslt import CublasLt
 from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, SeparateMemory
-from gemmbench.backends.cuda.driver import load_cubin, load_driver, translate_errors
+from gemmbench.backends.cuda.driver import load_cubin, load_driver, pack_launch, translate_errors
 from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
-from gemmbench.backends.cuda.graphs import join_calls, record_graphs, record_turns
+from gemmbench.backends.cuda.graphs import find_overlap, join_calls, record_graphs, record_turns
 from gemmbench.backends.cuda.launch import Addresses, Kernel
 from gemmbench.backends.cuda.launchers import Launcher, count_workspace
 from gemmbench.backends.cuda.library_variants import CUBLASLT
@@ -34,7 +34,7 @@ from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
-_FLUSH_FACTOR = 2  # times the L2 cache
+_FLUSH_FACTOR = 4  # times the L2 cache
 
 
 class Loaded(Protocol):
@@ -73,6 +73,7 @@ class CudaBackend:
             helpers = executor.submit(_compile_helpers, self.device.target.sm)
             self._libraries: dict[tuple[str, int], Cublas | CublasLt] = {}
             self._bound: WeakKeyDictionary[Any, set[Plan]] = WeakKeyDictionary()
+            self._overlaps: dict[tuple[Plan, ...], str] = {}
             self._math_choice = MathChoice(self._make_cold_timer)
             try:
                 self._open(index, helpers, gate=not reason)
@@ -92,6 +93,7 @@ class CudaBackend:
         module = load_cubin(helpers.result(), str(self.device.target.sm))
         self._clock = Clock(module.get_function("stamp"), self._stream, self.device.target.sms)
         self._kernels = ArrayKernels(module, self._stream)
+        self._nothing = module.get_function("nothing")
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
         self._functions = self._make_lane(module, gpu, index, gate)
         # Without a gate the times include host time, and readings take host time.
@@ -101,7 +103,7 @@ class CudaBackend:
         stream = self._cuda.Stream(NON_BLOCKING)
         clock = Clock(helpers.get_function("stamp"), stream, self.device.target.sms)
         barrier = Gate(helpers.get_function("gate"), stream) if gate else None
-        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()))
+        return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()), self._flush)
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
         """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
@@ -120,7 +122,24 @@ class CudaBackend:
 
     def timer(self, calls: Calls, gated: bool = True) -> WindowTimer:
         """A timer for launches that do not come from a plan."""
-        return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, self._gate if gated else None)
+        gate = self._gate if gated else None
+        return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, gate, flush=self._flush)
+
+    @cached_property
+    def empty(self) -> WindowTimer:
+        """As base.Backend."""
+        one = (1, 1, 1)
+        timer = self.timer(Calls((pack_launch(self._nothing, one, one, self._stream, ""),), "an empty kernel"))
+        timer.time(1)  # loads its code
+        return timer
+
+    def _flush(self) -> None:
+        """Push everything out of the L2 cache."""
+        nbytes = _FLUSH_FACTOR * self.device.target.l2
+        flushed = DeviceMemory(nbytes)
+        flushed.fill(0, nbytes, 0)
+        flushed.free()
+        self._cuda.Context.synchronize()
 
     def loaded_libraries(self) -> dict[str, str]:
         """The versions of cuBLAS and cuBLASLt, whoever has loaded them."""
@@ -168,12 +187,14 @@ class CudaBackend:
             calls = join_calls([_step_calls(step, memory) for step in steps])
             if isinstance(steps[0].loaded, PythonFunction):
                 return self._bind_function(steps[0], calls, memory, graph, turns, rotation)
+            calls = replace(calls, overlap=self._find_overlap(steps, calls))
             if graph:
                 calls = record_graphs(calls, self._stream)
             if turns:
                 calls = record_turns(calls, self._stream, turns)
             known = [self._note_binding(step) for step in steps]
-            return WindowTimer(calls, errors, self._stream, self._clock, self._gate, rotation, all(known))
+            clock, gate = self._clock, self._gate
+            return WindowTimer(calls, errors, self._stream, clock, gate, rotation, all(known), self._flush)
 
     def _bind_function(
         self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
@@ -181,6 +202,17 @@ class CudaBackend:
         at = cast(DeviceMemory, memory).address + step.sets[0].C
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
         return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
+
+    def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
+        """Whether products of code that launches itself overlap; what a plan launches is known."""
+        if all(isinstance(step.loaded, Kernel) for step in steps):
+            return ""
+        plans = tuple(step.plan for step in steps)
+        if plans not in self._overlaps:
+            calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+            self._stream.synchronize()
+            self._overlaps[plans] = find_overlap(calls.queue[0], self._stream)
+        return self._overlaps[plans]
 
     def _note_binding(self, step: Step) -> bool:
         """Whether the same code was bound before, and so has been launched: whatever is bound runs next."""
@@ -239,12 +271,10 @@ class CudaBackend:
         return self._libraries[name, stream]
 
     def _make_cold_timer(self, calls: Calls) -> ColdTimer:
-        timer, nbytes = self.timer(calls), _FLUSH_FACTOR * self.device.target.l2
+        timer = self.timer(calls)
 
         def time_launch() -> float:
-            flushed = DeviceMemory(nbytes)
-            flushed.fill(0, nbytes, 0)
-            flushed.free()
+            self._flush()
             return timer.time(1).seconds
 
         return time_launch

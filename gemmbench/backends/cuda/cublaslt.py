@@ -5,11 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial, reduce
-from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +16,7 @@ from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.launch import Addresses
 from gemmbench.backends.cuda.library_variants import (
     ALGORITHMS,
+    DEFAULT,
     KERNELS,
     PEDANTIC,
     ColumnMajor,
@@ -83,6 +82,18 @@ _SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K a
 _ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
 
+_ALGORITHM_BYTES = 64  # of cublasLtMatmulAlgo_t, the first field of a result of the heuristic
+
+
+class _Offer(NamedTuple):
+    """An algorithm for a product, as one cublasLtMatmulHeuristicResult_t; `math` is how f32 is asked for."""
+
+    matmul: _Matmul
+    algorithm: np.ndarray
+    types: Types
+    math: str
+
+
 class CublasLt:
     """A cuBLASLt handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0."""
 
@@ -98,21 +109,23 @@ class CublasLt:
         """Fix the arguments of a matmul on each operand set.
 
         Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
-        configuration's ALGO is the rank in the heuristic's list; raises NotOffered if
+        configuration's ALGO is the place in the list of what the heuristic offers; raises NotOffered if
         that list is shorter, or if it has no fp8 for this problem. A bias belongs to a column of C, a row of
         what cuBLASLt computes.
         """
         self._workspace.reserve(plan.workspace)
-        types = library_types(plan.problem, self._sm, PEDANTIC)
         check_fp8(plan.problem, self._sm)
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
-        matmul, offered = self._choose(plan, types, limits, biases)
-        algorithm = _algorithm_address(offered, dict(plan.config.values)["ALGO"])
+        offered = self._list_offers(plan, limits, biases)
+        rank = dict(plan.config.values)["ALGO"]
+        if rank >= len(offered):
+            raise NotOffered(f"the heuristic offers only {len(offered)} algorithms for this problem")
+        matmul, algorithm, types, math = offered[rank]
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
-        how = algorithm, self._workspace.address, self._workspace.nbytes, self._stream.handle
+        how = algorithm.ctypes.data, self._workspace.address, self._workspace.nbytes, self._stream.handle
         first, second, result = matmul.layouts
 
         def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
@@ -121,32 +134,35 @@ class CublasLt:
 
         operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(addresses)
         queue = tuple(bound(operation, *at) for operation, at in zip(operations, addresses, strict=True))
-        return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, offered, scalars))
+        return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, algorithm, scalars), choice=math)
 
-    def _choose(
-        self, plan: Plan, types: Types, limits: Mapping[str, int], biases: Sequence[int]
-    ) -> tuple[_Matmul, np.ndarray]:
-        """The descriptors of a product and the algorithms for them.
+    def _list_offers(self, plan: Plan, limits: Mapping[str, int], biases: Sequence[int]) -> list[_Offer]:
+        """What the heuristic offers, each algorithm once: in f32 for pedantic math, then for default math.
 
-        If pedantic f32 has no algorithm with this epilogue, plain f32 is used: it does not use
-        tensor cores either.
+        Neither uses tensor cores in f32. Raises the library's error if it offers nothing.
         """
-        attributes, kinds = {"EPILOGUE": _EPILOGUES[plan.epilogue]}, [types]
+        attributes = {"EPILOGUE": _EPILOGUES[plan.epilogue]}
         if plan.problem.precision.is_scaled:
             attributes |= list_fp8_attributes(plan.problem.precision, self._scale.address)
-        if plan.epilogue and computes_in_f32(plan.problem.precision):
-            kinds.append(replace(types, compute=int(import_module("nvmath.bindings.cublas").ComputeType.COMPUTE_32F)))
-        for kind in kinds:
-            matmul = _Matmul(self._api, to_column_major(plan.problem), kind, attributes)
+        maths = (PEDANTIC, DEFAULT) if computes_in_f32(plan.problem.precision) else ("",)
+        offers: dict[bytes, _Offer] = {}
+        refusal: Exception | None = None
+        for math in maths:
+            types = library_types(plan.problem, self._sm, math)
+            matmul = _Matmul(self._api, to_column_major(plan.problem), types, attributes)
             try:
-                offered = matmul.list_algorithms(self._handle, limits, *biases[:1])
+                found = matmul.list_algorithms(self._handle, limits, *biases[:1])
             except self._api.cuBLASLtError as fault:
-                if kind is kinds[-1] or "NOT_SUPPORTED" not in str(fault):
+                if "NOT_SUPPORTED" not in str(fault):
                     raise
+                refusal = fault
                 continue
-            if len(offered) or kind is kinds[-1]:
-                break
-        return matmul, offered
+            for number in range(len(found)):
+                one = found[number : number + 1].copy()
+                offers.setdefault(one.tobytes()[:_ALGORITHM_BYTES], _Offer(matmul, one, types, math))
+        if refusal and not offers:
+            raise refusal
+        return list(offers.values())
 
     def close(self) -> None:
         """Free handle, workspace and scale."""
@@ -246,10 +262,3 @@ def _alignments(addresses: Addresses) -> tuple[int, int, int]:
     """The power of two up to 256 that divides every address of B, of A and of C."""
     first, second, third = (reduce(int.__or__, column, _ALIGNED) for column in zip(*addresses, strict=True))
     return second & -second, first & -first, third & -third
-
-
-def _algorithm_address(offered: np.ndarray, rank: int) -> int:
-    """Address of the algorithm with this rank: the first field of its result."""
-    if rank >= len(offered):
-        raise NotOffered(f"the heuristic offers only {len(offered)} algorithms for this problem")
-    return offered.ctypes.data + rank * offered.itemsize

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Rotation, Window
+from gemmbench.backends.base import OVERLAP_UNKNOWN, Rotation, Window
 from gemmbench.backends.cuda.driver import load_driver, translate_errors
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate
-from gemmbench.backends.cuda.graphs import count_nodes, record_graphs, record_turns
+from gemmbench.backends.cuda.graphs import count_nodes, find_overlap, record_graphs, record_turns
 from gemmbench.backends.cuda.python_functions import Findings, MemoryWatch, PythonFunction, private_memory
 from gemmbench.backends.cuda.window import Calls, WindowTimer
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, PlanError
@@ -45,7 +45,7 @@ class Examiner:
         self._find_leak(function, call, seconds)
         if self._waits(function, call, at, nbytes, seconds):
             reason = "waits for the GPU before it returns, so it is timed without a graph, and host time is included"
-            return Findings(_UNKNOWN_KERNELS, reason, waits=True)
+            return Findings(_UNKNOWN_KERNELS, reason, waits=True)  # so its products cannot overlap
         return self._record(call)
 
     def run(self, call: Call) -> None:
@@ -88,14 +88,16 @@ class Examiner:
         try:
             with private_memory():
                 self.run(call)
-                return Findings(min(max(1, count_nodes(call, self.stream)), QUEUE))
+                kernels = min(max(1, count_nodes(call, self.stream)), QUEUE)
+                return Findings(kernels, overlap=find_overlap(call, self.stream))
         except DeviceLost:
             raise
         except PlanError as fault:
             with suppress(LaunchError):  # PyTorch reports an error of the recording once more
                 self.run(call)
             self.run(call)
-            return Findings(_UNKNOWN_KERNELS, f"cannot be recorded as a CUDA graph: {fault}")
+            reason = f"cannot be recorded as a CUDA graph: {fault}"
+            return Findings(_UNKNOWN_KERNELS, reason, overlap=OVERLAP_UNKNOWN)
 
 
 @contextmanager
@@ -136,7 +138,7 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 class FunctionLane:
     """A stream for Python functions with its clock and its gate, on GPU number `device`.
 
-    `is_shared` says whether another process uses the GPU at this moment.
+    `is_shared` says whether another process uses the GPU at this moment, and `flush` empties the L2 cache.
     """
 
     stream: Any
@@ -144,6 +146,7 @@ class FunctionLane:
     gate: Gate | None
     device: int
     is_shared: Callable[[], bool]
+    flush: Callable[[], None]
 
     def load(self, variant: Variant, stream: Any = None) -> PythonFunction:
         """Load a function, for this lane's stream unless another is given. Raises PlanError."""
@@ -170,11 +173,11 @@ class FunctionLane:
         elif not known:
             examiner.run(calls.queue[0])
         findings = function.findings
-        calls = replace(calls, kernels=findings.kernels, no_graph=findings.no_graph)
+        calls = replace(calls, kernels=findings.kernels, no_graph=findings.no_graph, overlap=findings.overlap)
         if graph or turns:
             calls = self._record(calls, turns)
         gate = None if findings.waits else self.gate
-        return FunctionTimer(calls, self.stream, self.clock, gate, rotation, function)
+        return FunctionTimer(calls, self.stream, self.clock, gate, rotation, function, self.flush)
 
     def _record(self, calls: Calls, turns: int) -> Calls:
         if calls.no_graph:
@@ -196,9 +199,10 @@ class FunctionTimer(WindowTimer):
         gate: Gate | None,
         rotation: Rotation | None,
         function: PythonFunction,
+        flush: Callable[[], None],
     ):
         errors = (load_driver().Error,)
-        super().__init__(calls, errors, stream, clock, gate, rotation, loaded=True)
+        super().__init__(calls, errors, stream, clock, gate, rotation, loaded=True, flush=flush)
         self._function = function
 
     def time(self, launches: int) -> Window:

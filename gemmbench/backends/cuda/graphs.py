@@ -9,11 +9,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS
 from gemmbench.backends.cuda.driver import load_bindings
 from gemmbench.backends.cuda.window import Calls, queue_in_turn
-from gemmbench.errors import LaunchError
+from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
 _MOST_COPIES = 4
 """Of a graph that is launched again and again: it must not be launched again while its last launch waits."""
@@ -39,8 +40,8 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
     driver = _prepare_recording(calls, stream)
     copies = max(1, _MOST_COPIES // len(calls.queue))
     graphs = [GraphCopies(driver, queue, stream, copies) for queue in calls.queue]
-    queue = tuple(each.launch for each in graphs)
-    return Calls(queue, f"graph of {calls.launch}", calls.kernels, calls, choice=calls.choice)
+    queue, words = tuple(each.launch for each in graphs), f"graph of {calls.launch}"
+    return Calls(queue, words, calls.kernels, calls, choice=calls.choice, overlap=calls.overlap)
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
@@ -64,6 +65,93 @@ def count_nodes(queue: Callable[[], object], stream: Any) -> int:
     return int(found[-1])
 
 
+def find_overlap(queue: Callable[[], object], stream: Any) -> str:
+    """Whether a product that `queue` queues may begin before the one before it has ended, from a graph of two.
+
+    Returns OVERLAPS, OVERLAP_UNKNOWN if it cannot be recorded, or "". It must have been launched before.
+    """
+    try:
+        driver = load_bindings("graphs")
+        first: set[int] = set()
+
+        def queue_two() -> None:
+            queue()
+            first.update(map(int, _list_captured(driver, stream)))
+            queue()
+
+        graph = _record(driver, queue_two, stream)
+        edges = _list_edges(driver, graph)
+        _ask(driver, "cuGraphDestroy", graph)
+    except DeviceLost:
+        raise
+    except PlanError:
+        return OVERLAP_UNKNOWN
+    between = (edge for edge in edges if int(edge.source) in first and int(edge.target) not in first)
+    return OVERLAPS if any(edge.early for edge in between) else ""
+
+
+class _Edge(NamedTuple):
+    """A dependency in a graph: `target` waits for `source`; if `early`, it may begin before that has ended."""
+
+    source: Any
+    target: Any
+    early: bool
+
+
+def _list_edges(driver: Any, graph: Any) -> list[_Edge]:
+    """Raises LaunchError."""
+    ask = _newest(driver, "cuGraphGetEdges")
+    *_, count = _take(driver, "cuGraphGetEdges", ask(graph))
+    if not count:
+        return []
+    sources, targets, data, _ = _take(driver, "cuGraphGetEdges", ask(graph, count))
+    early = [bool(each.type or each.from_port) for each in data[:count]]
+    return [_Edge(*edge) for edge in zip(sources[:count], targets[:count], early, strict=True)]
+
+
+def _list_captured(driver: Any, stream: Any) -> list[Any]:
+    """The nodes that the stream has recorded so far. Raises LaunchError."""
+    found = _take(
+        driver, "cuStreamGetCaptureInfo", _newest(driver, "cuStreamGetCaptureInfo")(driver.CUstream(stream.handle))
+    )
+    graph = found[2]
+    *_, count = _take(driver, "cuGraphGetNodes", driver.cuGraphGetNodes(graph))
+    nodes, _ = _take(driver, "cuGraphGetNodes", driver.cuGraphGetNodes(graph, count)) if count else ([], 0)
+    return list(nodes)
+
+
+def _wait_for_overlapped(driver: Any, graph: Any) -> None:
+    """Let what waits for a node also wait for what that node overlaps with.
+
+    A launch that overlaps with the one before it may end first, and a graph, unlike a stream, would then begin
+    the next product. Raises LaunchError.
+    """
+    edges = _list_edges(driver, graph)
+    overlapped: dict[int, list[Any]] = {}
+    for edge in edges:
+        if edge.early:
+            overlapped.setdefault(int(edge.target), []).append(edge.source)
+    known = {(int(edge.source), int(edge.target)) for edge in edges}
+    added: list[tuple[Any, Any]] = []
+    for edge in edges:
+        reached = [edge.source] if not edge.early and overlapped else []
+        while reached:
+            for source in overlapped.get(int(reached.pop()), []):
+                reached.append(source)
+                if (pair := (int(source), int(edge.target))) not in known:
+                    known.add(pair)
+                    added.append((source, edge.target))
+    if added:
+        add, full = _newest(driver, "cuGraphAddDependencies"), [driver.CUgraphEdgeData() for _ in added]
+        sources, targets = zip(*added, strict=True)
+        _take(driver, "cuGraphAddDependencies", add(graph, list(sources), list(targets), full, len(added)))
+
+
+def _newest(driver: Any, call: str) -> Any:
+    """The form of a driver call that knows of edges with data; CUDA 13 has no other."""
+    return getattr(driver, f"{call}_v2", None) or getattr(driver, call)
+
+
 def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
     """Open the driver, and launch once. Raises NotOffered."""
     driver = load_bindings("graphs")
@@ -79,6 +167,7 @@ class GraphCopies:
         self._driver, self._stream = driver, stream
         self._recorded = _record(driver, queue, stream)
         weakref.finalize(self, driver.cuGraphDestroy, self._recorded).atexit = False
+        _wait_for_overlapped(driver, self._recorded)
         self._copies: list[_GraphCopy] = []
         self._launched = 0
         self.prepare(copies)
@@ -124,7 +213,13 @@ def _record(driver: Any, queue: Callable[[], object], stream: Any) -> Any:
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
     """The value a driver call returns, if any. Raises LaunchError."""
-    code, *values = getattr(driver, call)(*arguments)
+    values = _take(driver, call, getattr(driver, call)(*arguments))
+    return values[0] if values else None
+
+
+def _take(driver: Any, call: str, returned: Sequence[Any]) -> list[Any]:
+    """What a driver call has returned besides its code. Raises LaunchError."""
+    code, *values = returned
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")
-    return values[0] if values else None
+    return values

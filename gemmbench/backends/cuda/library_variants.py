@@ -29,7 +29,7 @@ KERNELS = 2
 """Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
 
 ALGORITHMS = 64
-"""How many algorithms to request from the heuristic of cuBLASLt."""
+"""How many algorithms to request from the heuristic of cuBLASLt, for each math."""
 
 DEFAULT, PEDANTIC = "default math", "pedantic math"
 """The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
@@ -38,7 +38,10 @@ MATH = (
     "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
     "summed in f32, f16_f16 in f16"
 )
-_MATH_LT = "f32 and 3xtf32 in pedantic f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32, f16_f16 in f16"
+_MATH_LT = (
+    "f32 and 3xtf32 in pedantic and default f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32, "
+    "f16_f16 in f16"
+)
 
 _UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
 """The precisions of cuBLAS: only cuBLASLt takes scale factors."""
@@ -68,15 +71,15 @@ CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
 )
 CUBLASLT = Variant(
     name="cublaslt",
-    summary=f"cuBLASLt, algorithm ALGO of its heuristic; {_MATH_LT}; at least 32 MiB workspace",
+    summary=f"cuBLASLt, algorithm ALGO of those that it offers; {_MATH_LT}; at least 32 MiB workspace",
     order=1010,
     kind="library",
     devices=("cuda",),
     precisions=tuple(PRECISIONS),
     layouts=LAYOUTS,
-    params=(("ALGO", tuple(range(ALGORITHMS))),),
+    params=(("ALGO", tuple(range(2 * ALGORITHMS))),),
     epilogue=("bias", "relu"),
-    shortlist=3,
+    shortlist=4,
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasltmatmul",
 )

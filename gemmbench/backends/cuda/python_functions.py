@@ -196,11 +196,13 @@ class Findings:
     """What the first calls of a function have shown.
 
     `kernels` is how many it queues, `no_graph` why its calls cannot be recorded as a CUDA graph, or "".
-    If it `waits` for the device before it returns, it cannot be queued behind a gate.
+    `overlap` is as in base.BoundExecutable. If it `waits` for the device before it returns, it cannot be
+    queued behind a gate.
     """
 
     kernels: int = 1
     no_graph: str = ""
+    overlap: str = ""
     waits: bool = False
 
 

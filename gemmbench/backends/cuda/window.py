@@ -5,6 +5,7 @@ Under a steady load the next window is queued while one runs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -85,7 +86,7 @@ class Calls:
     `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
     `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops,
     from the first one on. `choice` is what the library chose, in words, `no_graph` why the
-    launches cannot be recorded as a graph, "" if they can.
+    launches cannot be recorded as a graph, "" if they can, and `overlap` is as in base.BoundExecutable.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -96,6 +97,7 @@ class Calls:
     choice: str = ""
     graphs: EqualGraphs | None = None
     no_graph: str = ""
+    overlap: str = ""
 
     @property
     def graph_launches(self) -> int:
@@ -136,14 +138,18 @@ class WindowTimer:
         gate: Gate | None,
         rotation: Rotation | None = None,
         loaded: bool = False,
+        flush: Callable[[], None] = lambda: None,
     ):
-        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before."""
+        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before.
+
+        `flush` empties the L2 cache, and has ended when it returns.
+        """
         cuda = load_driver()
         self._errors = errors
         self._calls, self.stream, self._clock, self._gate = calls, stream, clock, gate
         self._rotation = rotation or Rotation(len(calls.queue))
         self._events = cuda.Event(), cuda.Event()
-        self._loaded = loaded
+        self._loaded, self._flush = loaded, flush
 
     @property
     def choice(self) -> str:
@@ -154,6 +160,11 @@ class WindowTimer:
     def no_graph(self) -> str:
         """As base.BoundExecutable."""
         return self._calls.no_graph
+
+    @property
+    def overlap(self) -> str:
+        """As base.BoundExecutable."""
+        return self._calls.overlap
 
     def queue(self) -> None:
         """Queue the next launch on `stream`, without timing it or waiting."""
@@ -217,6 +228,24 @@ class WindowTimer:
         if unit := self._calls.graph_launches:
             return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
         return _split_launches(launches, QUEUE // self._calls.kernels)
+
+    def time_alone(self) -> float:
+        """As base.LoneExecutable; a graph of turns is left aside."""
+        gate = self._gate
+        if gate is None or not self._loaded:
+            return math.nan
+        start, end = self._events
+        with translate_errors(self._errors, self._calls.launch):
+            self._flush()
+            gate.close()
+            try:
+                start.record(self.stream)
+                self._queue_launches(1)
+                end.record(self.stream)
+            finally:
+                gate.open()
+            self.stream.synchronize()
+            return math.nan if gate.expired else float(end.time_since(start) * 1e-3)
 
     def profile(self) -> None:
         """Run one launch, and nothing else, inside the range that a profiler records.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Artifact, Build, OperandSet, Rotation, Step, Window, pack_allocations
+from gemmbench.backends.base import OVERLAPS, Artifact, Build, OperandSet, Rotation, Step, Window, pack_allocations
 from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import FakeHost, FakeJob, FakeMonitor, Script
@@ -113,13 +113,14 @@ class FakeStep:
 
 @dataclass(frozen=True)
 class FakePace:
-    """Seconds per launch of each window, and under a sustained load if they differ; the clock.
+    """Seconds per launch of each window, under a sustained load if they differ, and of one alone; the clock.
 
     `spend` lets time pass for the sensors.
     """
 
     times: Iterator[float]
     sustained: float | None
+    alone: float
     clock: float
     spend: Callable[[float], None]
 
@@ -144,6 +145,7 @@ class FakeExecutable:
         self.memory, self.times, self.fault, self.pace = memory, pace.times, fault, pace
         if fault == "compiles":
             time.sleep(_COMPILATION)
+        self.overlap = OVERLAPS if fault == "overlaps" else ""
         self.no_graph = "cannot be recorded, as scripted" if fault == "no_graph" else ""
         if turns and self.no_graph:
             raise NotOffered(self.no_graph)
@@ -153,6 +155,11 @@ class FakeExecutable:
         self.rotation = rotation
         self.unit = max(1, turns * len(self.sets))
         self._seconds = 0.0
+
+    def time_alone(self) -> float:
+        """As base.LoneExecutable."""
+        self.launch(self.rotation.take(1)[0])
+        return self.pace.alone
 
     def time(self, launches: int) -> Window:
         """Run, and report the next scripted time.
@@ -212,6 +219,7 @@ def _activate(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return z
 
 
+_EMPTY_SECONDS = 1e-6
 _DEFAULT_SECONDS = 1e-3
 
 
@@ -237,6 +245,18 @@ class FakeCompiler:
         return True
 
 
+class FakeEmpty:
+    """Launches that do nothing."""
+
+    def time(self, launches: int) -> Window:
+        """As base.Executable."""
+        return Window(_EMPTY_SECONDS * launches, launches)
+
+    def time_alone(self) -> float:
+        """As base.LoneExecutable."""
+        return _EMPTY_SECONDS
+
+
 class FakeBackend:
     """The open device."""
 
@@ -250,6 +270,7 @@ class FakeBackend:
         self.script = script or Script()
         self.monitor = FakeMonitor(self.script.watch) if self.script.watch else None
         self._clocks: dict[str, Iterator[float]] = {}
+        self.empty = FakeEmpty() if self.script.alone else None
 
     def allocate(self, *nbytes: int) -> FakeMemory:
         """Host memory."""
@@ -288,6 +309,7 @@ class FakeBackend:
         pace = FakePace(
             self._times(configured if configured in self.script.times else name),
             self.script.sustained.get(configured, self.script.sustained.get(name)),
+            self.script.alone.get(configured, self.script.alone.get(name, _EMPTY_SECONDS)),
             self.script.clock,
             self._spend(name),
         )

@@ -136,7 +136,7 @@ class FakeJob:
 
 
 _WRONG_RESULTS = ("unwritten", "zero", "last_column", "overrun", "race")
-FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles")
+FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no_graph", "compiles", "overlaps")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,8 @@ class Script:
     """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
 
     A time or a fault may also be that of one configuration, such as `tiled TILE=16`.
-    `sustained` has seconds per launch under a steady load. `watch` has the values of the sensors;
+    `sustained` has seconds per launch under a steady load, `alone` those of one product by itself; without it
+    products are not timed alone. `watch` has the values of the sensors;
     without it there is no monitor.
     """
 
@@ -155,6 +156,7 @@ class Script:
     isolated: bool = False
     watch: Mapping[str, Any] = field(default_factory=dict)
     sustained: Mapping[str, float] = field(default_factory=dict)
+    alone: Mapping[str, float] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise ValueError for a bad time or rate, or an unknown fault."""

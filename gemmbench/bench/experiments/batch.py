@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from gemmbench.bench.build import Built, name_code
 from gemmbench.bench.operands.network_parameters import Parameters
-from gemmbench.bench.record import CHECK, RANKING, Record
+from gemmbench.bench.record import CHECK, RANKING, Ranking, Record
 from gemmbench.errors import PlanError
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain, Plan, make_chain
@@ -68,7 +68,8 @@ class ChainBatch(Batch[Record]):
     rows that the others are compared with, the baseline first. `parameters` are those of a network.
     `shuffle` is the seed of placements and permutations. `repeated` names the rows of
     which the best configuration is measured again: they get no steady load yet. In a `contest` only the
-    fastest row has to be known well, besides the anchors.
+    fastest row has to be known well, besides the anchors. `rankings` are the short loads that chose the
+    configurations of rows, by name.
     """
 
     chains: tuple[Chain, ...]
@@ -80,6 +81,7 @@ class ChainBatch(Batch[Record]):
     shuffle: int = 0
     repeated: tuple[str, ...] = ()
     contest: bool = False
+    rankings: Mapping[str, Ranking] = field(default_factory=dict)
 
     @property
     def problem_or_network(self) -> Problem | Network:

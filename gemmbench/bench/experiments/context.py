@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from gemmbench.backends.base import Backend, CountingExecutable, SteadyExecutable, Window
+from gemmbench.backends.base import Backend, CountingExecutable, LoneExecutable, SteadyExecutable, Window
 from gemmbench.errors import DeviceLost
 from gemmbench.planning.plans.plan import Target
 
@@ -124,6 +124,11 @@ class AnnouncedExecutable:
             window = time(launches)
         self._seconds = window.seconds / window.launches
         return window
+
+    def time_alone(self) -> float:
+        """As base.LoneExecutable, if the executable is one."""
+        with _announce_code(self._announce, self._number, self._seconds):
+            return cast(LoneExecutable, self._executable).time_alone()
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
         """As base.SteadyExecutable, if the executable is one."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import cast
-
-import msgspec
 
 from gemmbench.backends.base import Artifact, Backend, ProfilableExecutable
 from gemmbench.bench.estimate import count_fixed_bytes
@@ -148,15 +146,8 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
-    graphs = {trial.chain.device for trial in trials if trial.is_graph}
     finished = [trial for trial in trials if _is_finished(context, batch, trial)]
-    return [_make_record(trial, batch, counts, graphs) for trial in finished]
-
-
-def _make_record(trial: Trial, batch: ChainBatch, counts: Mapping[str, SetCount], graphs: Container[str]) -> Record:
-    device = trial.chain.device
-    record = make_record(trial, batch, counts.get(device, _NO_SETS))
-    return msgspec.structs.replace(record, beside_graphs=bool(record.no_graph) and device in graphs)
+    return [make_record(trial, batch, counts.get(trial.chain.device, _NO_SETS)) for trial in finished]
 
 
 def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:
@@ -202,7 +193,7 @@ def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) ->
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
     """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
 
-    Its launches do not overlap. Raises PlanError. The back end must be one whose executables are `base.Profiled`.
+    Raises PlanError. The back end must be one whose executables are `base.Profiled`.
     """
     plan, problem = plan.without_pdl(), plan.problem
     inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)

@@ -63,5 +63,5 @@ class Setup:
         # A library may time its choices, recording a graph launches, and a Python function compiles.
         with self.context.announce_row(trial.number, chain.compiles_when_bound):
             bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
-        trial.choice, trial.no_graph = bound.choice, bound.no_graph
+        trial.choice, trial.overlap, trial.no_graph = bound.choice, bound.overlap, trial.no_graph or bound.no_graph
         return AnnouncedExecutable(bound, trial.number, self.context.announce)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
-from gemmbench.backends.base import CountingExecutable, Window
+from gemmbench.backends.base import CountingExecutable, LoneExecutable, Window
 from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.seen_data import SeenData, judge_replays
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import DAMAGED, Trial
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.rounds import LONG_WINDOW, Rounds
+from gemmbench.bench.timing.stats import drop_unknown, median
 from gemmbench.bench.timing.telemetry import TelemetrySampler
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
@@ -42,18 +44,29 @@ class Rebound:
             self.bound.time(launches)
 
 
+_SHORT_LAUNCH = 30e-6
+"""Seconds. Kernels that are shorter, and those next to them, are graphs, or the time between launches would weigh."""
+_LONGEST_TURN = 0.5
+"""Seconds through the rotation, so over all operand sets twice."""
+_SHORT_WARM_UP = 0.05
+"""Seconds, before short loads that choose what is measured in full."""
+LONGEST_ALONE = 200e-6
+"""Seconds. Of a longer product, what a launch costs is too small a part to be of interest."""
+_ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
+"""Times of a product alone in each of the first two blocks, and in later ones: at least 30."""
+
+
 class TrialSteps:
     """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
 
     Operands change a little before every window, and what the last window of a block has computed is
-    checked. Short loads are not audited, and their operands stay: every trial passes. `count_turns` takes a
-    trial and the seconds of a launch, and returns the turns of its graph, 0 for none. If a trial writes over
+    checked. Short loads are not audited, and their operands stay: every trial passes. If a trial writes over
     operands or guard zones, `intact` becomes False and no trial passes.
     """
 
-    def __init__(self, setup: Setup, trials: Sequence[Trial], count_turns: Callable[[Trial, float], int]):
+    def __init__(self, setup: Setup, trials: Sequence[Trial]):
+        self._setup, self._trials = setup, trials
         self._context, self._arena, self._bind = setup.context, setup.arena, setup.bind
-        self._trials, self._count_turns = trials, count_turns
         self._inputs = setup.timed_case.inputs
         self._audit = None if setup.batch.is_short_load else setup.make_audit()
         seed = [*setup.batch.seed, len(trials)]
@@ -62,6 +75,7 @@ class TrialSteps:
         self._suspects: dict[int, Check] = {}
         renew = _renew_nothing if setup.batch.is_short_load else self._seen.renew
         self.executables, self.intact = [Rebound(renew) for _ in trials], True
+        self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
@@ -76,23 +90,49 @@ class TrialSteps:
                 self.executables[index].warm_up(launches[index])
         return list(self._list_alive(launches))
 
-    def record_if_short(self, index: int) -> bool:
-        """Bind a trial anew, with graphs, if its last window shows that launches are short.
+    def record_if_short(self) -> Collection[int]:
+        """Bind all trials anew, with graphs, if the fastest takes less than 30 us; returns those bound anew.
 
-        One whose launches cannot be recorded goes on without graphs. Raises DeviceLost.
+        If one cannot be recorded, none is, so that all are launched alike. Raises DeviceLost.
         """
-        trial, window = self._trials[index], self.executables[index].last
-        if not trial.alive or window is None:
-            return False
-        trial.turns = self._count_turns(trial, window.seconds / window.launches)
-        if trial.turns:
-            try:
-                self.executables[index].bound = self._bind(trial)
-            except DeviceLost:
-                raise
-            except PlanError:
-                trial.turns = 0
-        return trial.turns > 0
+        seconds = {
+            index: each.last.seconds / each.last.launches
+            for index, each in enumerate(self.executables)
+            if each.last is not None and self._trials[index].alive
+        }
+        if min(seconds.values(), default=math.inf) >= _SHORT_LAUNCH or not self._can_be_graphs():
+            return ()
+        for index, each in seconds.items():
+            if why := self._record(index, each):
+                self._trials[index].no_graph = f"{why}; so no row that is measured with it is launched as a graph"
+                return self._bind_without_graphs(seconds)
+        return list(seconds)
+
+    def _can_be_graphs(self) -> bool:
+        """Whether a window may be a graph: not where C is read, which only the first turn would find as it was."""
+        has_graphs = self._setup.backend.device.target.has_graphs
+        return has_graphs and not any(each.chain.network or each.chain.problem.beta for each in self._trials)
+
+    def _record(self, index: int, seconds: float) -> str:
+        """Bind a trial to a graph of turns through the rotation, by the seconds of a launch; why that fails, or ""."""
+        trial, turn = self._trials[index], max(seconds, 1e-9) * self._arena.rotation.stops
+        if turn > _LONGEST_TURN:
+            return f"a CUDA graph of two launches on each operand set would take {turn:.1f} s"
+        trial.turns = math.ceil(self._setup.policy.window / turn)
+        try:
+            self.executables[index].bound = self._bind(trial)
+        except DeviceLost:
+            raise
+        except PlanError as fault:
+            return trial.no_graph or f"cannot be recorded as a CUDA graph: {fault}"
+        return ""
+
+    def _bind_without_graphs(self, indices: Collection[int]) -> Collection[int]:
+        for index in indices:
+            self._trials[index].turns = 0
+            with self._trials[index].catch_faults():
+                self.executables[index].bound = self._bind(self._trials[index])
+        return list(self._list_alive(indices))
 
     def inspect(self, index: int, launches: int) -> None:
         """Check some of what the window that was timed last has computed."""
@@ -106,7 +146,8 @@ class TrialSteps:
             self._suspects.setdefault(index, wrong)
 
     def end(self, block: int, active: Collection[int]) -> Collection[int]:
-        """Audit the executables that were timed, and let go of them."""
+        """Time the executables that were timed together alone, replay and audit them, and let go of them."""
+        self._time_alone(block, active)
         if self._audit is not None:
             for index in active:
                 self._replay(index)
@@ -137,6 +178,28 @@ class TrialSteps:
         with trial.catch_faults():
             self._suspect(index, self._seen.replay(trial, bound, launches))
 
+    def _time_alone(self, block: int, active: Collection[int]) -> None:
+        """Take some times of one product alone, of trials that take less than 200 us, and of an empty kernel."""
+        empty = self._setup.backend.empty
+        short = [index for index in active if self._is_timed_alone(index)]
+        if empty is None or not short:
+            return
+        for _ in range(_ALONE if block < _FIRST_BLOCKS else _ALONE_LATER):
+            self.empty_seconds.append(empty.time_alone())
+            for index in short:
+                trial, bound = self._trials[index], self.executables[index].bound
+                assert bound is not None, "it was timed"
+                if trial.alive and not self._context.is_interrupted():
+                    with trial.catch_faults():
+                        trial.alone.append(cast(LoneExecutable, bound).time_alone())
+
+    def _is_timed_alone(self, index: int) -> bool:
+        """Whether one launch after the other is what is to be known of a trial, and it is short; graphs are not."""
+        batch, window = self._setup.batch, self.executables[index].last
+        wanted = not (batch.is_short_load or batch.contest or self._trials[index].chain.graph)
+        short = window is not None and window.seconds < LONGEST_ALONE * window.launches
+        return wanted and short and batch.policy.cache == "cold"
+
     def _audit_trial(self, audit: Audit, index: int) -> None:
         trial, bound = self._trials[index], self.executables[index].bound
         assert bound is not None, "it was timed"
@@ -149,10 +212,6 @@ class TrialSteps:
 
 def _renew_nothing(launches: int) -> None:
     """Leave the operands as they are."""
-
-
-_SHORT_LAUNCH = 30e-6
-"""Seconds. Shorter kernels are launched as graphs, or the time between two launches would weigh."""
 
 
 class TimedTrials:
@@ -202,25 +261,19 @@ class TimedTrials:
         Returns whether all left the operands as they were.
         """
         self._context.progress("operands", 0, self._setup.arena.sets)
-        steps = TrialSteps(self._setup, trials, self._count_turns)
+        steps = TrialSteps(self._setup, trials)
+        for trial in trials:
+            trial.alone = []
         self._time(trials, steps)
+        for trial in trials:
+            trial.empty_seconds = median(drop_unknown(steps.empty_seconds))
         return steps.intact
-
-    def _count_turns(self, trial: Trial, seconds: float) -> int:
-        """How often a graph goes through the rotation for one window of a GEMM, by the seconds of a launch.
-
-        0 for a long launch, and where C is read, which only the first turn would find as it was.
-        """
-        chain, setup = trial.chain, self._setup
-        can_be_graph = setup.backend.device.target.has_graphs and not chain.network and not chain.problem.beta
-        if seconds >= _SHORT_LAUNCH or not can_be_graph:
-            return 0
-        return math.ceil(setup.policy.window / (max(seconds, 1e-9) * setup.arena.rotation.stops))
 
     def _run(self, rounds: Rounds) -> None:
         context = self._context
         if self._setup.batch.is_short_load:
-            rounds.run(0.0)  # its first windows are warm-up enough for what is compared in the same rounds
+            one_pair = self._setup.policy.rounds <= 2  # of a search: its first windows are warm-up enough
+            rounds.run(0.0 if one_pair else _SHORT_WARM_UP)
             context.add_short_load(rounds.load)
         else:
             rounds.run(context.warm_seconds(self._setup.backend.device.target))

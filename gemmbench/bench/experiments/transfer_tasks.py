@@ -122,7 +122,7 @@ class TransferTask:
     why_not: str = ""
 
     def without_pdl(self) -> TransferTask:
-        """The same task, whose launches begin when the launch before them has ended."""
+        """The same task, whose products begin when what was launched before them has ended."""
         whole, *panels = (replace(piece, plan=piece.plan.without_pdl()) for piece in (self.whole, *self.panels))
         return replace(self, whole=whole, panels=tuple(panels))
 

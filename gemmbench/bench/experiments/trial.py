@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from gemmbench.backends.base import Artifact
-from gemmbench.backends.sources import hash_code
+from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS, Artifact
+from gemmbench.backends.code_hash import hash_code
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
+from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
@@ -39,11 +40,13 @@ class Trial:
     """Chain `number` of a batch, its code, and what has become of it.
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
-    for it, `no_graph` why its launches cannot be recorded as a graph, and `libraries` are the versions
-    of those that are loaded. `product_class` and `product_error` are what the check of single products
-    found. With `turns` its windows are CUDA graphs of so many turns over the operand sets. `audited` is
-    the checksum of its result on the first set, once an audit has found that right. `replays` has one
-    of each block. `accuracy` is the share of test digits that a network recognizes.
+    for it, `no_graph` why its launches cannot be recorded as a graph, `overlap` whether its products
+    overlap although no manifest says so, and `libraries` are the versions of those that are loaded.
+    `product_class` and `product_error` are what the check of single products found. With `turns` its
+    windows are CUDA graphs of so many turns over the operand sets. `audited` is the checksum of its
+    result on the first set, once an audit has found that right. `replays` has one of each block.
+    `accuracy` is the share of test digits that a network recognizes. `alone` are seconds of one product
+    by itself, and `empty_seconds` is what an empty kernel takes likewise.
     """
 
     chain: Chain
@@ -53,6 +56,7 @@ class Trial:
     scratch: Scratch | None = None
     choice: str = ""
     no_graph: str = ""
+    overlap: str = ""
     libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
@@ -63,6 +67,8 @@ class Trial:
     audited: int | None = None
     replays: list[Replay] = field(default_factory=list)
     measurement: Measurement = field(default_factory=Measurement)
+    alone: list[float] = field(default_factory=list)
+    empty_seconds: float = math.nan
     telemetry: Telemetry | None = None
     sustained: Sustained | None = None
     accuracy: float | None = None
@@ -179,6 +185,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
         batch=batch.index,
         batch_key=batch.key,
         batch_rows=len(batch.chains),
+        ranking=batch.rankings.get(trial.name),
         network=_describe_network(trial.chain, trial.accuracy),
         **describe_result(trial, batch.policy) | ({"data": "digits"} if digits else {}),
         **_describe_code(trial.chain, trial.artifacts),
@@ -229,7 +236,8 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "data": policy.data,
         "seed": policy.seed,
         "gated": policy.gate and measurement.gated,
-        "pdl": trial.chain.pdl,
+        "pdl": trial.chain.pdl or trial.overlap == OVERLAPS,
+        "overlap_unknown": trial.overlap == OVERLAP_UNKNOWN,
     }
 
 
@@ -255,7 +263,9 @@ def _describe_code(chain: Chain, artifacts: Sequence[Artifact]) -> dict[str, Any
     geometry = chain.steps[0].geometry if len(chain.steps) == 1 else None
     return {
         "artifact": " ".join(artifact.key for artifact in artifacts),
-        "code": " ".join(dict.fromkeys(hash_code(step.variant) for step in chain.steps)),
+        "code": " ".join(
+            filter(None, dict.fromkeys(hash_code(each.variant, each.config.values) for each in chain.steps))
+        ),
         "grid": list(geometry.grid) if geometry else [],
         "block": list(geometry.block) if geometry else [],
         "tile": list(chain.steps[0].tile or ()) if len(chain.steps) == 1 else [],
@@ -275,6 +285,8 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "diagnosis": diagnosis.cause if diagnosis else "",
         "wrong_map": diagnosis.map if diagnosis else "",
         "clocks_hz": trial.measurement.clocks,
+        "alone": drop_unknown(trial.alone),
+        "empty_seconds": trial.empty_seconds if trial.alone and not math.isnan(trial.empty_seconds) else None,
         "cache": cache if timed else "",
         "sets": count.sets if timed else 0,
         "graph": trial.is_graph,

@@ -177,8 +177,11 @@ class BlockSteps(Protocol):
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """Make these executables ready for a block, given the launches of their windows; returns those that are."""
 
-    def record_if_short(self, index: int) -> bool:
-        """Record the launches of an executable that has been timed as graphs if they are short; whether it did."""
+    def record_if_short(self) -> Collection[int]:
+        """Record the launches of all executables, which have been timed, as graphs if some are short.
+
+        Returns those that are bound anew.
+        """
 
     def inspect(self, index: int, launches: int) -> None:
         """Look at what the last window of an executable in a block has computed, right after it."""
@@ -194,9 +197,9 @@ class NoSteps:
         """As BlockSteps."""
         return launches
 
-    def record_if_short(self, index: int) -> bool:
+    def record_if_short(self) -> Collection[int]:
         """As BlockSteps."""
-        return False
+        return ()
 
     def inspect(self, index: int, launches: int) -> None:
         """As BlockSteps."""

@@ -13,9 +13,12 @@ import numpy as np
 from gemmbench.backends.base import Executable, Monitor, Window
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.blocks import BlockSteps, Measurement, NoSteps, WarmUp
-from gemmbench.bench.timing.stats import MIN_BLOCKS, Interval, Round
+from gemmbench.bench.timing.stats import Interval, Round
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
+
+ENOUGH_BLOCKS = 5
+"""Rounds are spread over so many blocks where they suffice, and intervals are first checked after them."""
 
 
 class StoppingRule(Protocol):
@@ -39,7 +42,7 @@ class DoublingRule:
 
     def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
-        doublings, rest = divmod(blocks, MIN_BLOCKS)
+        doublings, rest = divmod(blocks, ENOUGH_BLOCKS)
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
     def is_narrow(self, interval: Interval) -> bool:
@@ -97,8 +100,8 @@ class Rounds:
         for index in range(len(self.executables)):
             self.progress("first launches", index, len(self.executables))
             self._size_window(index)
-            if self.steps.record_if_short(index):
-                self._size_window(index)
+        for index in self.steps.record_if_short():
+            self._size_window(index)
         self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
         for block in itertools.count():
@@ -197,7 +200,7 @@ class Rounds:
 
     def _count_pairs(self, index: int) -> int:
         """The mirrored pairs of an executable in a block: fewer if there would not be enough blocks."""
-        return max(1, min(self._most_pairs[index], self.quota[index] // 2 // MIN_BLOCKS))
+        return max(1, min(self._most_pairs[index], self.quota[index] // 2 // ENOUGH_BLOCKS))
 
     def _time_round(self, block: int, order: Sequence[int], last: Collection[int]) -> None:
         """Time a window of each executable; those in `last` have no other one in this block."""

@@ -6,30 +6,31 @@ seed of the permutations. Blocks are independent, samples of one block are not. 
 one value, the median of its pair means, and an interval is that of Student's t on these values
 (Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 
-Rounds end once an interval is narrow (`stopping`), so some of those that end are narrow by luck. Where
-blocks are normally distributed, intervals of t then hold the truth in only 92.5 to 95.0 % of runs
-(`benchmarks/early_ends.py`). So each interval is made a fifth wider; then identical code is covered in
-96.0 to 97.7 % of simulated runs. Something differs between processes that blocks do not sample; a
-comparison of two runs adds it (`report.differences.run_differences`).
+Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. In runs that
+are simulated from recorded blocks, intervals of t then hold the truth in 92 to 95 % (`benchmarks/intervals.py`).
+So each interval is made a fifth wider, and holds it in 95 to 97 %; at kernels whose blocks scatter most, in
+90 to 94 %. Something differs between processes that blocks do not sample: it is in no interval of one run,
+and a comparison of two runs adds it (`report.repeatability`).
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MIN_BLOCKS = 5
-"""Blocks that an interval needs."""
+MIN_BLOCKS = 2
+"""Blocks that an interval needs. Of so few it is wide."""
+LEVEL = 0.95
+"""The level of an interval: the share of intervals that hold the truth."""
 MARGIN = 0.01
-_T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
-"""The 97.5 % quantiles of Student's t with 1 to 10 degrees of freedom."""
-_NORMAL = 1.959964
 WIDENING = 1.2
 """How much wider intervals are than those of Student's t."""
 _LEAST_OF_MODE = 3  # samples
+_BISECTIONS = 52  # as many as a double has bits
 
 
 class Round(NamedTuple):
@@ -45,11 +46,15 @@ Samples = Mapping[Round, float]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; low and high are NaN with fewer than 5 blocks."""
+    """An estimate with its 95 % interval; low and high are NaN with fewer than two blocks.
+
+    `freedom` is the degrees of freedom of its Student's t, infinite if its ends are not from blocks.
+    """
 
     value: float
     low: float = math.nan
     high: float = math.nan
+    freedom: float = field(default=math.inf, compare=False)
 
     @property
     def known(self) -> bool:
@@ -68,7 +73,17 @@ class Interval:
 
     def scale(self, factor: float) -> Interval:
         """The same estimate in another unit."""
-        return Interval(self.value * factor, self.low * factor, self.high * factor)
+        return Interval(self.value * factor, self.low * factor, self.high * factor, self.freedom)
+
+    def invert(self) -> Interval:
+        """The estimate of the reciprocal."""
+        return Interval(1 / self.value, 1 / self.high, 1 / self.low, self.freedom)
+
+    def at_level(self, level: float) -> Interval:
+        """The same positive estimate with the interval of another level, such as 0.99."""
+        power = t_quantile(self.freedom, level) / t_quantile(self.freedom)
+        low, high = (self.value * (end / self.value) ** power for end in (self.low, self.high))
+        return Interval(self.value, low, high, self.freedom)
 
 
 def time_interval(samples: Samples) -> Interval:
@@ -109,26 +124,39 @@ def spread_of_blocks(samples: Samples) -> float:
 
 def _estimate_mean(logs: Sequence[float]) -> Interval:
     """The exponential of the mean of blocks, with the interval of Student's t if there are enough."""
-    mean = statistics.fmean(logs)
+    mean, freedom = statistics.fmean(logs), len(logs) - 1
     if len(logs) < MIN_BLOCKS:
         return Interval(math.exp(mean))
-    deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
-    reach = WIDENING * t_quantile(len(logs) - 1) * deviation / math.sqrt(len(logs))
-    return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach))
+    deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / freedom)
+    reach = WIDENING * t_quantile(freedom) * deviation / math.sqrt(len(logs))
+    return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), freedom)
 
 
-def t_quantile(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t, to four digits.
+@functools.cache
+def t_quantile(freedom: float, level: float = LEVEL) -> float:
+    """How far Student's t reaches to either side of 0 with probability `level`; the normal, if freedom is infinite.
 
-    Above 10 degrees of freedom by the expansion of Cornish and Fisher (M. Abramowitz and I. Stegun,
-    "Handbook of Mathematical Functions", 26.7.5).
+    Found by bisection, from the sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook
+    of Mathematical Functions", 26.7.3 and 26.7.4).
     """
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z, n = _NORMAL, freedom
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / n + second / n**2 + third / n**3
+    if math.isinf(freedom):
+        return statistics.NormalDist().inv_cdf((1 + level) / 2)
+    low, high = 0.0, math.pi / 2
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _probability_within(middle, int(freedom)) < level else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _probability_within(angle: float, freedom: int) -> float:
+    """The probability that Student's t lies within +- sqrt(freedom) tan(angle)."""
+    sine, cosine, odd = math.sin(angle), math.cos(angle), freedom % 2
+    term = cosine if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for number in range(2 + odd, freedom - 1, 2):
+        term *= cosine**2 * (number - 1) / number
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> Interval:
@@ -144,10 +172,10 @@ def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> I
     ratio = value.value / base.value
     if not (value.known and base.known):
         return Interval(ratio)
-    between = _NORMAL * math.sqrt(2) * deviation
+    between = t_quantile(math.inf) * math.sqrt(2) * deviation
     down = math.hypot(math.log(value.value / value.low), math.log(base.high / base.value), between)
     up = math.hypot(math.log(value.high / value.value), math.log(base.value / base.low), between)
-    return Interval(ratio, ratio * math.exp(-down), ratio * math.exp(up))
+    return Interval(ratio, ratio * math.exp(-down), ratio * math.exp(up), min(value.freedom, base.freedom))
 
 
 def verdict(ratio: Interval, margin: float = MARGIN) -> str:
@@ -164,6 +192,11 @@ def verdict(ratio: Interval, margin: float = MARGIN) -> str:
         return "slower"
     inside = ratio.low >= 1 - margin and ratio.high <= 1 + margin
     return "same" if inside else "inconclusive"
+
+
+def drop_unknown(values: Iterable[float]) -> list[float]:
+    """The values that are not NaN."""
+    return [value for value in values if not math.isnan(value)]
 
 
 def median(values: Sequence[float]) -> float:

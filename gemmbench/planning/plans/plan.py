@@ -155,13 +155,16 @@ class Plan:
 
     @property
     def pdl(self) -> bool:
-        """One of its launches may begin before the launch before it has ended."""
-        return any(geometry.pdl for _, geometry in self.launches)
+        """Its first launch may begin before what was launched before this plan has ended."""
+        return any(geometry.pdl for _, geometry in self.launches[:1])
 
     def without_pdl(self) -> Plan:
-        """The same plan, whose launches begin when the launch before them has ended."""
-        launches = tuple((symbol, replace(geometry, pdl=False)) for symbol, geometry in self.launches)
-        return replace(self, geometry=launches[-1][1], launches=launches) if self.pdl else self
+        """The same plan, whose first launch waits for what was launched before; later ones stay as they are."""
+        if not self.pdl:
+            return self
+        (symbol, first), *later = self.launches
+        launches = ((symbol, replace(first, pdl=False)), *later)
+        return replace(self, geometry=launches[-1][1], launches=launches)
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:
@@ -266,12 +269,12 @@ class Chain:
 
     @property
     def pdl(self) -> bool:
-        """A launch may begin before the launch before it has ended."""
-        return any(step.pdl for step in self.steps)
+        """Its first launch may begin before the product, or the pass of a network, before it has ended."""
+        return any(step.pdl for step in self.steps[:1])
 
     def without_pdl(self) -> Chain:
-        """The same chain, whose launches begin when the launch before them has ended."""
-        return replace(self, steps=tuple(step.without_pdl() for step in self.steps))
+        """The same chain, whose first launch waits for what was launched before; later ones stay as they are."""
+        return replace(self, steps=(self.steps[0].without_pdl(), *self.steps[1:])) if self.pdl else self
 
     @property
     def kernel_key(self) -> tuple[object, ...]:

@@ -92,7 +92,6 @@ _OPTIONS = {
     "layouts": "--layout",
     "params": "--param",
     "gate": "--no-gate",
-    "pdl": "--no-pdl",
 }
 
 
@@ -117,7 +116,7 @@ class SweepOverrides:
     sustained: float | None = None
     peaks: bool | None = None
     gate: bool = True
-    pdl: bool = True
+    pdl: bool = False
 
     def list_given(self) -> list[str]:
         """The options that change something, as they are typed; variants are no option."""

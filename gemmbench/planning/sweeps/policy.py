@@ -112,7 +112,7 @@ class Policy:
     A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
     its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
     is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
-    `pdl` whether the launches overlap whose manifest says so. `sustained` is the seconds of steady
+    `pdl` whether products may overlap where a manifest says so. `sustained` is the seconds of steady
     load for each row (0: none, None: by precision), and `peaks` whether to measure the device's
     peaks before the first plan.
     """
@@ -124,7 +124,7 @@ class Policy:
     max_time: float = 5.0
     window: float = 1e-3
     gate: bool = True
-    pdl: bool = True
+    pdl: bool = False
     sustained: float | None = None
     until: float = 0.005
     peaks: bool = False
@@ -174,7 +174,7 @@ def check_seed(seed: int) -> int:
 def _check_rounds(rounds: int | None) -> int | None:
     check_digits("rounds", rounds or 0)
     if rounds is not None and rounds < 1:
-        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (10 for an interval)")
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (4 for an interval)")
     return rounds
 
 

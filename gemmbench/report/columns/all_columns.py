@@ -66,6 +66,7 @@ _TABLE = pick_columns(
     "kernel",
     "configuration",
     "time (ms)",
+    "alone (us)",
     "published (ms)",
     "x {baseline}",
     "GFLOPS",
@@ -81,6 +82,7 @@ def _network_table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
     facts = [_facts(row) for row in rows]
     wanted = {
         "version": any(each.label for each in facts),
+        "alone (us)": any(row.record.alone for row in rows),
         "published (ms)": any(each.published_ms for each in facts),
         "accuracy": any(each.accuracy is not None for each in facts),
     }
@@ -103,6 +105,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     detail_columns.GRAPH,
     detail_columns.PDL,
     detail_columns.FLEET_CARD,
+    kernel_columns.ALONE,
+    *kernel_columns.BEST,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 

@@ -39,6 +39,13 @@ def _describe(row: Row, describe: Callable[[Sustained], object]) -> object:
     return describe(row.record.sustained) if row.record.sustained else None
 
 
+def _format_load(row: Row, value: float) -> str:
+    """`113.8`, or `114 (unsettled)` if the device was not steady when counting began."""
+    load = row.record.sustained
+    settled = load is None or load.settled or math.isnan(value)
+    return show_if_valid(row, number(value) if settled else f"{number(value, 3)} (unsettled)")
+
+
 SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
     Column("sustained_time_s", "seconds per launch under a steady load (--sustained)", _read("time")),
     Column(
@@ -46,7 +53,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
         "2 M N K / sustained_time_s / 1e9; tables have TFLOPS",
         lambda row: row.sustained_gflops,
         "sustained TFLOPS",
-        lambda row: show_if_valid(row, number(row.sustained_gflops / 1e3)),
+        lambda row: _format_load(row, row.sustained_gflops / 1e3),
         hide=10,
     ),
     Column(
@@ -54,7 +61,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
         "speed in percent of the baseline's, both alone under a steady load",
         lambda row: row.sustained_percent,
         "sustained % of {baseline}",
-        lambda row: show_if_valid(row, number(row.sustained_percent)),
+        lambda row: _format_load(row, row.sustained_percent),
         hide=11,
     ),
     Column(

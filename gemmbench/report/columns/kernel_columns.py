@@ -69,6 +69,14 @@ _TIMES: tuple[Column[Row], ...] = (
     ),
     Column("launches", "launches in one window", lambda row: row.record.launches),
 )
+ALONE: Column[Row] = Column(
+    "alone_s",
+    "seconds of one product alone on a cold cache, launch and end included: median",
+    lambda row: stats.median(row.record.alone),
+    "alone (us)",
+    lambda row: show_if_valid(row, number(1e6 * stats.median(row.record.alone), 4)) if row.record.alone else "-",
+    hide=3,
+)
 _SPEEDS: tuple[Column[Row], ...] = (
     Column(
         "gflops",
@@ -105,6 +113,18 @@ _SPEEDS: tuple[Column[Row], ...] = (
         hide=1,
     ),
 )
+BEST: tuple[Column[Row], ...] = (
+    Column(
+        "percent_of_best_library",
+        "speed in percent of the better of cublas and the best algorithm of cublaslt, in their best math",
+        lambda row: row.percent_of_best.value,
+        "% of best library",
+        lambda row: show_if_valid(row, with_interval(row.percent_of_best)),
+        hide=5,
+    ),
+    Column("best_low", "lower end of its 95 % interval", lambda row: row.percent_of_best.low),
+    Column("best_high", "upper end", lambda row: row.percent_of_best.high),
+)
 _METHOD: tuple[Column[Row], ...] = (
     Column("clock_hz", "SM clock measured in the windows, median", lambda row: row.clock_hz),
     Column("cache", "cold, partly cold or hot", lambda row: row.record.cache),
@@ -132,12 +152,14 @@ COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_ME
 """The first columns of the exports."""
 
 TABLE = pick_columns(
-    (*COLUMNS, _CONFIGURATION),
+    (*COLUMNS, ALONE, *BEST, _CONFIGURATION),
     "kernel",
     "configuration",
     "time (ms)",
+    "alone (us)",
     "GFLOPS",
     "% of {baseline}",
+    "% of best library",
     "% of peak",
     "error (u)",
     "status",

@@ -10,8 +10,8 @@ from gemmbench.report.columns.column import Column, make_table, pick_columns
 from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.differences.difference_tables import show_time
 from gemmbench.report.differences.regression_gate import BROKEN, INCONCLUSIVE, PASS, REGRESSION, Check, CheckedRow
-from gemmbench.report.differences.run_differences import RUN_TO_RUN
 from gemmbench.report.explanation import name_row
+from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME
 from gemmbench.report.table import Report
 from gemmbench.report.text import format_share
 
@@ -52,14 +52,16 @@ def _explain(check: Check) -> list[str]:
         return ["Slower by: from the same rounds, with the 95 % interval."]
     return [
         "Slower by: from the ratio to the baseline in each run. The runs shared no rounds, so the 95 % interval is "
-        f"widened by the {format_share(RUN_TO_RUN)} that such a ratio differs between runs; times differ by up to 10 %."
+        f"widened by the {format_share(RUN_TO_RUN)} that such a ratio differs between runs; times differ by up to "
+        f"{format_share(TIME_TO_TIME)}."
     ]
 
 
 def _advise(check: Check) -> list[str]:
     """What to do about rows whose interval contains the margin."""
     wide = any(row.verdict == INCONCLUSIVE and row.slowdown.known for row in check.rows)
-    return ["Inconclusive: measure longer (--max-time, --rounds) or choose a larger margin."] if wide else []
+    longer = "measure longer" if check.paired else "save a longer run with run --save"
+    return [f"Inconclusive: {longer} (--max-time, --rounds), or choose a larger margin."] if wide else []
 
 
 def _list_reasons(check: Check) -> list[str]:

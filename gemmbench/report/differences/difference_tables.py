@@ -7,19 +7,15 @@ from pathlib import Path
 
 from gemmbench.bench.record import Environment
 from gemmbench.bench.timing.stats import Interval
+from gemmbench.planning.files import results_stem
 from gemmbench.planning.problems import Problem
 from gemmbench.report.columns.column import PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
 from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.differences.run_differences import (
-    RUN_TO_RUN,
-    Difference,
-    RunDifferences,
-    explain_cards,
-    list_changes,
-)
+from gemmbench.report.differences.run_differences import Difference, RunDifferences, explain_cards, list_changes
 from gemmbench.report.explanation import name_row
 from gemmbench.report.export import encode_json, format_csv, write_text
+from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME
 from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table, format_reports
 from gemmbench.report.text import format_share, number_within, with_interval
@@ -79,8 +75,6 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
         *_explain_ratios(differences),
         *list_conditions(reference, run),
-        *_note_overlap("the reference", [each.reference for each in differences.rows if not each.row.record.pdl]),
-        *_note_overlap("the run", [each.row for each in differences.rows if not each.reference.record.pdl]),
         *_list_missing("the reference", differences.only_in_reference),
         *_list_missing("the run", differences.only_in_run),
         *note_transfers(differences),
@@ -89,7 +83,7 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
 
 def name_run(comparison: Comparison) -> str:
     """The name under which a run was saved, otherwise its id."""
-    return comparison.run.path.stem or comparison.environment.run
+    return results_stem(comparison.run.path) or comparison.environment.run
 
 
 def _describe_run(comparison: Comparison) -> str:
@@ -103,7 +97,8 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
         return ["The runs have no row in common."]
     lines = [
         "Speed ratio: the run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
-        "and times of the same code differ by up to 10 % between runs, which the 95 % intervals do not contain."
+        f"and times of the same code differ by up to {format_share(TIME_TO_TIME)} between runs, which the 95 % "
+        "intervals do not contain."
     ]
     baseline = differences.run.environment.baseline
     if baseline and differences.same_baseline:
@@ -142,12 +137,6 @@ def note_transfers(differences: RunDifferences) -> list[str]:
     """That transfers are left out, if the reference has some."""
     left_out = bool(differences.reference.transfers)
     return ["Rows of transfers are not compared; gemmbench show prints those of one run."] if left_out else []
-
-
-def _note_overlap(run: str, rows: Sequence[Row]) -> list[str]:
-    """The rows whose launches overlap; the other run measured them without that."""
-    overlapping = [row for row in rows if row.record.pdl]
-    return [f"Launches overlap (PDL) in {run} only: {_join_names(overlapping)}."] if overlapping else []
 
 
 def _list_missing(run: str, rows: Sequence[Row]) -> list[str]:

@@ -12,6 +12,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.problems import Problem
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.repeatability import RUN_TO_RUN, compare_ratios, widen
 from gemmbench.report.row import UNKNOWN, UNRANKED, Row
 
 _UUID_DIGITS = len("GPU-") + 8
@@ -62,12 +63,6 @@ def _list_facts(environment: Environment) -> Mapping[str, str]:
     return {name: value for name, value in {**facts, **environment.software}.items() if value}
 
 
-PROCESS_DEVIATION = 0.001
-"""The standard deviation of the ratio of the same code to a library between processes, beyond its interval."""
-RUN_TO_RUN = 0.005
-"""How much the ratio of the same code to a library differs between runs at most, where both take over 100 us."""
-
-
 @dataclass(frozen=True)
 class Difference:
     """One row of the reference run, and the same row measured again; `margin` is the share that does not matter."""
@@ -115,13 +110,12 @@ class Difference:
         ratios = self.row.percent_of_baseline, self.reference.percent_of_baseline
         if any(math.isnan(ratio.value) for ratio in ratios):
             return UNKNOWN
-        return stats.unpaired_ratio(*ratios, PROCESS_DEVIATION)
+        return compare_ratios(*ratios, min(self.row.shortest_time, self.reference.shortest_time))
 
     @property
     def judged_speed(self) -> Interval:
         """`speed_by_baseline` for a verdict: its interval also covers what differs from machine to machine."""
-        speed = self.speed_by_baseline
-        return Interval(speed.value, speed.low * (1 - RUN_TO_RUN), speed.high * (1 + RUN_TO_RUN))
+        return widen(self.speed_by_baseline, RUN_TO_RUN)
 
     @property
     def verdict(self) -> str:

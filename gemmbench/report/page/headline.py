@@ -6,12 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.charts.chart_style import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.fastest import find_fastest
 from gemmbench.report.page.html import Content, Html, tag
-from gemmbench.report.row import Row
-from gemmbench.report.text import count_noun, interval_ends, number, number_within
+from gemmbench.report.text import count_noun, number
 from gemmbench.report.verdicts import find_best_rows
 
 _MOST_CARDS = 12
@@ -21,13 +20,6 @@ def label_problem(problem: ProblemRows) -> str:
     """`4096 nn f32`; for a network its layers."""
     network = problem.rows[0].record.network
     return network.title if network else str(problem.problem)
-
-
-def find_fastest(problem: ProblemRows, baseline: str) -> Row | None:
-    """The fastest right row of a problem besides the baseline; the baseline if it is the only one."""
-    ranked = find_best_rows(problem.rows)
-    others = [row for variant, row in ranked.items() if variant != baseline]
-    return min(others or ranked.values(), key=lambda row: row.time.value, default=None)
 
 
 def render_headline(comparison: Comparison) -> Html:
@@ -60,31 +52,21 @@ def _render_fastest(comparison: Comparison) -> Content:
 
 
 def _list_problems(comparison: Comparison) -> Iterator[Content]:
-    """A card for each problem: its fastest kernel, and how that compares with the baseline."""
-    baseline = comparison.environment.baseline
+    """A card for each problem: who is fastest, and how that compares with the baseline."""
     for problem in comparison.problems:
-        row = find_fastest(problem, baseline)
-        if row is None:
+        fastest, best = find_fastest(problem), list(find_best_rows(problem.rows).values())
+        rows = fastest.rows if fastest else best
+        if not rows:
             continue
-        percent = row.percent_of_baseline
-        known = row.record.variant != baseline and not math.isnan(percent.value)
-        speed = f"{format_number(row.gflops)} GFLOPS, {number(1e3 * row.time.value)} ms"
+        details = fastest.details if fastest else []
+        look = "ratio good" if fastest and fastest.beats_baseline else "ratio level"
+        speed = f"{format_number(rows[0].gflops)} GFLOPS, {number(1e3 * rows[0].time.value)} ms"
         yield [
             tag("span", label_problem(problem), class_="size"),
-            tag("b", row.record.variant),
-            _render_ratio(percent, baseline) if known else None,
+            tag("b", fastest.names if fastest else rows[0].record.variant),
+            *(tag("span", detail, class_=look) for detail in details),
             tag("span", speed, class_="quiet"),
         ]
-
-
-def _render_ratio(percent: Interval, baseline: str) -> Html:
-    """`1.17x cublas`, `51 % of cublas`, or that the interval holds both faster and slower."""
-    if percent.known and percent.low <= 100 <= percent.high:
-        low, high = interval_ends(percent.scale(0.01))
-        return tag("span", f"level with {baseline} ({low}x to {high}x)", class_="ratio level")
-    if percent.value >= 100:
-        return tag("span", f"{number_within(percent.value / 100, percent, 3)}x {baseline}", class_="ratio good")
-    return tag("span", f"{number_within(percent.value, percent, 3)} % of {baseline}", class_="ratio")
 
 
 def _list_transfers(comparison: Comparison) -> Iterator[Content]:

@@ -10,7 +10,8 @@ from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import Column, format_headings
 from gemmbench.report.columns.transfer_columns import TABLE as TRANSFER_COLUMNS
 from gemmbench.report.comparison import Comparison, TransferRow
-from gemmbench.report.page.headline import find_fastest, label_problem
+from gemmbench.report.fastest import find_fastest
+from gemmbench.report.page.headline import label_problem
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.table import Table
@@ -46,10 +47,11 @@ def render_kernels(comparison: Comparison) -> Html:
     rows, baseline = comparison.rows, comparison.environment.baseline
     columns = table_columns(rows, wide=True)
     main = len(table_columns(rows))
-    fastest = {id(find_fastest(problem, baseline)) for problem in comparison.problems}
+    judged = [fastest for problem in comparison.problems if (fastest := find_fastest(problem))]
+    marked = {id(row) for fastest in judged if fastest.is_decided for row in fastest.rows}
 
     def choose_classes(row: Row) -> str:
-        marks = {"baseline": row.record.variant == baseline, "fastest-row": id(row) in fastest}
+        marks = {"baseline": row.record.variant == baseline, "fastest-row": id(row) in marked}
         return " ".join(name for name, holds in marks.items() if holds)
 
     def find_target(row: Row) -> str:

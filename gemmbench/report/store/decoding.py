@@ -119,10 +119,10 @@ def decode_line(line: bytes) -> Line:
 
 
 def read_schema(line: bytes) -> int | None:
-    """The version of the format that a header states; None if it states none."""
+    """The version of the format that a header states, 0 if it states none; None for what is no header."""
     try:
         header = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    schema = header.get("schema") if isinstance(header, dict) else None
+    schema = header.get("schema", 0) if isinstance(header, dict) and header.get("row") == "environment" else None
     return schema if isinstance(schema, int) else None

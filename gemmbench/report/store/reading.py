@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 from gemmbench.bench.record import MODES, SCHEMA, End, Environment, Record, Request, TransferRecord
 from gemmbench.errors import StoreError
+from gemmbench.planning.files import is_compressed
+from gemmbench.report.store.compression import decompress
 from gemmbench.report.store.decoding import BrokenRow, decode_line, read_schema, share_values
 from gemmbench.report.store.journal import read_last_line
 from gemmbench.report.store.recorded_run import Line, Run
@@ -50,7 +52,7 @@ def _is_whole(rows: list[Record]) -> bool:
 def read_results(path: Path) -> Run:
     """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
     known: dict[object, object] = {}
-    with _open_file(path) as file:
+    with open_results_file(path) as file:
         run = Run(_read_header(path, file), path=path)
         for number, line in enumerate(file, 2):
             if not line.strip():
@@ -61,7 +63,9 @@ def read_results(path: Path) -> Run:
                 _add_row(run, row)
             except BrokenRow as fault:
                 if not line.endswith(b"\n"):  # the writer was cut off
-                    run.warning = f"{path}: the last line is cut off and was left out; --resume measures it again"
+                    run.warning = (
+                        f"{path}: the last line is cut off and was left out; --resume-from {path} measures it again"
+                    )
                     break
                 raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
     return keep_latest(run)
@@ -69,13 +73,13 @@ def read_results(path: Path) -> Run:
 
 def read_environment(path: Path) -> Environment:
     """Read only the header of a results file. Raises StoreError."""
-    with _open_file(path) as file:
+    with open_results_file(path) as file:
         return _read_header(path, file)
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the last line of a results file says that its run came to its end. Raises StoreError."""
-    with _open_file(path) as file:
+    """Whether the last line of a file, not compressed, says that its run came to its end. Raises StoreError."""
+    with open_results_file(path) as file:
         try:
             return isinstance(decode_line(read_last_line(file)), End)
         except BrokenRow:
@@ -84,7 +88,7 @@ def is_finished(path: Path) -> bool:
 
 def is_being_written(path: Path) -> bool:
     """Whether a run has the file open. Raises StoreError, also where files cannot be locked."""
-    with _open_file(path) as file:
+    with open_results_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -93,13 +97,13 @@ def is_being_written(path: Path) -> bool:
 
 
 @contextmanager
-def _open_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading; a pipe or a device would never end."""
+def open_results_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, compressed or not; a pipe or a device would never end. Raises StoreError."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISCHR(mode):
             raise StoreError(f"{path}: not a file but a pipe or a device; name a .jsonl")
         with path.open("rb") as file:
-            yield file
+            yield decompress(file, path) if is_compressed(path) else file
     except OSError as fault:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
 
@@ -108,7 +112,9 @@ def _read_header(path: Path, file: BinaryIO) -> Environment:
     line = file.readline()
     schema = read_schema(line)
     if schema is not None and schema != SCHEMA:
-        age, step = ("a newer", "upgrade") if schema > SCHEMA else ("an older", "install that one, or measure again")
+        age, step = (
+            ("a newer", "upgrade") if schema > SCHEMA else ("an older", "measure again, or read it with that one")
+        )
         raise StoreError(f"{path}: written by {age} gemmbench (schema {schema}, this one reads {SCHEMA}); {step}")
     try:
         header = decode_line(line)

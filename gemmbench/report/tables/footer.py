@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.timing import stats
+from gemmbench.report.percent_of_baseline import is_valid_baseline
+from gemmbench.report.repeatability import explain_process_deviation
 from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.text import count_noun
+from gemmbench.report.text import count_noun, number
 
 
 def footer_lines(run: Run) -> list[str]:
@@ -24,6 +27,8 @@ def footer_lines(run: Run) -> list[str]:
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
         *_explain_baseline(run),
+        *explain_process_deviation(_list_shortest_times(run.environment, timed)),
+        *_explain_alone(timed),
         *_explain_sustained(timed),
         _describe_method(timed),
         *([endings] if endings else []),
@@ -36,7 +41,7 @@ def footer_lines(run: Run) -> list[str]:
 def detail_lines(run: Run) -> list[str]:
     """Units, settings of the device and versions of software."""
     environment = run.environment
-    settings = _describe_settings(environment)
+    settings = ", ".join(filter(None, (_describe_settings(environment), _judge_clock(run))))
     versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
     return [
         *(_EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM),
@@ -75,6 +80,28 @@ def _explain_baseline(run: Run) -> list[str]:
     return [f"{column}, in the same rounds.{math} {verified}"]
 
 
+def _explain_alone(timed: Sequence[Record]) -> list[str]:
+    rows = [record for record in timed if record.alone]
+    if not rows:
+        return []
+    empty = stats.median([record.empty_seconds for record in rows if record.empty_seconds is not None])
+    return [
+        "Alone: one product in plain launches on an idle GPU with a cold cache, between two events, median of "
+        f"{_format_range([len(record.alone) for record in rows])}; an empty kernel takes {number(1e6 * empty, 3)} us."
+    ]
+
+
+def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> list[float]:
+    """Seconds of each row with a ratio on the GPU, or of the baseline next to it, whichever is shorter."""
+    baselines = {(each.batch, each.batch_key): each for each in timed if is_valid_baseline(environment, each)}
+    pairs = [(each, baselines.get((each.batch, each.batch_key))) for each in timed if each.ranked]
+    return [
+        min(median(each.samples), median(baseline.samples))
+        for each, baseline in pairs
+        if baseline and each.variant != baseline.variant and environment.on_gpu(each.backend)
+    ]
+
+
 def _explain_sustained(timed: Sequence[Record]) -> list[str]:
     loads = [record.sustained for record in timed if record.sustained]
     if not loads:
@@ -109,7 +136,7 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
     filled = " to ".join(dict.fromkeys(f"{size:.3g}" for size in (min(sizes), max(sizes))))
     return [
         f"Partly cold: the operand sets take {filled} MiB, less than {CACHE_FACTOR} times the cache "
-        f"({environment.l2 / 2**20:.0f} MiB), so some operands may still be in it."
+        f"({environment.l2 / 2**20:.0f} MiB), so operands may still be in it."
     ]
 
 
@@ -186,3 +213,23 @@ def list_modes(environment: Environment) -> dict[str, str]:
 def _describe_settings(environment: Environment) -> str:
     """`ECC on, MIG off, persistence mode on`, as far as known."""
     return ", ".join(f"{name} {state}" for name, state in list_modes(environment).items())
+
+
+_MOVED, _HIGHEST = 1.01, 0.98
+"""How far the clock of a run moves that is not locked, and the share of the highest clock that counts as that."""
+
+
+def _judge_clock(run: Run) -> str:
+    """Whether the clock was locked, judged by the windows, since no driver reports a lock; "" if that is unknown."""
+    environment = run.environment
+    highest = environment.conditions.max_sm_clock if environment.conditions else None
+    records = [record for record in run.full_records if environment.on_gpu(record.backend)]
+    clocks = [clock for record in records for clock in record.clocks_hz]
+    if not clocks or not highest:
+        return ""
+    reasons = {reason for record in records if record.telemetry for reason in record.telemetry.slowed_by}
+    if max(clocks) > _MOVED * min(clocks) or reasons - {"application clocks"}:
+        return "clock not locked"
+    if max(clocks) >= _HIGHEST * highest:
+        return "clock steady at its highest"
+    return f"clock locked at {max(clocks) / 1e9:.3f} GHz"

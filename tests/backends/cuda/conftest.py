@@ -129,8 +129,15 @@ OK = CUresult.CUDA_SUCCESS
 TEXTS = {700: b"an illegal memory access was encountered", 500: b"named symbol not found"}
 
 
+def is_early(queued):
+    """Whether what was queued may begin before what was queued before it has ended."""
+    return queued == "early" or (isinstance(queued, tuple) and any(each.id == 6 for each in queued[0].attrs))
+
+
 class Bindings:
     """cuda.bindings.driver: what is launched is in `queued`, and a graph is what was queued since its beginning.
+
+    Each node waits for the one before it, but what is early overlaps with it; `added` are further edges.
 
     All other calls are kept in `calls` and succeed, but for those in `faults`. In the modes `refused` a
     recording is invalid.
@@ -152,14 +159,14 @@ class Bindings:
 
     def __init__(self):
         self.queued, self.calls, self.faults, self.refused = [], [], {}, ()
-        self.mode, self.graphs = "", 0
+        self.mode, self.graphs, self.added = "", 0, []
 
     @staticmethod
     def CUlaunchAttribute():
         return SimpleNamespace(value=SimpleNamespace(clusterDim=SimpleNamespace()))
 
     def __getattr__(self, call):
-        if not call.startswith("cu"):
+        if not call.startswith("cu") or call.endswith("_v2"):
             raise AttributeError(call)
         return lambda *arguments: self.answer(call, *arguments)
 
@@ -202,6 +209,23 @@ class Bindings:
 
     def cuGraphGetNodes(self, graph, count=0):
         return OK, list(graph)[:count], len(graph)
+
+    def cuStreamGetCaptureInfo(self, stream):
+        return OK, "active", 1, range(len(self.queued))
+
+    def cuGraphGetEdges(self, graph, count=0):
+        edges = [(target - 1, target, is_early(graph[target])) for target in range(1, len(graph))]
+        edges += [(*pair, False) for pair in self.added]
+        sources, targets, early = zip(*edges[:count], strict=True) if count else ((), (), ())
+        return OK, sources, targets, [SimpleNamespace(type=int(each), from_port=0) for each in early], len(edges)
+
+    def cuGraphAddDependencies(self, graph, sources, targets, data, count):
+        assert len(sources) == len(targets) == len(data) == count
+        self.added += zip(sources, targets, strict=True)
+        return (OK,)
+
+    def CUgraphEdgeData(self):
+        return SimpleNamespace(type=0)
 
     def cuGraphNodeGetType(self, node):
         return OK, SimpleNamespace(name=f"CU_GRAPH_NODE_TYPE_{node}")

@@ -4,12 +4,14 @@ import ctypes
 import itertools
 import subprocess
 import sys
+from copy import copy
 from enum import IntEnum
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
+from gemmbench.backends.cuda import cublaslt
 from gemmbench.backends.cuda.cublas import Cublas, MathChoice, list_loaded_versions
 from gemmbench.backends.cuda.cublaslt import CublasLt, _Matmul, list_fp8_attributes
 from gemmbench.backends.cuda.library_variants import (
@@ -24,6 +26,7 @@ from gemmbench.backends.cuda.library_variants import (
     to_column_major,
 )
 from gemmbench.backends.cuda.window import Calls
+from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem
 
@@ -60,9 +63,9 @@ def asked(monkeypatch, stub_pycuda):
     return asked
 
 
-def make_plan(variant=CUBLAS, precision="f32", workspace=WORKSPACE):
+def make_plan(variant=CUBLAS, precision="f32", workspace=WORKSPACE, ALGO=0):
     problem = Problem(8, 8, 8, precision_name=precision)
-    return Plan(problem, variant, Config((("ALGO", 0),)), "cuda", "90", None, workspace=workspace)
+    return Plan(problem, variant, Config((("ALGO", ALGO),)), "cuda", "90", None, workspace=workspace)
 
 
 def compute_types(calls, asked):
@@ -125,15 +128,64 @@ def test_algorithms_that_add_in_f16_or_bf16_are_not_asked_for(asked, monkeypatch
     monkeypatch.setitem(sys.modules, "nvmath.bindings.cublasLt", Recorder("cublasLt", asked))
     library, limits = CublasLt(STREAM, 90), {}
 
-    def choose(plan, types, given, biases):
+    def list_offers(plan, given, biases):
         limits.update(given)
         raise KeyError
 
-    monkeypatch.setattr(library, "_choose", choose)
+    monkeypatch.setattr(library, "_list_offers", list_offers)
     with pytest.raises(KeyError):
         library.calls(make_plan(CUBLASLT, precision, WORKSPACE + 512), SETS)
     assert limits["MAX_WORKSPACE_BYTES"] == WORKSPACE + 512 and limits["MIN_ALIGNMENT_D_BYTES"] == 256
     assert limits.get("REDUCTION_SCHEME_MASK") == mask  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+
+
+class Heuristic:
+    """What cuBLASLt offers for each compute type: algorithms by number, or a refusal."""
+
+    layouts = (1, 2, 3)
+
+    def __init__(self, offered):
+        self.offered = offered
+
+    def __call__(self, api, shape, types, attributes):
+        matmul = copy(self)
+        matmul.compute = types.compute
+        return matmul
+
+    def list_algorithms(self, handle, limits, *bias):
+        found = self.offered[self.compute]
+        if isinstance(found, Exception):
+            raise found
+        results = np.zeros(len(found), np.dtype([("algo", "<u8", (8,)), ("state", "<i4")]))
+        results["algo"][:, 0] = found
+        return results
+
+    def operation(self, bias=0):
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("pedantic", "default", "ranked"),
+    [
+        ([5, 6], [6, 8], [(5, PEDANTIC), (6, PEDANTIC), (8, DEFAULT)]),
+        ("NOT_SUPPORTED", [8], [(8, DEFAULT)]),
+    ],
+)
+def test_cublaslt_is_asked_for_both_maths_of_f32_and_offers_each_algorithm_once(
+    asked, monkeypatch, pedantic, default, ranked
+):
+    recorder = Recorder("cublasLt", asked)
+    monkeypatch.setitem(sys.modules, "nvmath.bindings.cublasLt", recorder)
+    refusal = recorder.cuBLASLtError(pedantic) if isinstance(pedantic, str) else pedantic
+    heuristic = Heuristic({COMPUTE_PEDANTIC: refusal, COMPUTE_32F: default})
+    monkeypatch.setattr(cublaslt, "_Matmul", heuristic)
+    library = CublasLt(STREAM, 90)
+    for rank, (number, math) in enumerate(ranked):
+        calls = library.calls(make_plan(CUBLASLT, ALGO=rank), SETS)
+        _, algorithm, _ = calls.keep
+        assert (int(algorithm["algo"][0, 0]), calls.choice) == (number, math)
+    with pytest.raises(NotOffered, match=f"the heuristic offers only {len(ranked)} algorithms for this problem"):
+        library.calls(make_plan(CUBLASLT, ALGO=len(ranked)), SETS)
 
 
 class Attributes:

@@ -83,7 +83,7 @@ def bind(gpu, make_function, monkeypatch):
         monkeypatch.setattr(function_lane, "count_nodes", count)
         head = "import gpu_of_tests as gpu\ndef gemm(problem, A, B, C, stream):\n"
         variant = make_function(head + indent(body, "    "))
-        there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0, lambda: False)
+        there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0, lambda: False, lambda: None)
         function = there.load(variant)
         calls = function.calls(Plan(PROBLEM, variant, Config(), "cuda", "90", None), [(0, 512, C)])
         wanted = {"graph": False, "turns": 0, "rotation": None} | how
@@ -146,7 +146,7 @@ def test_a_fault_in_the_first_calls_is_an_error_of_its_row(bind, gpu, body, kind
 
 def test_another_problem_gets_one_call_that_compiles(bind, gpu):
     function, timer = bind(GOOD)
-    before, there = gpu.calls, FunctionLane(gpu.stream, None, gpu.gate, 0, lambda: False)
+    before, there = gpu.calls, FunctionLane(gpu.stream, None, gpu.gate, 0, lambda: False, lambda: None)
     there.bind(function, timer._calls, (C, SIZE), False, False, 0, None)
     assert gpu.calls == before + 1
     there.bind(function, timer._calls, (C, SIZE), True, False, 0, None)

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemmbench.backends.cuda.graphs import count_nodes, join_calls, record_turns
+from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS
+from gemmbench.backends.cuda.graphs import count_nodes, find_overlap, join_calls, record_turns
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.errors import LaunchError
 
@@ -61,3 +62,29 @@ def test_launches_that_wait_together_are_of_different_copies(bindings, launches,
     for _ in range(5):
         graphs.launch()
     assert log == list(("abcdef"[:copies] * 5)[:5])
+
+
+@pytest.mark.parametrize(
+    ("product", "overlap"),
+    [("a", ""), (["a", "early"], ""), (["early"], OVERLAPS), (["early", "a"], OVERLAPS)],
+)
+def test_a_product_overlaps_if_its_first_launch_does(bindings, product, overlap):
+    assert find_overlap(lambda: bindings.queued.extend(product), STREAM) == overlap
+    assert bindings.graphs == 0
+
+
+def test_what_cannot_be_recorded_cannot_be_examined(bindings):
+    bindings.refused = ("relaxed",)
+    assert find_overlap(lambda: bindings.queued.append("a"), STREAM) == OVERLAP_UNKNOWN
+
+
+def test_the_next_product_waits_for_every_launch_of_the_one_before(bindings):
+    product = ["a", "early", "early"]  # the last two may end before the first
+    calls = Calls((lambda: bindings.queued.extend(product),), "product")
+    record_turns(calls, STREAM, 2)
+    assert sorted(bindings.added) == [(0, 3), (1, 3)]
+
+
+def test_products_that_may_overlap_wait_for_nothing_else(bindings):
+    record_turns(Calls((lambda: bindings.queued.append("early"),), "product"), STREAM, 3)
+    assert bindings.added == []

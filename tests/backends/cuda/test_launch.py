@@ -233,7 +233,7 @@ def test_the_code_stays_loaded_as_long_as_it_can_be_launched(bindings, overlappi
 
 
 def test_without_overlap_pycuda_loads_and_launches(log, bindings, overlapping):
-    usual = overlapping.without_pdl()
+    usual = replace(overlapping, launches=(("turn", FIRST), ("gemm", replace(SECOND, pdl=False))))
     load(usual).calls(usual, SETS).queue[0]()
     assert (len(log), bindings.calls, bindings.queued) == (2, [], [])
 

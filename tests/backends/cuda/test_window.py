@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -43,7 +44,8 @@ def make_timer(log, driver):
     def make(sets=3, kernels=1, gate=True, launches=None, rotation=None, loaded=False, **graphs):
         queue = launches or [lambda name=name: log.append(name) for name in "ABCDE"[:sets]]
         calls = Calls(tuple(queue), "block 32x32x1", kernels, **graphs)
-        return WindowTimer(calls, (driver.Error,), log, log, log if gate else None, rotation, loaded)
+        flush = lambda: log.append("flush")  # noqa: E731
+        return WindowTimer(calls, (driver.Error,), log, log, log if gate else None, rotation, loaded, flush)
 
     return make
 
@@ -75,6 +77,21 @@ def test_the_first_window_is_not_held_and_later_ones_are(log, make_timer):
     log.clear()
     assert run.time(2) == Window(2e-3, 2, 1.5e9)
     assert log == ["close", "stamp0", "event", "B", "C", "event", "stamp1", "open", "wait"]
+
+
+def test_one_product_alone_follows_a_flush_and_is_never_a_graph(log, make_timer):
+    graphs = SimpleNamespace(prepare=lambda launches: None, launch=lambda: log.append("graph"))
+    run = make_timer(loaded=True, turns=1, graphs=graphs)
+    assert [run.time_alone(), run.time_alone()] == [2e-3] * 2
+    alone = ["flush", "close", "event", "{}", "event", "open", "wait"]
+    assert log == [entry.format(name) for name in "AB" for entry in alone]
+
+
+def test_without_a_gate_or_before_its_first_launch_no_product_is_timed_alone(log, make_timer, monkeypatch):
+    assert math.isnan(make_timer(gate=False, loaded=True).time_alone()) and math.isnan(make_timer().time_alone())
+    assert log == []
+    monkeypatch.setattr(type(log), "expired", True)
+    assert math.isnan(make_timer(loaded=True).time_alone())
 
 
 def test_launches_rotate_through_the_sets_and_go_on_where_they_stopped(log, make_timer):

@@ -85,7 +85,7 @@ def test_the_key_of_a_batch_changes_with_the_method_and_not_with_its_place(make_
         {"policy": Policy(cache="hot")},
         {"policy": Policy(data="ones")},
         {"policy": Policy(gate=False)},
-        {"policy": Policy(pdl=False)},
+        {"policy": Policy(pdl=True)},
         {"policy": Policy(until=0.01)},
         {"anchors": ("cublas",)},
     ],

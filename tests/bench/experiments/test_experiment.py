@@ -83,13 +83,44 @@ def test_a_short_load_is_neither_verified_nor_audited(measure):
     assert (ranked.status, ranked.checked, len(ranked.samples)) == ("ok", False, 10)
 
 
-def test_a_row_that_cannot_be_recorded_is_ranked_only_where_no_row_is_a_graph(experiment, measure):
-    backend = FakeBackend(Script(times={"naive": [10e-6], "tiled": [9e-6]}, faults={"naive": "no_graph"}))
-    apart, other = experiment("naive", "tiled", policy=Policy(rounds=10, until=0.0), backend=backend)
-    assert (apart.status, apart.no_graph, apart.beside_graphs) == ("ok", REFUSAL, True)
-    assert (apart.graph, apart.ranked, other.graph, other.ranked) == (False, False, True, True)
+@pytest.mark.parametrize("fault", ["", "no_graph"])
+def test_all_rows_are_graphs_if_the_fastest_is_short_and_all_can_be(experiment, fault):
+    times = {"naive": [300e-6], "tiled": [9e-6]}
+    backend = FakeBackend(Script(times=times, faults={"naive": fault} if fault else {}))
+    rows = experiment("naive", "tiled", policy=Policy(rounds=10, until=0.0), backend=backend)
+    assert [(row.status, row.ranked, row.graph) for row in rows] == [("ok", True, not fault)] * 2
+    spoiled = f"{REFUSAL}; so no row that is measured with it is launched as a graph"
+    assert [row.no_graph for row in rows] == ([spoiled, ""] if fault else ["", ""])
+
+
+def test_no_row_is_a_graph_if_that_would_take_too_long(experiment):
+    backend = FakeBackend(Script(times={"naive": [0.3], "tiled": [9e-6]}))
+    slow, fast = experiment("naive", "tiled", policy=Policy(rounds=2, until=0.0), backend=backend)
+    assert not slow.graph and not fast.graph
+    assert slow.no_graph.startswith("a CUDA graph of two launches on each operand set would take")
+
+
+ALONE = {"naive": 12e-6}
+
+
+def test_short_products_are_timed_alone_in_every_block(experiment):
+    script = Script(times={"naive": [10e-6], "tiled": [250e-6]}, alone=ALONE)
+    short, long = experiment("naive", "tiled", policy=Policy(rounds=20, until=0.0), backend=FakeBackend(script))
+    assert (set(short.alone), len(short.alone) >= 30, short.empty_seconds) == ({12e-6}, True, 1e-6)
+    assert (long.alone, long.empty_seconds) == ([], None)
+
+
+@pytest.mark.parametrize(("cache", "changes"), [("hot", {}), ("cold", {"phase": RANKING}), ("cold", {"contest": True})])
+def test_hot_rows_short_loads_and_contests_are_not_timed_alone(experiment, cache, changes):
+    script = Script(times={"naive": [10e-6]}, alone=ALONE)
+    policy = Policy(rounds=10, until=0.0, cache=cache)
+    (record,) = experiment("naive", policy=policy, backend=FakeBackend(script), changes=changes)
+    assert (record.status, record.alone) == ("ok", [])
+
+
+def test_a_long_kernel_that_cannot_be_recorded_says_so(measure):
     record, _ = measure(31e-6, fault="no_graph")
-    assert (record.no_graph, record.beside_graphs, record.ranked) == (REFUSAL, False, True)
+    assert (record.no_graph, record.ranked) == (REFUSAL, True)
 
 
 BYTES = 12_345

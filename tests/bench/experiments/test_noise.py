@@ -78,7 +78,7 @@ def test_two_that_differ_are_seen_to_differ(noise, monkeypatch):
     [
         ({"faults": {"naive": "zero"}}, "naive at 16: wrong: exact check"),
         ({"built": BuildError("x.cu:1: no")}, "naive at 16: failed: x.cu:1: no"),
-        ({"policy": Policy(until=0.0, rounds=64, max_time=4e-3)}, "naive at 16: too few rounds in 0.004 s"),
+        ({"policy": Policy(until=0.0, rounds=64, max_time=2e-3)}, "naive at 16: too few rounds in 0.002 s"),
     ],
 )
 def test_what_cannot_be_measured_is_an_error(noise, options, message):

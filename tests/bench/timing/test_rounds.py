@@ -298,6 +298,17 @@ def test_a_block_of_long_windows_is_one_pair_and_there_are_five_if_there_is_time
     assert list_blocks(found) == list(range(blocks))
 
 
+@pytest.mark.parametrize(
+    ("seconds", "rounds", "max_time", "blocks"),
+    [(4e-3, 4, 5.0, 2), (4e-3, 6, 5.0, 3), (1.0, 96, 4.9, 2), (0.6, 96, 5.0, 4), (1.0, 96, 3.9, 1), (4e-3, 3, 5.0, 1)],
+)
+def test_who_has_time_for_four_rounds_has_two_blocks_and_so_an_interval(seconds, rounds, max_time, blocks):
+    slow, fast = measure([Kernel("slow", seconds), Kernel("fast", 2e-3)], rounds=rounds, max_time=max_time)
+    pairs = {round_.block for round_ in slow.samples if Round(round_.block, round_.number ^ 1) in slow.samples}
+    assert len(pairs) == blocks
+    assert speed_ratio(fast.samples, slow.samples).known == time_interval(slow.samples).known == (blocks > 1)
+
+
 def test_samples_count_only_if_their_block_passes_its_check():
     steps = Steps(bad=1, fails_at=2)
     good, bad = measure([Kernel("good", 4e-3), Kernel("bad", 4e-3)], rounds=30, steps=steps)

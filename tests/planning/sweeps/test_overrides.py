@@ -58,9 +58,9 @@ def test_params_replace_the_values_of_every_variant(sweep, params, values):
 
 
 def test_the_baseline_and_the_measuring_policy_are_changed_key_by_key(sweep):
-    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False, pdl=False).policy
+    found = sweep(cache="hot", data="ints", rounds=3, max_time=0.25, gate=False, pdl=True).policy
     assert (found.cache, found.data, found.rounds, found.max_time) == ("hot", "ints", 3, 0.25)
-    assert (found.gate, found.pdl) == (False, False)
+    assert (found.gate, found.pdl) == (False, True)
     assert found.seed == 1
     assert sweep(seed=0).policy.seed == 0
     assert (sweep().baseline, sweep(baseline="tiled").baseline) == ("cublas", "tiled")
@@ -88,7 +88,7 @@ BOTH_FORMS = "write --param BM=64,128 or --param all"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (10 for an interval)"),
+        ({"rounds": 0}, "rounds: 0 is below 1; give at least 1 (4 for an interval)"),
         ({"rounds": -3}, "rounds: -3 is below 1"),
         ({"until": "5"}, "until: '5' is not a share; write 0.5% or 0.005, or 0 for all rounds"),
         ({"until": "-1%"}, "until: '-1%' is not a share"),

@@ -27,7 +27,7 @@ def check(row_of):
     rows = [
         row_of(*[1] * 5, config={"T": 8}, **of_file),
         row_of(*[1.05] * 5, **of_file),
-        row_of(1, 1, **of_file),
+        row_of(1, **of_file),
         row_of(*[1] * 5, status="wrong", reason="50 % wrong:\nC[0][0] \x1b[1m<&>", **of_file),
     ]
     pairs = check_pairs([(reference, row) for row in rows], 0.03)
@@ -56,6 +56,8 @@ def test_a_wide_interval_has_an_advice(row_of):
     reference, row = row_of(*[2] * 5), row_of(1, 1, 2, 4, 4)
     check = Check("HEAD", 0.03, check_pairs([(reference, row)], 0.03), paired=True)
     assert report_check(check).footer[-1].startswith("Inconclusive: measure longer")
+    saved = Check("main", 0.03, check.rows)  # which is repeated as it was measured
+    assert report_check(saved).footer[-1].startswith("Inconclusive: save a longer run with run --save")
     assert "Inconclusive" not in str(report_check(Check("HEAD", 0.03, check_pairs([(row, row)], 0.03))).footer)
 
 

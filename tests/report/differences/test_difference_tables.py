@@ -50,14 +50,6 @@ def test_the_footer_says_that_the_runs_are_unpaired_and_names_what_else_was_diff
     assert "Measured differently: device Fake GPU -> Other GPU, cache None -> hot, driver 1.0 -> 2.0." in text
 
 
-def test_the_footer_names_the_rows_whose_launches_overlap_in_one_run_only(report, pair):
-    usual, overlapping = pair(), pair(pdl=True)
-    line = "Launches overlap (PDL) in the {} only: tiled at 64 nn f32 T=8."
-    assert line.format("run") in report(usual, overlapping).footer
-    assert line.format("reference") in report(overlapping, usual).footer
-    assert not any("PDL" in line for line in report(overlapping, overlapping).footer)
-
-
 def test_a_status_that_changed_shows_both(report, pair):
     (table,) = report(pair(), pair(status="wrong")).tables
     assert [cells[-1] for cells in table.cells] == ["ok", "ok -> wrong"] and table.statuses == ["ok", "wrong"]

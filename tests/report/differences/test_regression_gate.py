@@ -12,7 +12,8 @@ from gemmbench.report.differences.regression_gate import (
     check_pairs,
     format_change,
 )
-from gemmbench.report.differences.run_differences import PROCESS_DEVIATION, compare_runs
+from gemmbench.report.differences.run_differences import compare_runs
+from gemmbench.report.repeatability import find_speed_class
 from gemmbench.report.text import format_share
 
 MS = 1e-3
@@ -71,7 +72,7 @@ def test_rows_of_one_batch_are_judged_by_their_pairs(row_of):
 
 def test_a_wrong_row_is_broken_and_a_wrong_reference_or_too_few_rounds_say_nothing(row_of, compare, paired):
     wrong, right = row_of(status="wrong", reason="C[0][0]"), row_of()
-    (few,) = compare(paired("tiled", MS, MS)).rows
+    (few,) = compare(paired("tiled", MS)).rows
     broken, unknown, short = check_pairs([(right, wrong), (wrong, right), (few, few)], 0.03)
     assert broken.verdict == "broken" and broken.reason == "tiled at 64 nn f32 is wrong: C[0][0]"
     assert unknown.verdict == "inconclusive" and unknown.reason.endswith("cannot be judged: the reference is wrong")
@@ -98,7 +99,7 @@ def test_the_interval_between_runs_covers_what_differs_from_run_to_run(run):
     differences = compare_runs(run(2, 1), run(2 * 1.033, 1))
     (checked,) = check_differences(differences, 0.03)
     assert checked.verdict == "inconclusive"
-    reach = math.exp(1.959964 * math.sqrt(2) * PROCESS_DEVIATION)
+    reach = math.exp(1.959964 * math.sqrt(2) * find_speed_class(1e-3).deviation)
     low, high = 1.033 / reach / 1.005 - 1, 1.033 * reach / 0.995 - 1
     assert (checked.slowdown.low, checked.slowdown.high) == pytest.approx((low, high))
     (checked,) = check_differences(differences, 0.02)

@@ -8,12 +8,12 @@ import pytest
 from gemmbench.backends.base import Conditions
 from gemmbench.bench.timing.stats import WIDENING
 from gemmbench.report.differences.run_differences import (
-    PROCESS_DEVIATION,
     compare_runs,
     explain_cards,
     explain_other_machine,
     list_changes,
 )
+from gemmbench.report.repeatability import find_speed_class
 
 MS = 1e-3
 
@@ -33,7 +33,7 @@ def test_half_the_time_is_twice_the_speed_and_there_is_no_ratio_without_the_libr
 def test_an_interval_has_the_spread_of_both_runs(differ, paired):
     noisy = [MS * 2**step for step in (-2, -1, 0, 1, 2)]
     (row,) = differ([paired("tiled", *noisy)], [paired("tiled", *noisy)]).rows
-    reach = WIDENING * 2.7764 * math.sqrt(2.5 / 5) * math.log(2)  # Student's t
+    reach = WIDENING * 2.7764451 * math.sqrt(2.5 / 5) * math.log(2)  # Student's t
     spread = math.exp(math.hypot(reach, reach))
     assert (row.speed.value, row.speed.low, row.speed.high) == pytest.approx((1, 1 / spread, spread))
 
@@ -43,7 +43,9 @@ def test_the_ratio_to_the_library_takes_out_what_slowed_both(differ, steady):
     tiled, cublas = sorted(rows, key=lambda each: each.row.record.variant, reverse=True)
     assert tiled.speed.value == pytest.approx(1 / 1.2)
     assert tiled.speed_by_baseline.value == pytest.approx(1)
-    assert tiled.speed_by_baseline.high == pytest.approx(math.exp(1.96 * math.sqrt(2) * PROCESS_DEVIATION), rel=1e-6)
+    assert tiled.speed_by_baseline.high == pytest.approx(
+        math.exp(1.96 * math.sqrt(2) * find_speed_class(MS).deviation), rel=1e-6
+    )
     assert cublas.speed.value == pytest.approx(1 / 1.2) and math.isnan(cublas.speed_by_baseline.value)
 
 

@@ -61,11 +61,21 @@ def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, steady):
 
 @pytest.mark.parametrize(
     ("milliseconds", "words"),
-    [([2] * 5, "50.0 % of cublas"), ([0.9, 1, 1.1, 1.2, 0.8], "level with cublas (0.8x to 1.3x)")],
+    [
+        ([2] * 5, ["cublas", "tiled reaches 50.0 % of it"]),
+        ([0.9, 1, 1.1, 1.2, 0.8], ["tiled or cublas", "too close to call, 1.0x +- 0.3"]),
+        ([1.002] * 5, ["cublas and tiled", "within 1 % of each other"]),
+        ([0.5], ["tiled or cublas", "too few rounds for a verdict, about 2.00x apart"]),
+    ],
 )
-def test_the_summary_does_not_call_a_kernel_faster_that_may_be_slower(make_page, paired, steady, milliseconds, words):
+def test_the_summary_says_of_the_fastest_what_the_last_line_of_a_run_says(
+    make_page, paired, steady, milliseconds, words
+):
     page = make_page(paired("tiled", *(1e-3 * each for each in milliseconds)), steady("cublas"))
-    assert words in Reader(page).texts["span"]
+    read = Reader(page)
+    assert [*read.texts["b"], words[1]] == words and words[1] in read.texts["span"]
+    marked = [each for each in read.named("tr") if "fastest-row" in each.get("class", "")]
+    assert len(marked) == (words[0].count("and") + 1 if "or" not in words[0].split() else 0)
 
 
 def test_every_row_is_in_a_table_with_its_status(make_page, steady, make_record):

@@ -106,7 +106,9 @@ def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
         assert run.records == records
     else:
         assert run.records == records[:2]
-        assert run.warning == f"{path}: the last line is cut off and was left out; --resume measures it again"
+        assert (
+            run.warning == f"{path}: the last line is cut off and was left out; --resume-from {path} measures it again"
+        )
 
 
 def test_resuming_an_incomplete_file_loses_no_complete_row(written, write, make_record):
@@ -143,6 +145,12 @@ def test_a_file_of_a_newer_schema_is_refused(written, broken):
     path.write_text(json.dumps(newer) + "\n" + rest)
     message = f"{path}: written by a newer gemmbench (schema {SCHEMA + 1}, this one reads {SCHEMA}); upgrade"
     assert fault_of(path) == message
+
+
+def test_a_file_that_states_no_schema_is_refused(written):
+    path, _ = written
+    path.write_text(path.read_text().replace(f'"schema":{SCHEMA},', "", 1))
+    assert fault_of(path).startswith(f"{path}: written by an older gemmbench (schema 0, this one reads {SCHEMA}); ")
 
 
 @pytest.mark.parametrize("content", ["", "\n", "# a heading\n\ntext\n", "text", '{"row":"record"}'])

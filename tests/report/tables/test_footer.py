@@ -1,7 +1,9 @@
 """The lines below all tables."""
 
+import pytest
+
 from gemmbench.backends.base import Conditions
-from gemmbench.bench.record import Load, Sustained
+from gemmbench.bench.record import Load, Sustained, Telemetry
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MS = 1e-3
@@ -30,6 +32,19 @@ def test_the_footer_describes_method_and_device(make_run, paired):
         "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
         "Software: driver 580.1, CUDA 13.0, cuBLAS 13.1.",
     ]
+
+
+def test_the_footer_says_what_differs_between_processes_at_the_speeds_of_its_rows(make_run, steady):
+    def explain(*rows, **changed):
+        lines = footer_lines(make_run(*rows, backend="cuda", **changed))
+        return [line for line in lines if line.startswith("Between processes")]
+
+    slow = steady("tiled", 4, backend="cuda")
+    assert explain(slow, steady("cublas", 2, backend="cuda"))[0].count(" % ") == 1
+    (line,) = explain(slow, steady("cublas", 0.05, backend="cuda"), steady("naive", 9, backend="cuda"))
+    assert "under 100 us vary by another 0.2 % (" in line  # whichever is faster, a kernel or the baseline
+    assert not explain(slow)  # no ratio
+    assert not explain(slow, steady("cublas", 2, backend="cuda"), gpu=False)
 
 
 def test_the_footer_counts_the_rows_that_stopped_before_their_interval_was_narrow_enough(make_run, paired, steady):
@@ -76,6 +91,23 @@ def test_the_footer_describes_the_settings_of_the_gpu(make_run, paired):
     assert "Settings: ECC on, MIG off." in detail_lines(run)
 
 
+@pytest.mark.parametrize(
+    ("clocks", "reasons", "words"),
+    [
+        ([1.98e9, 1.90e9], [], "clock not locked"),
+        ([1.40e9, 1.40e9], ["power cap"], "clock not locked"),
+        ([1.98e9, 1.97e9], [], "clock steady at its highest"),
+        ([1.40e9, 1.41e9], [], "clock locked at 1.410 GHz"),
+        ([1.40e9, 1.41e9], ["application clocks"], "clock locked at 1.410 GHz"),
+    ],
+)
+def test_the_footer_says_whether_the_clock_was_locked(make_run, paired, clocks, reasons, words):
+    record = paired("naive", MS, backend="cuda", clocks_hz=clocks, telemetry=Telemetry(slowed_by=reasons))
+    conditions = Conditions(ecc=True, max_sm_clock=1.98e9)
+    assert f"Settings: ECC on, {words}." in detail_lines(make_run(record, backend="cuda", conditions=conditions))
+    assert "clock" not in "".join(detail_lines(make_run(record, backend="cuda", conditions=Conditions(ecc=True))))
+
+
 def test_the_footer_names_the_math_of_the_baseline(make_run, paired):
     def lines(*choices):
         sizes = zip(choices, (8, 16), strict=False)
@@ -99,6 +131,13 @@ def test_the_footer_says_where_there_is_no_floor(make_run, paired):
     assert "No floor" not in lines(flops_per_cycle={"f32": 1.0, "f16": 1.0})
 
 
+def test_products_that_were_timed_alone_have_a_line(make_run, paired):
+    rows = [paired("naive", MS, alone=[3e-6] * 30, empty_seconds=2.1e-6), paired("tiled", MS)]
+    (line,) = (line for line in footer_lines(make_run(*rows)) if line.startswith("Alone"))
+    assert line.endswith("between two events, median of 30; an empty kernel takes 2.10 us.")
+    assert not any("Alone" in line for line in footer_lines(make_run(rows[1])))
+
+
 def test_the_footer_warns_of_a_busy_host(make_run, paired):
     def lines(*competitors):
         rows = [paired("naive", MS, backend="cpu", competitors=count) for count in competitors]
@@ -113,5 +152,5 @@ def test_the_footer_says_when_the_operand_sets_do_not_exceed_the_cache(make_run,
     rows = [paired("naive", MS, cache="partly cold", sets=1024), paired("tiled", MS, cache="cold", sets=9)]
     lines = footer_lines(make_run(*rows, l2=480 << 20, backend=rows[0].backend))
     cold = f"Partly cold: the operand sets take {size // 1024} MiB, less than 4 times the cache (480 MiB), "
-    assert f"{cold}so some operands may still be in it." in lines
+    assert f"{cold}so operands may still be in it." in lines
     assert not any("Partly" in line for line in footer_lines(make_run(rows[1], l2=480 << 20)))

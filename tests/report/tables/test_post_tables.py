@@ -56,7 +56,7 @@ def test_the_row_above_is_named_for_steps_only(story):
     tables, footer = story({64: {"naive": 6, "tiled": 3, "naive_rows": 1}})
     cells = tables["A post, 64"]
     assert cells["method"] == ["first", "second", "apart"]
-    assert cells["here (ms)"] == ["6.00", "3.00", "1.00"]
+    assert cells["here (ms)"] == ["6.000", "3.000", "1.000"]
     assert cells["here: x row above"] == ["-", "2.00", "-"]
     assert cells["here: x first"] == ["1.00", "2.00", "6.00"]
     assert cells["T4: x row above"] == ["-", "3.00", "-"]
@@ -78,7 +78,7 @@ def test_a_first_row_that_is_missing_or_the_baseline_is_compared_with_nothing(st
     assert "here: x first" not in tables["A post, 64"] and "T4: x first" in tables["A post, 64"]
     tables, _ = story({64: {"cublas": 1, "tiled": 4}}, config=CONFIG.replace("variant: naive", "variant: cublas"))
     assert not [heading for heading in tables["A post, 64"] if heading.endswith("x first")]
-    assert tables["A post, 64"]["here: % of cublas"] == ["100", "25.0", "-"]
+    assert tables["A post, 64"]["here: % of cublas"] == ["100", "25.00", "-"]
 
 
 def test_a_network_has_the_figures_of_its_rows(compare, make_record):
@@ -98,7 +98,7 @@ def test_a_network_has_the_figures_of_its_rows(compare, make_record):
     assert cells["method"] == ["CPU", "tiles", "mlp_fused"]
     assert cells["post (ms)"] == ["22", "44", "-"]
     assert cells["post: x row above"] == ["-", "0.500", "-"]
-    assert cells["here (ms)"] == ["8.00", "2.00", "1.00"]
+    assert cells["here (ms)"] == ["8.000", "2.000", "1.000"]
     assert cells["here: x first"] == ["1.00", "4.00", "8.00"]
 
 
@@ -106,7 +106,7 @@ def test_a_skipped_row_of_the_post_says_why(story, make_record):
     skipped = {"status": "skipped", "reason": "uses tensor cores, which the CPU cannot execute"}
     more = [make_record("tiled", **skipped), make_record("openblas", **skipped)]
     tables, footer = story({64: {"naive": 1}}, *more, baseline="openblas")
-    assert tables["A post, 64"]["here (ms)"] == ["1.00", "-", "-"]
+    assert tables["A post, 64"]["here (ms)"] == ["1.000", "-", "-"]
     assert footer[1] == "tiled: skipped: uses tensor cores, which the CPU cannot execute"
     assert not [line for line in footer if line.startswith("openblas")]  # a baseline that is no row of the post
 
@@ -135,7 +135,7 @@ def test_a_post_s_own_columns_come_first_and_a_row_has_its_figures_and_what_it_r
     assert "variant" in table.headings and "% of cublas (paired)" in table.headings
     rows = [dict(zip(table.headings, cells, strict=True)) for cells in table.cells]
     assert [row["kernel"] for row in rows] == ["the library", "tiles", "gone"]
-    assert (rows[1]["time (s)"], rows[1]["N cubed"]) == ("0.00400", "0.0655")
+    assert (rows[1]["time (s)"], rows[1]["N cubed"]) == ("0.004000", "0.06554")
     assert (rows[1]["configuration"], rows[1]["layout"]) == ("TILE=16", "nt")
     assert [row["reads (MB)"] for row in rows] == ["-", "0.1311", "-"]
     assert [row["status"] for row in rows] == ["ok", "ok", "not measured"]

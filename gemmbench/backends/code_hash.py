@@ -1,0 +1,123 @@
+"""A hash of the code of a row: the text that was compiled, and what its manifest says about the launch.
+
+Two texts have the same hash if they differ only in comments and white space. The text is read as tokens, as a compiler
+reads it, without one.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+
+from gemmbench.backends.sources import read_whole_text
+from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.variant import Pick, Variant
+
+# Operators that two others with a space between could be mistaken for; all others are told by their characters.
+_TOKEN = re.compile(
+    r"""
+      (?P<space> (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?\*/ )+ )
+    | (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+    | (?:u8|[uUL])?(?: "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+    | \.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*
+    | \w+ | \+\+ | -- | && | :: | .
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_NO_SPACE = re.compile(r"\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
+_HASH_DIGITS = 16
+
+
+def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
+    """A hash of what a variant computes with, with these values of its parameters; "" for a library.
+
+    Local headers are part of the text; comments, white space and where it lies are not. Of a variant with a `pick`, it
+    is one of all its rows; a row of results has that of the variant that was picked.
+    """
+    if variant.is_library:
+        return ""
+    if variant.picks:
+        return _hash_parts(_write_value(tuple(map(_list_facts, variant.picks))))
+    called = (variant.launches, variant.workspace, variant.zeroed, variant.state, variant.tensor_maps, variant.call)
+    code = variant.code
+    compiled = (variant.kind, variant.arch, variant.epilogue, code.defines, code.flags, code.maxregcount)
+    text = _hash_text(read_whole_text(variant), variant.is_python)
+    return _hash_parts(text, _write_value((called, compiled, tuple(sorted(values)))))
+
+
+def _list_facts(pick: Pick) -> tuple[object, ...]:
+    """What a row of a `pick` stands for."""
+    code = hash_code(pick.code, {**pick.code.default(), **dict(pick.params)}.items()) if pick.code else pick.variant
+    return pick.when, pick.params, pick.costs, pick.estimate, code
+
+
+def _hash_parts(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()[:_HASH_DIGITS]
+
+
+def _write_value(value: object) -> str:
+    """A value of a manifest as text, without the lines where it was written."""
+    if isinstance(value, Expression):
+        return _hash_expression(value)
+    if isinstance(value, str):
+        return repr(" ".join(_list_tokens(value)))
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_write_value, value))})"
+    if is_dataclass(value):
+        return _write_value(tuple(getattr(value, each.name) for each in fields(value) if each.compare))
+    return repr(value)
+
+
+@lru_cache(maxsize=4096)
+def _hash_expression(expression: Expression) -> str:
+    """A hash, since the named expressions that it reads occur again in each other."""
+    return _hash_parts(_write_value((expression.text, *expression.lets)))
+
+
+@lru_cache(maxsize=256)
+def _hash_text(text: str, is_python: bool) -> str:
+    """A hash of what a text says, whatever its comments and white space."""
+    if not is_python:
+        return _hash_parts("\0".join(_list_tokens(text)))
+    module = ast.parse(text)
+    return _hash_parts(_write_tree(module.body[1:]))  # without the docstring, which is the manifest
+
+
+def _list_tokens(text: str) -> list[str]:
+    """The tokens of a text in C++; a line of the preprocessor stands between newlines, and `#line` is left out."""
+    tokens: list[str] = []
+    line: list[str] | None = None  # of the preprocessor
+    first, spaced = True, False
+    for found in _TOKEN.finditer(text + "\n"):
+        token = found[0]
+        if found["space"]:
+            spaced = True
+            if "\n" in _NO_SPACE.sub("", token):
+                tokens += ["\n", *line, "\n"] if line and line[1:2] != ["line"] else []
+                first, line = True, None
+            continue
+        if first and token == "#":
+            line = []
+        if line is None:
+            tokens.append(token)
+        else:  # a parenthesis next to the name of a macro begins its arguments
+            line.append(
+                f"{line[2]}(" if token == "(" and line[1:2] == ["define"] and len(line) == 3 and not spaced else token
+            )
+        first = spaced = False
+    return tokens
+
+
+def _write_tree(node: object) -> str:
+    """A syntax tree of Python as text, which is the same in all versions: they differ in fields that are empty."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_write_tree, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    named = [(name, getattr(node, name, None)) for name in node._fields]
+    written = [f"{name}={_write_tree(each)}" for name, each in named if each not in (None, [])]
+    return f"{type(node).__name__}({', '.join(written)})"

@@ -1,0 +1,83 @@
+"""Where a text or a table comes from that is no results file: lines `# key: value` above it.
+
+A results file has the same in its header, see gemmbench.bench.record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timezone
+
+from gemmbench.backends import registry
+from gemmbench.backends.code_hash import hash_code
+from gemmbench.bench.experiments.batch import METHOD
+from gemmbench.errors import DeviceError
+from gemmbench.planning.files import data_folder
+from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.source_tree import identify_sources
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Whose figures these are: the card or what stands for it, the sources, and a hash of the code of each kernel.
+
+    `software` are versions of the driver and the toolkit, `date` is as in ISO 8601; `revision`, `tree` and `method`
+    are as in the header of a results file.
+    """
+
+    card: str
+    software: str
+    date: str
+    revision: str
+    tree: str
+    method: int
+    code: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        texts = {each.name: getattr(self, each.name) for each in fields(self)}
+        texts["code"] = ", ".join(f"{name} {text}" for name, text in self.code.items())
+        return "".join(f"# {name}: {text}\n" for name, text in texts.items())
+
+
+def describe_origin(kernels: Iterable[str] = (), card: str = "") -> Origin:
+    """The origin of what is measured now on this GPU, or on what `card` says.
+
+    `kernels` are those that it is about; names that are not of kernels of cuda/ are left out. Raises UsageError if
+    $GEMMBENCH_REVISION names other sources.
+    """
+    sources, catalog = identify_sources(), Catalog([data_folder("cuda")])
+    try:
+        device = registry.describe_machine(registry.choose_device("cuda")).primary
+        software, found = ", ".join(f"{name} {version}" for name, version in device.software.items()), device.name
+    except DeviceError:
+        software, found = "", "no GPU"
+    return Origin(
+        card=card or found,
+        software=software,
+        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        revision=sources.revision,
+        tree=sources.tree,
+        method=METHOD,
+        code={name: hash_code(catalog.get(name)) for name in kernels if name in catalog.names},
+    )
+
+
+_HEADER = re.compile("".join(rf"^# {each.name}: (?P<{each.name}>.*)\n" for each in fields(Origin)), re.MULTILINE)
+
+
+def split_origins(text: str) -> list[tuple[Origin | None, str]]:
+    """The parts of a text, each with the origin above it; None for what has none."""
+    found = list(_HEADER.finditer(text))
+    starts = [each.start() for each in found]
+    before = text[: starts[0] if starts else None]
+    below = [text[each.end() : end] for each, end in zip(found, [*starts[1:], None], strict=False)]
+    headed: list[tuple[Origin | None, str]] = list(zip(map(_parse_header, found), below, strict=True))
+    return [(None, before), *headed] if before or not found else headed
+
+
+def _parse_header(found: re.Match[str]) -> Origin:
+    texts = found.groupdict()
+    code = dict(each.split(" ", 1) for each in texts.pop("code").split(", ") if each)
+    return Origin(method=int(texts.pop("method")), code=code, **texts)

@@ -1,0 +1,191 @@
+"""The sources that figures depend on: the name of their revision, and git's hash of them, computed without git.
+
+The hash is that of a tree with the folders FOLDERS and nothing else. Of a revision, this prints it:
+
+    git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree
+
+The build of a wheel reads this module, so it imports nothing that must be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+
+from gemmbench.errors import UsageError
+from gemmbench.planning.files import data_folder
+
+FOLDERS = ("benchmarks", "configs", "cuda", "gemmbench")
+CHANGED = "+"
+"""Follows the name of a revision whose files were changed."""
+BUILT = "built.json"
+"""What a wheel keeps in gemmbench/data: the revision, its hash, and that of benchmarks/, which is not in a wheel."""
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_VARIABLE = "GEMMBENCH_REVISION"
+_FILE, _PROGRAM, _LINK, _FOLDER = b"100644", b"100755", b"120000", b"40000"
+_NEVER = "__pycache__/", "*.pyc", ".git", "/gemmbench/data/"
+"""Rules that come before those of a .gitignore; only a wheel has the last folder."""
+_PATIENCE = 5.0  # seconds
+_GIT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS": "0"}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of this program: the name of the revision, with CHANGED if they differ from it, and their hash.
+
+    A name or a hash that cannot be found is "".
+    """
+
+    revision: str
+    tree: str
+
+
+def identify_sources() -> Sources:
+    """Name the sources as they are on disk now.
+
+    $GEMMBENCH_REVISION names the revision where there is no git. Raises UsageError if it names one whose
+    sources are known to be others.
+    """
+    tree, built = hash_sources(), _read_built()
+    given = os.environ.get(_VARIABLE, "")
+    name = given or built.get("revision") or _ask_git(_PACKAGE.parent, "describe", "--always", "--abbrev=12")
+    known = built["tree"] if built and name == built["revision"] else find_tree(_PACKAGE.parent, name)
+    if known in ("", tree) or name.endswith(CHANGED):
+        return Sources(name, tree)
+    if given:
+        raise UsageError(
+            f"{_VARIABLE}: the files of {given} in {', '.join(FOLDERS)} are not those that run here; "
+            f"name the right revision, or write {given}{CHANGED} for changed files"
+        )
+    return Sources(name + CHANGED, tree)
+
+
+def hash_sources() -> str:
+    """The hash of the sources on disk; "" if a file cannot be read."""
+    root = _PACKAGE.parent
+    folders = [root / "benchmarks", data_folder("configs"), data_folder("cuda"), _PACKAGE]
+    try:
+        found = {folder.name: hash_folder(folder, root / ".gitignore") for folder in folders}
+    except OSError:
+        return ""
+    if built := _read_built():
+        found["benchmarks"] = built["benchmarks"]
+    return combine_trees(found)
+
+
+def combine_trees(trees: Mapping[str, str]) -> str:
+    """The hash of a tree with these folders and no others, of their hashes by name; "" is a folder without files."""
+    entries = [(_FOLDER, os.fsencode(name), bytes.fromhex(tree)) for name, tree in trees.items() if tree]
+    return _hash_tree(entries).hex()
+
+
+def find_tree(root: Path, revision: str) -> str:
+    """The hash of the sources of a revision in the repository at `root`; "" if git does not know it there."""
+    named = "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    commit = revision and _ask_git(root, "rev-parse", *named)
+    listed = commit and _ask_git(root, "ls-tree", commit, *FOLDERS)
+    entries = [line.partition("\t") for line in listed.splitlines()]
+    return combine_trees({name: about.split()[2] for about, _, name in entries}) if entries else ""
+
+
+def is_complete(root: Path) -> bool:
+    """Whether `root` is a repository with all its commits, which a shallow clone lacks."""
+    return _ask_git(root, "rev-parse", "--is-shallow-repository") == "false"
+
+
+def describe_build() -> dict[str, str]:
+    """What a wheel keeps in BUILT that is built from these sources."""
+    root, sources = _PACKAGE.parent, identify_sources()
+    benchmarks = hash_folder(root / "benchmarks", root / ".gitignore")
+    return {"revision": sources.revision, "tree": sources.tree, "benchmarks": benchmarks}
+
+
+def _read_built() -> dict[str, str]:
+    """What the wheel keeps; nothing in a checkout."""
+    path = _PACKAGE / "data" / BUILT
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def _ask_git(root: Path, *words: str) -> str:
+    """What git prints; "" if it fails, or if `root` is not the root of a repository but maybe inside another."""
+    if not (root / ".git").exists():
+        return ""
+    command, environment = ["git", "-C", str(root), *words], {**os.environ, **_GIT}
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, env=environment)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return os.fsdecode(done.stdout).strip()
+
+
+def hash_folder(folder: Path, rules: Path) -> str:
+    """Git's hash of a folder of the repository, without what its .gitignore, `rules`, leaves out; "" without files.
+
+    Raises OSError.
+    """
+    lines = rules.read_text(encoding="utf-8").splitlines() if rules.is_file() else []
+    written = (line.strip() for line in lines if not line.startswith("#"))
+    return _hash_folder(folder, folder.name, (*_NEVER, *filter(None, written))).hex()
+
+
+def _hash_folder(folder: Path, place: str, rules: Sequence[str]) -> bytes:
+    """The hash of a folder that is at `place` in the repository; b"" without files."""
+    entries = []
+    for entry in os.scandir(folder) if folder.is_dir() else ():
+        path, about = f"{place}/{entry.name}", entry.stat(follow_symlinks=False)
+        is_folder = stat.S_ISDIR(about.st_mode)
+        if _is_ignored(path, is_folder, rules):
+            continue
+        mode, digest = _FOLDER, b""
+        if is_folder:
+            digest = _hash_folder(Path(entry.path), path, rules)
+        elif stat.S_ISLNK(about.st_mode):
+            mode, digest = _LINK, _hash_object(b"blob", os.fsencode(Path(entry.path).readlink()))
+        elif stat.S_ISREG(about.st_mode):
+            mode = _PROGRAM if about.st_mode & stat.S_IXUSR else _FILE
+            digest = _hash_file(entry.path, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        if digest:
+            entries.append((mode, os.fsencode(entry.name), digest))
+    return _hash_tree(entries) if entries else b""
+
+
+def _is_ignored(path: str, is_folder: bool, rules: Sequence[str]) -> bool:
+    """Whether the last rule that matches a path leaves it out; no rule leaves out its folder."""
+    found = next((rule for rule in reversed(rules) if _matches(rule.lstrip("!"), path, is_folder)), "!")
+    return not found.startswith("!")
+
+
+def _matches(rule: str, path: str, is_folder: bool) -> bool:
+    """Whether a rule of a .gitignore, one without `**`, means a path from the root of the repository."""
+    if rule.endswith("/") and not is_folder:
+        return False
+    rule = rule.rstrip("/")
+    if "/" not in rule:  # in any folder
+        return fnmatchcase(path.rpartition("/")[2], rule)
+    wanted, parts = rule.lstrip("/").split("/"), path.split("/")
+    return len(wanted) == len(parts) and all(map(fnmatchcase, parts, wanted))
+
+
+@lru_cache(maxsize=4096)
+def _hash_file(path: str, *_: int) -> bytes:
+    """The hash of a file; what follows its path changes with its content."""
+    return _hash_object(b"blob", Path(path).read_bytes())
+
+
+def _hash_tree(entries: Sequence[tuple[bytes, bytes, bytes]]) -> bytes:
+    """The hash of a tree with these modes, names and hashes; git sorts a folder as if a slash followed its name."""
+    ordered = sorted(entries, key=lambda entry: entry[1] + b"/" * (entry[0] == _FOLDER))
+    return _hash_object(b"tree", b"".join(b"%s %s\0%s" % entry for entry in ordered))
+
+
+def _hash_object(kind: bytes, content: bytes) -> bytes:
+    return hashlib.sha1(b"%s %d\0" % (kind, len(content)) + content, usedforsecurity=False).digest()

@@ -1,0 +1,162 @@
+"""Who is fastest at a problem, or who is too close to call: the line that ends a run, and the cards of its page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from gemmbench.bench.timing import stats
+from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.row import Row
+from gemmbench.report.text import format_share, number_within, with_interval
+from gemmbench.report.verdicts import INCONCLUSIVE, SAME, SLOWER, compare_speeds, find_best_rows
+
+FASTER, TOO_FEW = "faster", "too few"
+_DIGITS, _MOST_NAMES = 3, 4
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """Who is fastest at a problem: the best rows of those variants that are, or may be, the fastest first.
+
+    `word` is `faster` if there is one row, which is faster than all others; `same` if the rows lie within the
+    margin of the first; `inconclusive` if the data cannot decide between them, or `too few` if there are too
+    few rounds for that. `level` is that of each comparison. `second` is the row behind the first, `baseline` that
+    of the baseline, if it is ranked.
+    """
+
+    rows: Sequence[Row]
+    word: str
+    margin: float
+    level: float
+    second: Row
+    baseline: Row | None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the rows are the fastest."""
+        return self.word in (FASTER, SAME)
+
+    @property
+    def beats_baseline(self) -> bool:
+        """Whether there is one row, faster than the baseline and all others."""
+        return self.word == FASTER and self.baseline is not None and self.rows[0] is not self.baseline
+
+    @property
+    def names(self) -> str:
+        """`sgemm`, `sgemm and cublas`, or `sgemm or cublas` if that is not decided."""
+        return _join_names(self.rows, "and" if self.is_decided else "or")
+
+    @property
+    def sentence(self) -> str:
+        """`sgemm is fastest, 1.17x cublas`, or who cannot be told apart."""
+        names, details = _join_names(self.rows, "and"), self.details
+        if self.word == FASTER:
+            return f"{names} is fastest{'; ' if self.rows[0] is self.baseline else ', '}{details[0]}"
+        if self.word == SAME:
+            return ", ".join([f"{names} are fastest", *details])
+        return f"{names} {'are' if self.word == INCONCLUSIVE else 'have'} {'; '.join(details)}"
+
+    @property
+    def details(self) -> list[str]:
+        """How the rows compare with each other, and with the baseline."""
+        first, factor = self.rows[0], self._compare_with_baseline()
+        if self.word == FASTER:
+            return [factor or self._describe_alone()]
+        if self.word == SAME:
+            other = "each other" if len(self.rows) == 2 else first.record.variant
+            return [f"within {format_share(self.margin)} of {other}", *([factor] if factor else [])]
+        words = "too close to call" if self.word == INCONCLUSIVE else "too few rounds for a verdict"
+        return [f"{words}{self._describe_ratio()}", *([f"{first.record.variant} is {factor}"] if factor else [])]
+
+    def _compare_with_baseline(self) -> str:
+        """`1.17x cublas`; "" if the baseline is one of the rows, or is not known well enough."""
+        if self.baseline is None or any(row is self.baseline for row in self.rows):
+            return ""
+        ratio = compare_speeds(self.rows[0], self.baseline)
+        return f"{number_within(ratio.value, ratio, _DIGITS)}x {self.baseline.record.variant}" if ratio.known else ""
+
+    def _describe_alone(self) -> str:
+        """How far the next row is behind the baseline; of another row its speed."""
+        first = self.rows[0]
+        if first is not self.baseline:
+            return f"{number_within(first.gflops, first.time, _DIGITS)} GFLOPS"
+        ratio = compare_speeds(self.second, first)
+        return f"{self.second.record.variant} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it"
+
+    def _describe_ratio(self) -> str:
+        """`, 1.0x +- 0.1` or `, about 8x apart` for two rows."""
+        if len(self.rows) > 2:
+            return ""
+        ratio = compare_speeds(*self.rows).at_level(self.level)
+        if ratio.known:
+            return f", {with_interval(ratio).replace(' ', 'x ', 1)}"
+        return f", about {number_within(max(ratio.value, 1 / ratio.value), ratio)}x apart"
+
+
+def _join_names(rows: Sequence[Row], link: str) -> str:
+    """`a`, `a and b`, `a, b and c`; of many the first ones, and how many more."""
+    names = [row.record.variant for row in rows]
+    if len(names) > _MOST_NAMES:
+        names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
+    *others, last = names
+    return f"{', '.join(others)} {link} {last}" if others else last
+
+
+def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest | None:
+    """Who is fastest of the best rows of all variants; None if fewer than two are ranked.
+
+    The first row is compared with the second, the third and so on, until one is slower by more than the margin;
+    those behind it, whose times are longer still, are not tested. Each comparison has a level of 1 - 5 % / (rows
+    - 1), so that all of them together err at no more than 5 % of problems (Bonferroni).
+    """
+    ranked = _sort_by_speed(find_best_rows(problem.rows).values())
+    if len(ranked) < 2:
+        return None
+    first, *others = ranked
+    level, rows, words = 1 - (1 - stats.LEVEL) / len(others), [first], set[str]()
+    for row in others:
+        ratio = compare_speeds(row, first).at_level(level)
+        word = stats.verdict(ratio, margin) if ratio.known else TOO_FEW
+        if word == SLOWER:
+            break
+        rows.append(row)
+        words.add(word)
+    baseline = next((row for row in ranked if row.record.variant == row.environment.baseline), None)
+    return Fastest(rows, _sum_up(words), margin, level, others[0], baseline)
+
+
+def _sum_up(words: Collection[str]) -> str:
+    """One word for those of all rows that are not clearly slower."""
+    if not words:
+        return FASTER
+    if words == {SAME}:
+        return SAME
+    return TOO_FEW if TOO_FEW in words else INCONCLUSIVE
+
+
+def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
+    """The fastest first: by the ratio to the baseline if all have one, since batches differ in their clocks."""
+    by_time = sorted(rows, key=lambda row: row.time.value)
+    baseline = by_time[0].environment.baseline if by_time else ""
+    if all(row.percent_of_baseline.known or row.record.variant == baseline for row in by_time):
+        return sorted(by_time, key=lambda row: row.percent_of_baseline.value, reverse=True)
+    return by_time
+
+
+def list_fastest(comparison: Comparison) -> list[str]:
+    """`4096: sgemm is fastest, 1.17x cublas`, for each problem with at least two ranked variants.
+
+    A problem that was interrupted is left out.
+    """
+    sizes = Counter(problem.problem.size for problem in comparison.problems)
+    lines = []
+    for problem in comparison.problems:
+        fastest = find_fastest(problem)
+        if fastest is None or any(row.record.stopped == "interrupted" for row in problem.rows):
+            continue
+        name = problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
+        name = f"batch {problem.problem.M}" if problem.rows[0].record.network else name
+        lines.append(f"{name}: {fastest.sentence}")
+    return lines
