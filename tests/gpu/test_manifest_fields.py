@@ -63,7 +63,9 @@ class Bench:
         return self.backend.bind("test", steps, self.arena.memory)
 
     def make_steps(self, plan: Plan) -> list[Step]:
-        return self.arena.make_steps([plan], [self.loaded], len(self.arena.starts), self.scratch)
+        """The steps on every set, each with its own C."""
+        steps = self.arena.make_steps([plan], [self.loaded], self.scratch, rotates=True)
+        return [replace(step, sets=step.sets[: self.arena.sets]) for step in steps]
 
     def want(self, launches: int = 1) -> np.ndarray:
         a, b, problem = self.data.A, self.data.B, self.plan.problem

@@ -78,7 +78,7 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
         for case in checks:
             inputs = make_inputs(network, case.parameters, case.inputs)
             arena.write(inputs, sets)
-            steps = arena.make_steps(row.steps, codes, sets, scratch)
+            steps = arena.make_steps(row.steps, codes, scratch, rotates=True)
             executable = backend.bind(row.name, steps, arena.memory, row.graph)
             arena.reset(inputs, sets)
             executable.time(1)
