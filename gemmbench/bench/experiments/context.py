@@ -19,7 +19,7 @@ AUDIT_SHARE = 0.02
 WARMING_SHARE = 0.25
 """What a row's own load before its steady blocks takes at most, relative to the seconds of the blocks."""
 REPLAY_SHARE = 4
-"""A window of a replay has this part of the launches of a timed one."""
+"""A window of a replay has at most this part of the launches of a timed one."""
 LEAST_PAIRS = 4
 """Of windows of a replay; one is enough if they are long."""
 

@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.context import LEAST_PAIRS, REPLAY_SHARE
 from gemmbench.bench.experiments.trial import Replay, Trial
 from gemmbench.bench.experiments.workload import AuditCase
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.alterations import UNALTERED, Altered, draw_elements, draw_lines
+from gemmbench.bench.operands.alterations import UNALTERED, Altered, count_altered_sets, draw_elements, draw_lines
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.timing.rounds import LONG_WINDOW
 from gemmbench.bench.verify.reference import Check
@@ -119,7 +119,7 @@ class SeenData:
         disturbance decides. Returns the failed check if results on new data are wrong. `launches` are
         those of a timed window. Raises PlanError.
         """
-        count = max(1, min(self.arena.sets, launches // REPLAY_SHARE))
+        count = max(1, min(self.arena.sets, launches // REPLAY_SHARE, count_altered_sets(self.arena.layout)))
         self.arena.rotation.position = 0  # a turn that begins elsewhere may end in an array that it has just written
         sets = self.arena.list_next_sets(count)
         try:

@@ -10,6 +10,8 @@ from gemmbench.bench.operands.layouts import SetLayout
 
 _FEW = 4
 _LINES = 16
+_MOST_ELEMENTS = 1 << 17
+"""Of all sets together, of which lines are altered: what takes a few milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Alteration:
         """What is altered in this set."""
         (found,) = np.nonzero(self.sets == index)
         return Altered(self.rows, self.inner[found[0]], self.lines[found[0]]) if len(found) else UNALTERED
+
+
+def count_altered_sets(layout: SetLayout) -> int:
+    """How many sets, at least one, can have altered lines."""
+    return max(1, _MOST_ELEMENTS // (_LINES * (layout.rows + layout.columns)))
 
 
 def draw_elements(rng: np.random.Generator, layout: SetLayout, sets: np.ndarray, rows: np.ndarray) -> Alteration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -141,7 +141,8 @@ class Arena:
     def __init__(self, backend: Backend, layout: SetLayout, count: int, shared: bool = False):
         self.factors, self.shared = list_set_factors(count), shared and count > 1
         self._stops = [(index, (index + turn) % count) for turn in range(min(count, 2)) for index in range(count)]
-        self.rotation, self.altered = Rotation(len(self._stops)), Alteration.nothing()
+        self.rotation = Rotation(len(self._stops))
+        self._forget_alterations()
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
         regions = self._guarded.regions
         self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)
@@ -179,7 +180,7 @@ class Arena:
         Without guard zones every array stays where it is.
         """
         self.rotation.position = 0
-        self.altered = Alteration.nothing()
+        self._forget_alterations()
         if self._guards:
             self._bases = self.placement.find_bases(shift)
             regions = self._guarded.regions
@@ -219,34 +220,42 @@ class Arena:
         read = {output: index for index, output in self.list_last_results(self.rotation.stops)}
         return tuple(self.factors[read[output]] for output in range(self.sets))
 
+    def _forget_alterations(self) -> None:
+        """Nothing is altered: what the arrays held is lost."""
+        self.altered = Alteration.nothing()
+        self._altered_at: list[tuple[np.ndarray, guards.Region]] = []
+        self._touched = self._altered_at
+
     def alter(self, alteration: Alteration | None) -> None:
         """Undo the last alteration of the inputs, and make another one; None makes them as they were written."""
-        before, self.altered = self.altered, alteration or Alteration.nothing()
-        self._negate(before)
-        self._negate(self.altered)
-        self._touched = before, self.altered
+        self.altered = alteration or Alteration.nothing()
+        self._touched = [*self._altered_at, *(altered_at := list(self._locate(self.altered)))]
+        self._altered_at = altered_at
+        self._negate(self._touched)
 
     def touch(self) -> None:
         """Write to what the last `alter` has changed, and leave it as it is."""
-        for alteration in self._touched * 2:
-            self._negate(alteration)
+        self._negate(self._touched * 2)
 
-    def _negate(self, alteration: Alteration) -> None:
-        """Change the sign of what is altered."""
+    def _negate(self, places: Iterable[tuple[np.ndarray, guards.Region]]) -> None:
+        """Change the sign of elements at offsets in their regions."""
+        for offsets, region in places:
+            self.memory.negate(offsets, region.kind)
+
+    def _locate(self, alteration: Alteration) -> Iterator[tuple[np.ndarray, guards.Region]]:
+        """The offsets of what is altered in the first input and in the second one."""
         if not alteration.sets.size:
             return
         first, second = self._guarded.inputs[:2]
-        elements = self.layout.find_first(alteration.rows, alteration.inner)
-        self._negate_elements(first, alteration.sets, elements)
-        lines = self.layout.find_second(alteration.lines[..., None], np.arange(self.layout.columns))
         one = slice(1) if self.shared else slice(None)
-        self._negate_elements(second, alteration.sets[one], lines.reshape(len(lines), -1)[one])
-
-    def _negate_elements(self, region: guards.Region, sets: np.ndarray, elements: np.ndarray) -> None:
-        """Change the sign of elements, S x E, of one input of S sets."""
-        if elements.size:
-            starts = np.array([self.starts[index][region.name] for index in sets])
-            self.memory.negate((starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region.kind)
+        lines = self.layout.find_second(alteration.lines[one, :, None], np.arange(self.layout.columns))
+        for region, sets, elements in (
+            (first, alteration.sets, self.layout.find_first(alteration.rows, alteration.inner)),
+            (second, alteration.sets[one], lines.reshape(len(lines), -1)),
+        ):
+            if elements.size:
+                starts = np.array([self.starts[index][region.name] for index in sets])
+                yield (starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region
 
     def write(self, inputs: Inputs, sets: int) -> None:
         """Write the inputs into the first set, and times their factors into the others up to `sets`.
