@@ -246,11 +246,15 @@ class Audit:
     max_launches: int
     _right: bool | None = field(default=None, init=False)
     """Whether the outputs hold right results of the audit; None before its first turn, when they are older."""
+    _damaged: bool = field(default=False, init=False)
 
-    def begin(self, write: bool = False) -> None:
-        """Change the inputs of every set; `write` them first if they are not intact."""
-        self._right = None
-        self._change_inputs(write or self.timed is not self.case.inputs)
+    def begin(self, damaged: bool = False) -> None:
+        """Change the inputs of every set; write them first if a row has `damaged` them.
+
+        Then no wrong result is judged: another row may have kept what the damage has left.
+        """
+        self._right, self._damaged = None, damaged
+        self._change_inputs(damaged or self.timed is not self.case.inputs)
 
     def _change_inputs(self, write: bool) -> None:
         if write:
@@ -286,7 +290,7 @@ class Audit:
         self._right = not fault and all(turn.check is None for turn in turns)
         if fault:
             trial.fail_guard(fault)
-        elif not self._right:
+        elif not self._right and not self._damaged:
             trial.judge(explain(turns, case))
         if damage:
             self._change_inputs(write=True)

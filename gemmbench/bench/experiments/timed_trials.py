@@ -154,7 +154,7 @@ class TrialSteps:
         self._arena.alter(None)
         damaged = bool(self._arena.find_damage())
         if self._audit is not None:
-            self._audit.begin(write=damaged)
+            self._audit.begin(damaged)
         self.intact &= not damaged
         for number, index in enumerate(active):
             self._context.progress(f"audit {self._trials[index].name}", number, len(active))
