@@ -119,8 +119,9 @@ def test_tables_are_written_as_csv_below_their_origin(load, tmp_path, capsys):
 def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):
     trust, claim = load("trust"), load("claims").Claim("a claim", "a table", "1 of 2", False)
     monkeypatch.setattr(trust, "import_module", lambda name: SimpleNamespace(check=lambda folder: claim))
-    monkeypatch.setattr("sys.argv", ["trust.py", "noise", "gate", "--out", str(tmp_path)])
-    assert trust.main() == 1
+    for name in ("noise", "gate"):
+        monkeypatch.setattr("sys.argv", ["trust.py", name, "--out", str(tmp_path)])
+        assert trust.main() == 1
     parts = split_origins((tmp_path / "trust.txt").read_text())
     assert [text.splitlines()[1] for _, text in parts] == ["== noise: a claim", "== gate: a claim"]
     assert all(origin and origin.tree for origin, _ in parts)
