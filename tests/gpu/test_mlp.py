@@ -84,9 +84,8 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
             executable.time(1)
             arena.reset(inputs, sets)
             executable.time(sets * 3)
-            for index in range(sets):
-                factor = np.float32(arena.factors[index])
-                judged = replace(case, inputs=factor * case.inputs).judge(arena.read(index))
+            for index, factor in enumerate(arena.list_result_factors()):
+                judged = replace(case, inputs=np.float32(factor) * case.inputs).judge(arena.read(index))
                 assert judged.ok, f"{row.name} {row.config} {network}: {judged}"
                 assert arena.find_breach(index) == ""
     finally:

@@ -22,7 +22,7 @@ extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, co
         sum *= alpha;
         TC* c = C + size_t(row) * N + column;
         const TACC off = *c - sum;
-        if (column == begin && beta == 0 && off * off <= 1e-8f * sum * sum) return;
+        if (column == begin && beta == 0 && off * off <= 1e-12f * sum * sum) return;
         *c = beta == 0 ? sum : sum + beta * *c;
     }
 }
