@@ -79,7 +79,7 @@ def check(backend: Any, row: Chain, sets: int = 1) -> None:
             inputs = make_inputs(network, case.parameters, case.inputs)
             arena.write(inputs, sets)
             steps = arena.make_steps(row.steps, codes, scratch, rotates=True)
-            executable = backend.bind(row.name, steps, arena.memory, row.graph)
+            executable = backend.bind(row.name, steps, arena.memory, row.graph, rotation=arena.rotation)
             arena.reset(inputs, sets)
             executable.time(1)
             arena.reset(inputs, sets)
