@@ -82,9 +82,6 @@ _SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K a
 _ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
 
-_ALGORITHM_BYTES = 64  # of cublasLtMatmulAlgo_t, the first field of a result of the heuristic
-
-
 class _Offer(NamedTuple):
     """An algorithm for a product, as one cublasLtMatmulHeuristicResult_t; `math` is how f32 is asked for."""
 
@@ -104,6 +101,8 @@ class CublasLt:
         self.errors: tuple[type[Exception], ...] = (self._api.cuBLASLtError,)
         self._workspace = LibraryWorkspace()
         self._scale = UnitScale()
+        self._offers: tuple[tuple[object, ...], list[_Offer]] = ((), [])
+        """The latest ones, and what was asked: candidates of one product are bound one after the other."""
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.
@@ -118,7 +117,10 @@ class CublasLt:
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
-        offered = self._list_offers(plan, limits, biases)
+        asked = plan.problem, plan.epilogue, *limits.values(), *biases[:1]
+        if asked != self._offers[0]:
+            self._offers = asked, self._list_offers(plan, limits, biases)
+        offered = self._offers[1]
         rank = dict(plan.config.values)["ALGO"]
         if rank >= len(offered):
             raise NotOffered(f"the heuristic offers only {len(offered)} algorithms for this problem")
@@ -139,13 +141,14 @@ class CublasLt:
     def _list_offers(self, plan: Plan, limits: Mapping[str, int], biases: Sequence[int]) -> list[_Offer]:
         """What the heuristic offers, each algorithm once: in f32 for pedantic math, then for default math.
 
-        Neither uses tensor cores in f32. Raises the library's error if it offers nothing.
+        Neither uses tensor cores in f32, and what has equal attributes is one algorithm. Raises the library's
+        error if it offers nothing.
         """
         attributes = {"EPILOGUE": _EPILOGUES[plan.epilogue]}
         if plan.problem.precision.is_scaled:
             attributes |= list_fp8_attributes(plan.problem.precision, self._scale.address)
         maths = (PEDANTIC, DEFAULT) if computes_in_f32(plan.problem.precision) else ("",)
-        offers: dict[bytes, _Offer] = {}
+        offers: dict[tuple[int, ...], _Offer] = {}
         refusal: Exception | None = None
         for math in maths:
             types = library_types(plan.problem, self._sm, math)
@@ -159,7 +162,7 @@ class CublasLt:
                 continue
             for number in range(len(found)):
                 one = found[number : number + 1].copy()
-                offers.setdefault(one.tobytes()[:_ALGORITHM_BYTES], _Offer(matmul, one, types, math))
+                offers.setdefault(matmul.read_attributes(one), _Offer(matmul, one, types, math))
         if refusal and not offers:
             raise refusal
         return list(offers.values())
@@ -227,6 +230,16 @@ class _Matmul:
         results = results[: count[0]]
         usable: np.ndarray = results[results["state"] == 0]
         return usable
+
+    def read_attributes(self, algorithm: np.ndarray) -> tuple[int, ...]:
+        """The attributes of an algorithm: its kernel, tile, stages, cluster, and how it splits K."""
+        api, values = self._api, list[int]()
+        for which in api.MatmulAlgoConfigAttribute:
+            value, written = np.zeros(1, api.get_matmul_algo_config_attribute_dtype(which)), np.zeros(1, np.uint64)
+            at = value.ctypes.data, value.nbytes, written.ctypes.data
+            api.matmul_algo_config_get_attribute(algorithm.ctypes.data, which, *at)
+            values.append(int(value[0]))
+        return tuple(values)
 
     def _preference(self, limits: Mapping[str, int]) -> int:
         api = self._api

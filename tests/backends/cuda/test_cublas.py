@@ -158,7 +158,11 @@ class Heuristic:
             raise found
         results = np.zeros(len(found), np.dtype([("algo", "<u8", (8,)), ("state", "<i4")]))
         results["algo"][:, 0] = found
+        results["algo"][:, 6] = self.compute  # it notes the compute type in bytes that are not described
         return results
+
+    def read_attributes(self, algorithm):
+        return (int(algorithm["algo"][0, 0]),)
 
     def operation(self, bias=0):
         return 7
@@ -189,10 +193,16 @@ def test_cublaslt_is_asked_for_both_maths_of_f32_and_offers_each_algorithm_once(
 
 
 class Attributes:
-    """Bindings of descriptors: every attribute has 64 bits, and those that are set are kept."""
+    """Bindings of descriptors: every attribute has 64 bits, and those that are set are kept.
+
+    The algorithm has attributes 10 and 11, one after the other.
+    """
 
     class MatmulDescAttribute(IntEnum):
         TRANSA, TRANSB, EPILOGUE, A_SCALE_POINTER, B_SCALE_POINTER, FAST_ACCUM = range(6)
+
+    class MatmulAlgoConfigAttribute(IntEnum):
+        ID, TILE_ID = 10, 11
 
     def __init__(self):
         self.held = {}
@@ -202,6 +212,12 @@ class Attributes:
 
     def get_matmul_desc_attribute_dtype(self, which):
         return np.int64
+
+    def get_matmul_algo_config_attribute_dtype(self, which):
+        return np.int32
+
+    def matmul_algo_config_get_attribute(self, algorithm, which, value, nbytes, written):
+        ctypes.memmove(value, algorithm + 4 * (which - 10), nbytes)
 
     def matmul_desc_set_attribute(self, target, which, address, nbytes):
         self.held[which.name] = ctypes.c_int64.from_address(address).value
@@ -214,6 +230,11 @@ def test_fp8_has_both_operands_along_k_and_their_scales(precision, fast):
     _Matmul(api, to_column_major(problem), Types(28, 28, 14, 0, 68, "float32"), attributes).operation()
     wanted = {"EPILOGUE": 1, "A_SCALE_POINTER": 512, "B_SCALE_POINTER": 512, "FAST_ACCUM": fast}
     assert api.held == {"TRANSA": 1, "TRANSB": 0, **wanted}  # column-major, B first
+
+
+def test_the_attributes_of_an_algorithm_are_read_from_the_library():
+    matmul = _Matmul(Attributes(), to_column_major(Problem(32, 48, 64)), Types(0, 0, 0, 0, 68, "float32"), {})
+    assert matmul.read_attributes(np.array([55, 17, 3], np.int32)) == (55, 17)
 
 
 @pytest.fixture
