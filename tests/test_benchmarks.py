@@ -11,6 +11,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.backends.code_hash import hash_file
 from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
@@ -114,6 +115,32 @@ def test_tables_are_written_as_csv_below_their_origin(load, tmp_path, capsys):
     assert text == 'a,b\n1,"x, y"\n'
     assert (origin.card, list(origin.code)) == ("compiled for sm_90", ["tiled"])
     assert "x, y" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("hierarchy", {"Ruler": lambda: SimpleNamespace(measure=lambda: [["L1", *"1234"]], close=lambda: None)}),
+        (
+            "register_loop",
+            {
+                "CudaBackend": lambda: SimpleNamespace(
+                    device=SimpleNamespace(target=SimpleNamespace(sm=90)), close=lambda: None
+                ),
+                "describe_code": lambda macros, arch: ["8 x 8", "row by row", "0.0"],
+                "measure": lambda backend, macros: ["50.0", "99.0"],
+            },
+        ),
+    ],
+)
+def test_the_tables_of_probes_have_the_hash_of_their_kernels(load, tmp_path, monkeypatch, name, changed):
+    program = load(name)
+    for each, value in changed.items():
+        monkeypatch.setattr(program, each, value)
+    monkeypatch.setattr("sys.argv", [f"{name}.py", "--out", str(tmp_path)])
+    program.main()
+    ((origin, _),) = split_origins((tmp_path / f"{name}.csv").read_text())
+    assert origin.code == {f"benchmarks/{name}.cu": hash_file(FOLDER / f"{name}.cu")}
 
 
 def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):
