@@ -16,7 +16,10 @@ from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.search_space import STRATEGIES
+from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -141,6 +144,16 @@ def test_the_tables_of_probes_have_the_hash_of_their_kernels(load, tmp_path, mon
     program.main()
     ((origin, _),) = split_origins((tmp_path / f"{name}.csv").read_text())
     assert origin.code == {f"benchmarks/{name}.cu": hash_file(FOLDER / f"{name}.cu")}
+
+
+def test_the_table_of_replays_names_the_card_of_the_files(load, tmp_path, monkeypatch, environment, make_record):
+    path = tmp_path / "x.jsonl"
+    with Journal(Run(environment, path=path)) as journal:
+        journal.write([make_record("tiled", [each * 1e-3] * 4, config={"TILE": each}) for each in range(1, 31)])
+    monkeypatch.setattr("sys.argv", ["tune_replay.py", str(path), "--seeds", "1", "--out", str(tmp_path)])
+    assert load("tune_replay").main() == 0
+    ((origin, text),) = split_origins((tmp_path / "tune_replay.csv").read_text())
+    assert origin.card == environment.device and text.count("tiled,") == len(STRATEGIES)
 
 
 def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):
