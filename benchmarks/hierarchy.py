@@ -127,7 +127,7 @@ def main() -> None:
     rows = list(ruler.measure())
     ruler.close()
     head = ["level", "TB/s", "bytes per cycle and SM", "latency (ns)", "latency (cycles)"]
-    show_table(head, rows, arguments.out / "hierarchy.csv")
+    show_table(head, rows, arguments.out / "hierarchy.csv", [f"benchmarks/{SOURCE.name}"])
 
 
 if __name__ == "__main__":

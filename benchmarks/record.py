@@ -1,15 +1,16 @@
 """Measures the committed results again for this machine's GPU.
 
-    python benchmarks/record.py [NAME ...]             these, or everything, which takes over an hour
-    python benchmarks/record.py --all --minutes 9      what today's results lack, in order, for at most nine minutes
+    python benchmarks/record.py [NAME ...]                these, or everything, which takes over an hour
+    python benchmarks/record.py --all --minutes 9         what today's results lack, in order, for at most nine minutes
+    python benchmarks/record.py NAME ... --minutes 9      the same, of these names only
 
 Each file is kept as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl.gz of a sweep, .csv or
 .txt of another program. A sweep that did not come to its end is not kept. `make docs` then shows the new files.
 
-With --all, a name that has a file of today is not measured again, and nothing is started that took longer the last time
-(results/DEVICE/durations.csv) than there is time left. What is still running at the end is stopped. So the same command
-goes on until it says that everything is recorded; --date goes on with what was begun on another day. To measure
-something once more, name it or delete its file.
+With --all, --minutes or --archive, a name that has a file of today is not measured again. With --minutes, nothing is
+started that took longer the last time (results/DEVICE/durations.csv) than there is time left, and what is still running
+at the end is stopped and not kept. So the same command goes on until it says that everything is recorded; --date goes
+on with what was begun on another day. To measure something once more, only name it, or delete its file.
 
 --archive FILE is for a machine from which a single file comes back. It is a tar file that grows: what it holds is first
 unpacked into results/, and each new file is added. `tar xf FILE -C results` takes it home.
@@ -196,22 +197,23 @@ def write_archive(archive: Path, target: Path, date: str) -> None:
     draft.replace(archive)
 
 
-def measure_named(names: Sequence[str], target: Path, date: str) -> int:
-    """Measure these names. Returns 1 if a command failed."""
-    failed = []
-    for name in names:
-        failed += [name] if show_measured(name, target, date) else []
-    print(f"failed: {', '.join(failed)}" if failed else f"all results are in {target}")
-    return 1 if failed else 0
+def measure_names(
+    names: Sequence[str],
+    target: Path,
+    date: str,
+    again: bool = False,
+    minutes: float = math.inf,
+    archive: Path | None = None,
+) -> int:
+    """Measure these names in order, as far as the minutes go; unless `again`, only those without a file of this date.
 
-
-def measure_missing(target: Path, date: str, minutes: float, archive: Path | None = None) -> int:
-    """Measure what has no file of this date, as far as the minutes go. Returns 1 if a command failed."""
+    Returns 1 if a command failed.
+    """
     end = time.monotonic() + 60 * minutes
     failed, left = [], []
     if archive is not None and archive.exists():
         unpack_archive(archive, target)
-    for name in (each for each in RUNS if not is_recorded(each, target, date)):
+    for name in (each for each in names if again or not is_recorded(each, target, date)):
         code, remaining = STOPPED, end - time.monotonic()
         if read_durations(target).get(name, UNKNOWN) <= remaining:
             code = show_measured(name, target, date, remaining)
@@ -221,9 +223,12 @@ def measure_missing(target: Path, date: str, minutes: float, archive: Path | Non
             left.append(f"{name} ({read_durations(target).get(name, UNKNOWN):.0f} s)")
         elif code:
             failed.append(name)
-    print(f"left: {', '.join(left)}; the same command goes on" if left else f"everything is recorded in {target}")
+    if left:
+        print(f"left: {', '.join(left)}; the same command goes on")
     if failed:
         print(f"failed: {', '.join(failed)}")
+    if not left and not failed:
+        print(f"everything is recorded in {target}")
     return 1 if failed else 0
 
 
@@ -231,7 +236,7 @@ def show_measured(name: str, target: Path, date: str, seconds: float = math.inf)
     """Measure a name and say what came of it. Returns the exit code."""
     started = time.monotonic()
     code = measure(name, target, date, seconds)
-    ended = "stopped" if code == STOPPED else f"exit code {code}"
+    ended = "stopped and not kept" if code == STOPPED else f"exit code {code}"
     print(f"{name}: {ended}, {time.monotonic() - started:.0f} s", flush=True)
     return code
 
@@ -241,8 +246,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(RUNS)}")
     parser.add_argument("--all", action="store_true", help="measure only what has no file of today")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="with --all: stop after this many minutes")
-    parser.add_argument("--archive", type=Path, help="with --all: a tar file with everything that was measured")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after this many minutes")
+    parser.add_argument("--archive", type=Path, help="a tar file with everything that was measured")
     parser.add_argument(
         "--date", type=datetime.date.fromisoformat, default=datetime.date.today(), help="default: today"
     )
@@ -251,16 +256,13 @@ def main() -> int:
         parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join(RUNS)}")
     if arguments.all and arguments.names:
         parser.error("--all takes no NAME")
-    if not arguments.all and (arguments.archive or arguments.minutes < math.inf):
-        parser.error("--minutes and --archive need --all")
     try:
         target, date = results_folder(), arguments.date.isoformat()
     except DeviceError as fault:
         print(f"record.py: {fault}", file=sys.stderr)
         return fault.exit_code
-    if arguments.all:
-        return measure_missing(target, date, arguments.minutes, arguments.archive)
-    return measure_named(arguments.names or list(RUNS), target, date)
+    again = not (arguments.all or arguments.archive or arguments.minutes < math.inf)
+    return measure_names(arguments.names or list(RUNS), target, date, again, arguments.minutes, arguments.archive)
 
 
 if __name__ == "__main__":

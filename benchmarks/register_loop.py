@@ -72,7 +72,9 @@ def main() -> None:
         rows = [[*describe_code(macros, arch), *measure(backend, macros)] for macros in list_macros()]
         backend.close()
     head = ["thread tile", "order", "bank conflicts (%)", "TFLOPS", "% of peak"]
-    show_table(head, rows, None if arguments.dry_run else arguments.out / "register_loop.csv")
+    show_table(
+        head, rows, None if arguments.dry_run else arguments.out / "register_loop.csv", [f"benchmarks/{SOURCE.name}"]
+    )
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ def show_table(
 ) -> None:
     """Print a table, and write it to `path` as CSV unless that is None, below its origin.
 
-    `kernels` are those of cuda/ that it is about; `card` is what it was measured on, by default this GPU.
+    `kernels` are those that it is about, as in describe_origin; `card` is what it was measured on, by default this GPU.
     """
     print(format_table(rows, head))
     if path:

@@ -5,7 +5,7 @@
 
 `within` counts the seeds whose best configuration, after `--share` of the evaluations, is at most `--loss` slower
 than the best of the sweep. The seconds are those of the file, so noise between runs plays no part. With --out FOLDER
-the table is written there as CSV.
+the table is written there as CSV; its card is that of the files.
 """
 
 import argparse
@@ -70,9 +70,9 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", type=Path, help="folder of the CSV")
     arguments = parser.parse_args()
-    rows = []
-    for path in arguments.results:
-        for names, recorded in group_seconds(read_results(path).records).items():
+    rows, runs = [], [read_results(path) for path in arguments.results]
+    for run in runs:
+        for names, recorded in group_seconds(run.records).items():
             count = max(1, round(arguments.share * len(recorded)))
             for strategy in arguments.strategy or STRATEGIES:
                 losses = [replay_search(recorded, strategy, seed, count) for seed in range(arguments.seeds)]
@@ -80,7 +80,8 @@ def main() -> int:
                 rows.append((*names, strategy, f"{count} of {len(recorded)}", *within))
     if not rows:
         raise UsageError(f"no sweep of {_SMALLEST} or more configurations in these files; run one without a search")
-    show_table(HEAD, rows, arguments.out / "tune_replay.csv" if arguments.out else None)
+    cards = ", ".join(dict.fromkeys(run.environment.device for run in runs))
+    show_table(HEAD, rows, arguments.out / "tune_replay.csv" if arguments.out else None, card=cards)
     return 0
 
 

@@ -11,11 +11,15 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.backends.code_hash import hash_file
 from gemmbench.bench.origin import split_origins
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.search_space import STRATEGIES
+from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.recorded_run import Run
 
 FOLDER = data_folder("cuda").parent / "benchmarks"
 
@@ -114,6 +118,42 @@ def test_tables_are_written_as_csv_below_their_origin(load, tmp_path, capsys):
     assert text == 'a,b\n1,"x, y"\n'
     assert (origin.card, list(origin.code)) == ("compiled for sm_90", ["tiled"])
     assert "x, y" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("hierarchy", {"Ruler": lambda: SimpleNamespace(measure=lambda: [["L1", *"1234"]], close=lambda: None)}),
+        (
+            "register_loop",
+            {
+                "CudaBackend": lambda: SimpleNamespace(
+                    device=SimpleNamespace(target=SimpleNamespace(sm=90)), close=lambda: None
+                ),
+                "describe_code": lambda macros, arch: ["8 x 8", "row by row", "0.0"],
+                "measure": lambda backend, macros: ["50.0", "99.0"],
+            },
+        ),
+    ],
+)
+def test_the_tables_of_probes_have_the_hash_of_their_kernels(load, tmp_path, monkeypatch, name, changed):
+    program = load(name)
+    for each, value in changed.items():
+        monkeypatch.setattr(program, each, value)
+    monkeypatch.setattr("sys.argv", [f"{name}.py", "--out", str(tmp_path)])
+    program.main()
+    ((origin, _),) = split_origins((tmp_path / f"{name}.csv").read_text())
+    assert origin.code == {f"benchmarks/{name}.cu": hash_file(FOLDER / f"{name}.cu")}
+
+
+def test_the_table_of_replays_names_the_card_of_the_files(load, tmp_path, monkeypatch, environment, make_record):
+    path = tmp_path / "x.jsonl"
+    with Journal(Run(environment, path=path)) as journal:
+        journal.write([make_record("tiled", [each * 1e-3] * 4, config={"TILE": each}) for each in range(1, 31)])
+    monkeypatch.setattr("sys.argv", ["tune_replay.py", str(path), "--seeds", "1", "--out", str(tmp_path)])
+    assert load("tune_replay").main() == 0
+    ((origin, text),) = split_origins((tmp_path / "tune_replay.csv").read_text())
+    assert origin.card == environment.device and text.count("tiled,") == len(STRATEGIES)
 
 
 def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch, capsys):

@@ -115,6 +115,14 @@ def test_a_text_is_cited_by_the_lines_above_it(page, tmp_path):
     assert len(page.citations) == 4
 
 
+def test_every_figure_of_a_text_is_of_its_files_of_kernels(page, tmp_path):
+    name = "benchmarks/register_loop.cu"
+    today = citations.hash_file(ROOT / name)
+    for code, earlier in ((today, ()), ("other", (name,))):
+        origin = replace(ORIGIN, code={name: code})
+        assert cite_text(page, tmp_path / "x.csv", origin, "8 x 8, row by row").earlier == earlier
+
+
 @pytest.fixture
 def results(tmp_path, today, monkeypatch):
     """A folder of results of a repository in which revision `abc` has the hash TREE; returns what does not fit."""

@@ -1,4 +1,4 @@
-"""benchmarks/record.py: what it keeps, how --all goes on, and how the archive grows."""
+"""benchmarks/record.py: what it keeps, how it goes on, and how the archive grows."""
 
 import sys
 import tarfile
@@ -134,12 +134,32 @@ def test_all_goes_on_where_it_ended_and_starts_nothing_that_does_not_fit(call, r
     assert call("--all")[0] == 0 and len(asked) == 4
 
 
+def test_chosen_names_go_on_as_all_do_and_share_an_archive(call, record, quick, tmp_path):
+    seconds, _, asked = quick
+    archive, words = tmp_path / "recorded.tar", ("notes", "sweep", "--minutes", 4.1, "--archive")
+    seconds["notes"] = 200.0
+    code, said = call(*words, archive)
+    assert code == 0 and asked == ["notes"] and said.endswith("left: sweep (240 s); the same command goes on\n")
+    for path in record.target.iterdir():
+        path.unlink()
+    assert call(*words, archive)[1].endswith(f"everything is recorded in {record.target}\n")
+    assert asked == ["notes", "sweep"] and call(*words, archive)[0] == 0 and len(asked) == 2
+    with tarfile.open(archive) as tar:
+        assert tar.getnames() == [f"fake-gpu/{DATE}-{name}" for name in ("notes.txt", "sweep.txt")] + [
+            "fake-gpu/durations.csv"
+        ]
+
+
 def test_what_takes_longer_than_it_did_is_stopped_and_starts_next_time_only_if_that_fits(call, record, quick):
     seconds, _, asked = quick
     seconds["sweep"] = 500.0
     record.note_duration(record.target, "sweep", 10.0)
     said = call("--all", "--minutes", 1)[1]
-    assert asked == ["sweep"] and "sweep: stopped, 60 s" in said and "left: sweep (90 s), table (240 s)" in said
+    assert (
+        asked == ["sweep"]
+        and "sweep: stopped and not kept, 60 s" in said
+        and "left: sweep (90 s), table (240 s)" in said
+    )
     assert names(record.target) == ["durations.csv"]
     call("--all", "--minutes", 1)
     assert asked == ["sweep"]
@@ -172,8 +192,6 @@ def test_the_archive_grows_and_brings_its_files_to_a_bare_machine(call, record, 
     [
         (["tabel"], "unknown tabel; known: "),
         (["--all", "table"], "--all takes no NAME"),
-        (["--minutes", "9"], "--minutes and --archive need --all"),
-        (["--archive", "x.tar"], "--minutes and --archive need --all"),
     ],
 )
 def test_words_that_make_no_sense_are_refused(call, capsys, words, message):

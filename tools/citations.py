@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from gemmbench.backends.code_hash import hash_code
+from gemmbench.backends.code_hash import hash_code, hash_file
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.origin import Origin, split_origins
 from gemmbench.bench.record import Environment, Record
@@ -86,11 +86,11 @@ def cite_run(page: Page, comparison: Comparison, records: Iterable[Record]) -> C
 
 
 def cite_text(page: Page, path: Path, origin: Origin | None, shown: str) -> Citation:
-    """Cite a text or a table that is no results file, of which the page shows some."""
+    """Cite a text or a table that is no results file, of which the page shows some: all is of its files of kernels."""
     if origin is None:  # an older file; its name has the date, and its folder the card
         card = path.parent.name.rpartition("-")[2].upper()
         return page.cite(Citation(path, card, path.name[: len("2026-11-27")], "", unchecked=True))
-    named = [name for name in origin.code if re.search(rf"\b{re.escape(name)}\b", shown)]
+    named = [name for name in origin.code if "/" in name or re.search(rf"\b{re.escape(name)}\b", shown)]
     return page.cite(
         Citation(
             file=path,
@@ -123,6 +123,9 @@ def _find_variant(name: str, path: str = "") -> Variant | None:
 
 
 def _hash_named(name: str) -> str:
+    """The hash of a kernel or of a file today; "" if there is none."""
+    if "/" in name:
+        return hash_file(ROOT / name)
     variant = _find_variant(name)
     return hash_code(variant) if variant else ""
 

@@ -15,6 +15,9 @@ from gemmbench.planning.sizes import Amount
 if TYPE_CHECKING:
     import numpy as np
 
+MATHS = ("default math", "pedantic math")
+"""The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
+
 
 @dataclass(frozen=True)
 class Conditions:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.expressions import Expression
@@ -47,6 +48,11 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
     compiled = (variant.kind, variant.arch, variant.epilogue, code.defines, code.flags, code.maxregcount)
     text = _hash_text(read_whole_text(variant), variant.is_python)
     return _hash_parts(text, _write_value((called, compiled, tuple(sorted(values)))))
+
+
+def hash_file(path: Path) -> str:
+    """The same of a file of kernels without a manifest; "" without the file."""
+    return _hash_text(path.read_text(encoding="utf-8"), False) if path.is_file() else ""
 
 
 def _list_facts(pick: Pick) -> tuple[object, ...]:

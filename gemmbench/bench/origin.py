@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
 
 from gemmbench.backends import registry
-from gemmbench.backends.code_hash import hash_code
+from gemmbench.backends.code_hash import hash_code, hash_file
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.errors import DeviceError
 from gemmbench.planning.files import data_folder
@@ -21,7 +21,7 @@ from gemmbench.planning.source_tree import identify_sources
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Whose figures these are: the card or what stands for it, the sources, and a hash of the code of each kernel.
+    """Whose figures these are: the card or what stands for it, the sources, and a hash of each kernel or file.
 
     `software` are versions of the driver and the toolkit, `date` is as in ISO 8601; `revision`, `tree` and `method`
     are as in the header of a results file.
@@ -44,15 +44,20 @@ class Origin:
 def describe_origin(kernels: Iterable[str] = (), card: str = "") -> Origin:
     """The origin of what is measured now on this GPU, or on what `card` says.
 
-    `kernels` are those that it is about; names that are not of kernels of cuda/ are left out. Raises UsageError if
-    $GEMMBENCH_REVISION names other sources.
+    `kernels` are those that it is about, by their names in cuda/ or as files such as benchmarks/hierarchy.cu; others
+    are left out. Raises UsageError if $GEMMBENCH_REVISION names other sources.
     """
-    sources, catalog = identify_sources(), Catalog([data_folder("cuda")])
+    folder = data_folder("cuda")
+    sources, catalog = identify_sources(), Catalog([folder])
     try:
         device = registry.describe_machine(registry.choose_device("cuda")).primary
         software, found = ", ".join(f"{name} {version}" for name, version in device.software.items()), device.name
     except DeviceError:
         software, found = "", "no GPU"
+    hashes = {
+        name: hash_code(catalog.get(name)) if name in catalog.names else hash_file(folder.parent / name)
+        for name in kernels
+    }
     return Origin(
         card=card or found,
         software=software,
@@ -60,7 +65,7 @@ def describe_origin(kernels: Iterable[str] = (), card: str = "") -> Origin:
         revision=sources.revision,
         tree=sources.tree,
         method=METHOD,
-        code={name: hash_code(catalog.get(name)) for name in kernels if name in catalog.names},
+        code={name: text for name, text in hashes.items() if text},
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemmbench.cli.option_fields import argument, command
 from gemmbench.cli.options import OutputOptions, VariantName, config_option
-from gemmbench.cli.output import print_line, print_reports
+from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options
@@ -89,6 +89,8 @@ def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) ->
     if any(record.code for record in run.records):
         refuse_renamed(reference)
     refuse_overlapping(reference, run)
+    for each in (reference, run):
+        print_warning(each)
     differences = compare_runs(compare_rows(reference), compare_rows(run), options.margin)
     print_reports([report_differences(differences)], sweep.output.style)
     _write_exports(differences, sweep.output)

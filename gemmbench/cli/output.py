@@ -15,6 +15,7 @@ import click
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import escape_controls
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import PLAIN, Report, format_reports
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
@@ -111,3 +112,9 @@ class Terminal(Reporter):
 
 
 TERMINAL = Terminal()
+
+
+def print_warning(run: Run) -> None:
+    """Say on stderr what the file of a run lacks, if anything."""
+    if run.warning:
+        TERMINAL.message(run.warning)

@@ -12,7 +12,7 @@ import click
 from gemmbench.backends.devices import Machine
 from gemmbench.cli.option_fields import RESULTS, argument, command, option
 from gemmbench.cli.options import LimitOptions, MeasureOptions, PostName, ProblemOptions, dry_run_option, style_option
-from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import (
     choose_exit_code,
@@ -94,6 +94,7 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     for run in runs:
         if run.environment.post not in known_posts():
             raise UsageError(f"{run.path}: a run that repeats none of the known posts; use gemmbench show")
+        print_warning(run)
     return ((OK, compare_rows(run)) for run in runs)
 
 

@@ -9,7 +9,7 @@ import click
 
 from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import RunName, out_option
-from gemmbench.cli.output import TERMINAL
+from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
@@ -57,6 +57,7 @@ def report(options: ReportOptions) -> int:
     reference = read_run(options.against, folder) if options.against else None
     if reference is not None:
         refuse_renamed(reference)
+        print_warning(reference)
     write_text(Path(options.output), render_page(comparisons, compare_rows(reference) if reference else None))
     TERMINAL.message(f"page: {options.output}")
     return OK

@@ -14,7 +14,7 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.cli.option_fields import DEVICE, REFERENCE, RESULTS, option
 from gemmbench.cli.options import DeviceOptions, RunName, out_option
-from gemmbench.cli.output import TERMINAL, print_line
+from gemmbench.cli.output import TERMINAL, print_line, print_warning
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import parse_share
 from gemmbench.report.store.recorded_run import Destination, Run
@@ -138,6 +138,7 @@ class ReferenceOptions:
         reference = read_run(self.against, Path(folder))
         refuse_other_device(reference.environment, device, self.force)
         refuse_renamed(reference)
+        print_warning(reference)
         return reference
 
     def keep(self, result: RunResult, folder: str) -> None:

@@ -17,7 +17,7 @@ from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.option_fields import Values
 from gemmbench.cli.options import OutputOptions
-from gemmbench.cli.output import TERMINAL, print_line, print_reports
+from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import is_results_name
 from gemmbench.planning.problems import PanelCut
@@ -116,8 +116,7 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
     """
     runs = [read_run(file, folder) for file in files or [str(find_newest_run(folder, command))]]
     for run in runs:
-        if run.warning:
-            TERMINAL.message(run.warning)
+        print_warning(run)
     return [compare_rows(run) for run in runs]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemmbench.cli.option_fields import OUTPUT, argument, command, option
 from gemmbench.cli.options import OutputOptions, RunName, out_option
-from gemmbench.cli.output import TERMINAL, print_line, print_reports, screen_width
+from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning, screen_width
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
@@ -73,11 +73,10 @@ def _list_folder(name: str, options: ShowOptions) -> None:
 
 
 def _show_run(run: Run, options: ShowOptions) -> None:
-    if run.warning:
-        TERMINAL.message(run.warning)
+    print_warning(run)
     comparison = compare_rows(run)
     write_exports(comparison, options.output)
     if options.explain is None:
-        print_results(comparison, options.output.style, options.output.wide)
+        print_results(comparison, options.output.style, options.output.wide, closing=not run.ended_early)
     else:
         print_line("\n".join(explain_row(find_row(comparison, options.explain), screen_width())))

@@ -36,7 +36,7 @@ from gemmbench.report.store.reading import (
     read_environment,
     read_results,
 )
-from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.report.store.recorded_run import TORN, Destination, Run
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 
@@ -158,8 +158,8 @@ def choose_results(environment: Environment, destination: Destination, reporter:
     run = read_results(find_resumed(path))
     if run.finished:
         raise UsageError(f"{path}: this run was finished {run.finished}; start a new run without --resume")
-    if run.warning:
-        reporter.message(run.warning)
+    if run.is_torn:
+        reporter.message(f"{path}: {TORN}")
     if difference := _explain_difference(run, environment):
         raise UsageError(f"{path}: {difference}; start a new run without --resume")
     reporter.message(f"resuming {path}, which has {count_noun(len(run.records), 'row')}: {run.command}")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.backends.code_hash import hash_code
+from gemmbench.backends.code_hash import hash_code, hash_file
 from gemmbench.planning.manifests.catalog import Catalog, read_variant
 
 HEADED = """/*---
@@ -171,3 +171,13 @@ def test_a_variant_that_picks_has_a_hash_of_all_its_rows(hash_kernel, tmp_path):
 
 def test_a_library_has_no_hash_of_code(make_variant):
     assert hash_code(make_variant("cublas", kind="library")) == ""
+
+
+def test_a_file_without_a_manifest_has_a_hash_of_its_tokens(tmp_path):
+    path = tmp_path / "probe.cu"
+    assert hash_file(path) == ""
+    hashes = []
+    for text in ("int x = 1;\n", "int x = 1;  // a comment\n", "int x = 2;\n"):
+        path.write_text(text)
+        hashes.append(hash_file(path))
+    assert hashes[0] == hashes[1] != hashes[2]

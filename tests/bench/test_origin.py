@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gemmbench.backends import registry
-from gemmbench.backends.code_hash import hash_code
+from gemmbench.backends.code_hash import hash_code, hash_file
 from gemmbench.bench import origin
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.origin import Origin, describe_origin, split_origins
@@ -22,6 +22,11 @@ def test_an_origin_names_card_driver_date_sources_method_and_code(monkeypatch):
     assert found.date.endswith("+00:00")
     catalog = Catalog([data_folder("cuda")])
     assert found.code == {name: hash_code(catalog.get(name)) for name in ("tiled", "sgemm")}
+
+
+def test_files_of_kernels_are_named_by_their_paths():
+    name = "benchmarks/hierarchy.cu"
+    assert describe_origin([name, "benchmarks/gone.cu"]).code == {name: hash_file(data_folder("cuda").parent / name)}
 
 
 def test_without_a_gpu_the_card_is_what_the_caller_says(monkeypatch):

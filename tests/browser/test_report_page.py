@@ -49,7 +49,7 @@ def address(tmp_path_factory):
         "tiled", 64, status="wrong", samples=[], rounds=[], blocks=[], reason="C[0][0] = 4, should be 8"
     )
     before = [msgspec.structs.replace(record, samples=[2e-3] * 10) for record in records if record.samples]
-    run, reference = (Run(ENVIRONMENT, rows) for rows in (records, before))
+    run, reference = (Run(ENVIRONMENT, rows, finished="2026-01-01") for rows in (records, before))
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(render_page([compare_rows(run)], compare_rows(reference)), encoding="utf-8")
     return path.as_uri()
@@ -230,7 +230,7 @@ def test_without_scripts_there_are_plain_tables(open_page, address):
 def test_text_of_a_run_does_not_run(open_page, tmp_path):
     evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
     records = [make_record("tiled", 64, status="wrong", reason=evil, wrong_map=evil, samples=[], rounds=[])]
-    run = Run(msgspec.structs.replace(ENVIRONMENT, device=evil, command=evil), records)
+    run = Run(msgspec.structs.replace(ENVIRONMENT, device=evil, command=evil), records, finished="2026-01-01")
     path = tmp_path / "evil.html"
     path.write_text(render_page([compare_rows(run)]), encoding="utf-8")
     page = open_page(path.as_uri())

@@ -14,6 +14,8 @@ def test_a_post_is_repeated_and_told_again_from_its_file(gemmbench, saved):
     assert said.code == 0, said.err
     assert said.out.startswith("CUDA 007 - GEMM") and "gemm_block_tiling_v4" in said.out
     assert gemmbench("posts", "--results", saved()[0]).out == said.out
+    cut_after(saved()[0], 1)
+    assert ": the run is not finished: it has 1 of " in gemmbench("posts", "--results", saved()[0]).err
 
 
 def test_the_network_has_the_title_of_its_config(gemmbench, saved):

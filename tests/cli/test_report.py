@@ -3,6 +3,8 @@
 import msgspec
 import pytest
 
+from .conftest import cut_after
+
 
 @pytest.fixture
 def journal(run_three, saved):
@@ -46,6 +48,18 @@ def test_a_file_that_is_no_results_file_is_refused(refused, tmp_path):
 def test_a_page_that_cannot_be_written_is_a_usage_error(gemmbench, journal):
     said = gemmbench("report", journal, "-o", journal / "page.html")
     assert said.code == 2 and "cannot write" in said.err
+
+
+def test_the_page_of_a_run_that_is_not_finished_says_so_and_names_no_fastest(gemmbench, journal, tmp_path):
+    assert gemmbench("report", journal).code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 'class="fastest"' in page and 'fastest-row"' in page and "not finished" not in page
+    for count, lack in ((2, "it has 2 of 3 planned rows"), (0, "it has measured no row")):
+        cut_after(journal, count)
+        said = gemmbench("report", journal)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert said.code == 0 and lack in said.err and f"{lack}; " in page
+        assert 'class="fastest"' not in page and 'fastest-row"' not in page
 
 
 def test_a_run_that_was_cut_off_has_a_warning_and_a_page(gemmbench, journal, tmp_path):

@@ -11,6 +11,8 @@ import pytest
 
 from gemmbench.report.store.reading import read_results
 
+from .conftest import cut_after
+
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
 TIMES = {"tiled": 2e-3, "naive": 4e-3, "cublas": 1e-3}
 
@@ -120,6 +122,12 @@ def test_two_files_are_compared_without_measuring(gemmbench, two_runs, windows):
         "cublas": [1, 2, 0.5, pytest.approx(math.nan, nan_ok=True), "-"],
     }
     assert "Unpaired" in said.out
+
+
+def test_two_files_are_compared_as_far_as_they_go(gemmbench, two_runs):
+    cut_after(two_runs[1], 2)
+    said = gemmbench("compare", *two_runs)
+    assert said.code == 0 and said.err.startswith(f"{two_runs[1]}: the run is not finished: it has 2 of 3 ")
 
 
 @pytest.mark.parametrize(("margin", "shown", "word", "code"), [("1%", "1 %", "slower", 1), ("0.25", "25 %", "same", 0)])

@@ -55,14 +55,24 @@ def test_an_export_takes_one_file(gemmbench, results):
     assert said.code == 2 and "an export takes one results file at a time" in said.err
 
 
-def test_a_file_that_was_cut_short_is_shown_with_a_warning(gemmbench, results):
-    journal, _ = results
-    journal.write_bytes(journal.read_bytes()[:-20])
+def test_a_run_that_is_not_finished_is_shown_with_a_warning_and_without_a_fastest(gemmbench, results):
+    journal, printed = results
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:4])[:-20])
     said = gemmbench("show", journal)
-    assert said.code == 0 and "naive" in said.out
-    assert (
-        said.err == f"{journal}: the last line is cut off and was left out; --resume-from {journal} measures it again\n"
+    assert said.code == 0 and "naive" in said.out and "tiled" in said.out
+    assert "too few rounds for a verdict" in printed and "too few rounds for a verdict" not in said.out
+    assert said.err == (
+        f"{journal}: the run is not finished: it has 2 of 3 planned rows; the last line is cut off and was left out; "
+        f"gemmbench run --resume-from {journal} continues it\n"
     )
+
+
+def test_a_file_without_a_row_says_so(gemmbench, results):
+    journal, _ = results
+    journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
+    said = gemmbench("show", journal)
+    assert said.code == 0 and said.err.startswith(f"{journal}: the run is not finished: it has measured no row; ")
 
 
 def test_a_broken_or_newer_or_foreign_file_is_refused_with_its_place(gemmbench, results, tmp_path):

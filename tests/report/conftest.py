@@ -10,7 +10,7 @@ from gemmbench.report.store.recorded_run import Run
 @pytest.fixture
 def make_run(environment):
     def make(*records, **changed):
-        return Run(msgspec.structs.replace(environment, **changed), list(records))
+        return Run(msgspec.structs.replace(environment, **changed), list(records), finished="2026-01-01T12:30:00+00:00")
 
     return make
 

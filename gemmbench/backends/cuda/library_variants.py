@@ -10,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Variant
@@ -31,8 +32,7 @@ KERNELS = 2
 ALGORITHMS = 64
 """How many algorithms to request from the heuristic of cuBLASLt, for each math."""
 
-DEFAULT, PEDANTIC = "default math", "pedantic math"
-"""The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
+DEFAULT, PEDANTIC = MATHS
 
 MATH = (
     "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "

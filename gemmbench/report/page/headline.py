@@ -23,11 +23,11 @@ def label_problem(problem: ProblemRows) -> str:
 
 
 def render_headline(comparison: Comparison) -> Html:
-    """The sweep and device of a run, its rows by status, and its fastest rows."""
+    """The sweep and device of a run, its rows by status, and its fastest rows, or that it is not finished."""
     environment = comparison.environment
     lead = f"{_count_rows(comparison)}, measured {environment.started[:16].replace('T', ' at ')} UTC."
-    fastest = _render_fastest(comparison)
-    return tag("header", tag("h1", title_run(comparison)), tag("p", lead, class_="quiet"), fastest, class_="run")
+    below = tag("p", comparison.run.warning) if comparison.run.ended_early else _render_fastest(comparison)
+    return tag("header", tag("h1", title_run(comparison)), tag("p", lead, class_="quiet"), below, class_="run")
 
 
 def title_run(comparison: Comparison) -> str:
@@ -40,7 +40,8 @@ def _count_rows(comparison: Comparison) -> str:
     statuses += [row.record.status for problem in comparison.transfers for row in problem.rows]
     counts = Counter(statuses)
     named = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-    return f"{count_noun(len(statuses), 'row')} ({named}) of {count_noun(len(comparison.problems), 'problem')}"
+    listed = f" ({named})" if named else ""
+    return f"{count_noun(len(statuses), 'row')}{listed} of {count_noun(len(comparison.problems), 'problem')}"
 
 
 def _render_fastest(comparison: Comparison) -> Content:

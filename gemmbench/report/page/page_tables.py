@@ -47,7 +47,8 @@ def render_kernels(comparison: Comparison) -> Html:
     rows, baseline = comparison.rows, comparison.environment.baseline
     columns = table_columns(rows, wide=True)
     main = len(table_columns(rows))
-    judged = [fastest for problem in comparison.problems if (fastest := find_fastest(problem))]
+    complete = [] if comparison.run.ended_early else comparison.problems
+    judged = [fastest for problem in complete if (fastest := find_fastest(problem))]
     marked = {id(row) for fastest in judged if fastest.is_decided for row in fastest.rows}
 
     def choose_classes(row: Row) -> str:

@@ -50,7 +50,7 @@ def _is_whole(rows: list[Record]) -> bool:
 
 
 def read_results(path: Path) -> Run:
-    """Read a results file; an incomplete last line only gives a warning. Raises StoreError."""
+    """Read a results file; an incomplete last line is left out. Raises StoreError."""
     known: dict[object, object] = {}
     with open_results_file(path) as file:
         run = Run(_read_header(path, file), path=path)
@@ -63,9 +63,7 @@ def read_results(path: Path) -> Run:
                 _add_row(run, row)
             except BrokenRow as fault:
                 if not line.endswith(b"\n"):  # the writer was cut off
-                    run.warning = (
-                        f"{path}: the last line is cut off and was left out; --resume-from {path} measures it again"
-                    )
+                    run.is_torn = True
                     break
                 raise StoreError(f"{path}:{number}: broken row: {fault}; remove the line to read the rest") from None
     return keep_latest(run)

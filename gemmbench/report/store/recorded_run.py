@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gemmbench.bench.record import End, Environment, Record, Request, TransferRecord
+from gemmbench.planning.files import is_compressed
+from gemmbench.report.text import count_noun
 
 Line = Environment | Request | Record | TransferRecord | End
 """A line of a results file."""
+TORN = "the last line is cut off and was left out"
 
 
 @dataclass
 class Run:
-    """One results file: its header, its records in order, and a warning if its last line was cut off.
+    """One results file: its header and its records in order.
 
-    `request` is what was asked for last, if the run was resumed and more was asked for. `finished` is when
-    the run came to its end; "" if it did not.
+    `is_torn` says that its last line is cut off and left out. `request` is what was asked for last, if the run was
+    resumed and more was asked for. `finished` is when the run came to its end; "" if it did not.
     """
 
     environment: Environment
     records: list[Record] = field(default_factory=list)
     path: Path = field(default_factory=Path)
-    warning: str = ""
+    is_torn: bool = False
     transfers: list[TransferRecord] = field(default_factory=list)
     request: Request | None = None
     finished: str = ""
@@ -46,6 +50,27 @@ class Run:
     def ended_early(self) -> bool:
         """The run did not come to its end."""
         return not self.finished
+
+    @property
+    def warning(self) -> str:
+        """What a file lacks, and how to continue its run, in one line; "" if it is complete."""
+        torn = TORN if self.is_torn else ""
+        ended = f"the run is not finished: {self._count_rows()}" if self.ended_early else ""
+        resumable = ended and self.planned and not is_compressed(self.path)
+        words = [*self.command.split()[:2], "--resume-from", shlex.quote(str(self.path))]
+        hint = f"{' '.join(words)} continues it" if resumable else ""
+        text = "; ".join(filter(None, (ended, torn, hint)))
+        return f"{self.path}: {text}" if text else ""
+
+    def _count_rows(self) -> str:
+        """`it has 2 of 4 planned rows`; all transfers count as one, and searches plan no rows."""
+        count = len({record.kernel_key for record in self.records}) + bool(self.transfers)
+        if not count:
+            return "it has measured no row"
+        searches = any(record.is_preliminary for record in self.records)
+        if searches or not self.planned:
+            return f"it has {count_noun(count, 'row')}"
+        return f"it has {count} of {count_noun(len(set(self.planned)), 'planned row')}"
 
 
 @dataclass(frozen=True)

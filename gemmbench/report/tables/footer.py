@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean, median
 
+from gemmbench.backends.base import MATHS
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
 from gemmbench.bench.record import Environment, Record
@@ -73,11 +74,28 @@ def _explain_baseline(run: Run) -> list[str]:
     verified = "Rows are verified before they are timed."
     if not baseline:
         return [verified]
-    rows = [record for record in run.records if record.variant == baseline and not record.config]
-    chosen = dict.fromkeys(record.picked for record in rows if record.picked)
-    math = f" 100 % is {baseline} with {' or '.join(chosen)}, the faster at each size." if chosen else ""
+    math = _explain_math(run)
     column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
     return [f"{column}, in the same rounds.{math} {verified}"]
+
+
+def _explain_math(run: Run) -> str:
+    """With which math the baseline was faster; "" if there was no choice. Where one is named, both were measured."""
+    baseline, network = run.environment.baseline, _name_unit(run) == _PASS
+    rows = [record for record in run.records if record.variant == baseline and not record.config and record.samples]
+    free = [record for record in rows if set(record.picked.split(", ")) <= set(MATHS)]
+    chosen = list(dict.fromkeys(math for record in free for math in record.picked.split(", ")))
+    if not chosen:
+        return ""
+    place = "in each layer" if network else "at each size"
+    if len(chosen) > 1:
+        choice = f"with {' or '.join(chosen)}, the faster {place}"
+    else:
+        (other,) = set(MATHS) - set(chosen)
+        several = network or len({record.problem for record in free}) > 1
+        choice = f"with {chosen[0]}, faster than {other}" + (f" {place}" if several else "")
+    names = dict.fromkeys(record.problem.precision_name for record in free)
+    return f" 100 % is {baseline}{'' if len(free) == len(rows) else ', in ' + ' and '.join(names)} {choice}."
 
 
 def _explain_alone(timed: Sequence[Record]) -> list[str]:

@@ -1,5 +1,6 @@
 """Results files: writing, reading, messages on broken ones, and what --resume needs."""
 
+import gzip
 import json
 
 import pytest
@@ -46,7 +47,7 @@ def variants(path):
 def test_reading_returns_what_was_written(written, environment):
     path, records = written
     run = read_results(path)
-    assert (run.environment, run.records, run.path, run.warning) == (environment, records, path, "")
+    assert (run.environment, run.records, run.path, run.is_torn) == (environment, records, path, False)
     first, second, _ = run.records  # which share their equal values
     assert first.problem is second.problem and first.rounds is second.rounds and first.backend is second.backend
     assert first.samples is not second.samples
@@ -105,10 +106,8 @@ def test_an_incomplete_last_line_is_left_out_with_a_warning(written, cut):
     if cut == 1:  # only the end of the line is missing
         assert run.records == records
     else:
-        assert run.records == records[:2]
-        assert (
-            run.warning == f"{path}: the last line is cut off and was left out; --resume-from {path} measures it again"
-        )
+        assert run.records == records[:2] and run.is_torn
+        assert run.warning.endswith("it has 2 rows; the last line is cut off and was left out")
 
 
 def test_resuming_an_incomplete_file_loses_no_complete_row(written, write, make_record):
@@ -295,6 +294,25 @@ def test_the_last_line_tells_that_a_run_is_finished(tmp_path, environment, make_
     assert is_finished(path) and read_results(path).finished.startswith("20")
     path.write_bytes(path.read_bytes()[:-5])
     assert not is_finished(path)
+
+
+def test_a_file_says_what_it_lacks_and_how_its_run_goes_on(tmp_path, environment, make_record):
+    path, asked = tmp_path / "run.jsonl", replace(environment, planned=["a", "b", "b", "c"], command="gemmbench mlp -v")
+    with Journal(Run(asked, path=path)) as journal:
+        words = f"{path}: the run is not finished: it has %s; gemmbench mlp --resume-from {path} continues it"
+        assert read_results(path).warning == words % "measured no row"
+        journal.write([make_record("naive", batch_key=each) for each in ("first", "second")])  # as a baseline
+        assert read_results(path).warning == words % "1 of 3 planned rows"
+        kept = path.with_suffix(".jsonl.gz")
+        kept.write_bytes(gzip.compress(path.read_bytes()))
+        assert read_results(kept).warning == f"{kept}: the run is not finished: it has 1 of 3 planned rows"
+        journal.write([make_record("tiled", phase="ranking")])  # of a search, which plans no rows
+        assert read_results(path).warning == words % "2 rows"
+        journal.finish()
+    assert read_results(path).warning == ""
+    with path.open("a") as file:
+        file.write('{"row"')
+    assert read_results(path).warning == f"{path}: the last line is cut off and was left out"
 
 
 def test_what_was_asked_for_last_counts(tmp_path, environment, make_record):

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.base import Conditions
-from gemmbench.bench.record import Load, Sustained, Telemetry
+from gemmbench.bench.record import Load, NetworkFacts, Sustained, Telemetry
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 
 MS = 1e-3
@@ -109,14 +109,20 @@ def test_the_footer_says_whether_the_clock_was_locked(make_run, paired, clocks, 
 
 
 def test_the_footer_names_the_math_of_the_baseline(make_run, paired):
-    def lines(*choices):
-        sizes = zip(choices, (8, 16), strict=False)
-        rows = [paired("cublas", MS, size=size, picked=choice) for choice, size in sizes]
-        return "\n".join(footer_lines(make_run(*rows, paired("sgemm", MS, picked="sgemm_tma"))))
+    def explain(*choices, baseline="cublas", **changed):
+        rows = [paired(baseline, MS, size=8 * at, picked=each, **changed) for at, each in enumerate(choices, 1)]
+        run = make_run(*rows, paired("naive", MS, picked="sgemm_tma"), baseline=baseline)
+        return footer_lines(run)[1].partition(" Rows are verified")[0].partition("in the same rounds.")[2].strip()
 
-    assert "100 % is cublas with default math, the faster at each size." in lines("default math", "default math")
-    assert "with default math or pedantic math, the faster" in lines("default math", "pedantic math")
-    assert "100 %" not in lines("")
+    both = "default math", "pedantic math"
+    assert explain(both[0]) == "100 % is cublas with default math, faster than pedantic math."
+    assert explain(both[1], both[1]) == "100 % is cublas with pedantic math, faster than default math at each size."
+    assert explain(*both) == "100 % is cublas with default math or pedantic math, the faster at each size."
+    assert explain(both[0], "") == "100 % is cublas, in f32 with default math, faster than pedantic math."
+    assert explain("") == explain("sgemm_1d", baseline="sgemm") == ""
+    network = NetworkFacts(title="x", flops=1, bytes=1)
+    assert explain(both[0], network=network).endswith("faster than pedantic math in each layer.")
+    assert explain(", ".join(both), network=network).endswith("math or pedantic math, the faster in each layer.")
 
 
 def test_the_footer_says_where_there_is_no_floor(make_run, paired):
