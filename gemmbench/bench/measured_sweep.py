@@ -167,10 +167,10 @@ def _rank_candidates(
 
 
 def _find_ranking(candidates: Sequence[Chain], earlier: Sequence[Record]) -> Ranking | None:
-    """What an earlier row of these candidates says of their short loads, if it is about the same number of them."""
+    """What an earlier row of these candidates says of their short loads, if it is about as many."""
     rows = {_row_key(chain) for chain in candidates}
     found = (record.ranking for record in earlier if record.ranking and _row_key(record) in rows)
-    return next((ranking for ranking in found if ranking.tried == len(candidates)), None)
+    return next((ranking for ranking in found if ranking.candidates == len(candidates)), None)
 
 
 def _emit_nothing(records: Sequence[Record]) -> None:

@@ -280,11 +280,13 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """What short loads of many configurations found, of which only the fastest were measured in full.
 
     Attributes:
+        candidates: Configurations that might be tried; a library offers some of them for a problem.
         tried: Configurations that had a short load.
         best: The two shortest times among them, in seconds per launch.
         shortlist: The configurations that were measured in full, the fastest first.
     """
 
+    candidates: Count = 0
     tried: Count
     best: Annotated[list[Seconds], msgspec.Meta(max_length=2)] = []
     shortlist: list[dict[str, Integer]] = []

@@ -110,7 +110,8 @@ def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain],
     near = [number for each, number in timed if each <= (1 + _WITHIN) * timed[0][0]]
     places = near or list(range(len(candidates)))
     return Ranking(
-        tried=len(candidates),
+        candidates=len(candidates),
+        tried=len(timed),
         best=[each for each, _ in timed[:2]],
         shortlist=[dict(candidates[number].config.values) for number in places[: candidates[0].variant.shortlist]],
     )
