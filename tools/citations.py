@@ -55,7 +55,8 @@ class Citation:
     def when(self) -> str:
         """`2026-11-27, revision eee01e5a545d`, and what differs."""
         changed = " with changes" if self.revision.endswith(CHANGED) else ""
-        revision = f"{self.revision.rstrip(CHANGED)}{changed}" if self.revision else "not recorded"
+        name = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28}\b", r"\1", self.revision.rstrip(CHANGED))
+        revision = f"{name}{changed}" if name else "not recorded"
         return "; ".join(filter(None, (f"{self.date}, revision {revision}", self.difference)))
 
     def __str__(self) -> str:
