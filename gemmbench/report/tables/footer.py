@@ -30,7 +30,7 @@ def footer_lines(run: Run) -> list[str]:
         *_explain_baseline(run),
         *explain_process_deviation(_list_shortest_times(run.environment, timed)),
         *_explain_alone(timed),
-        *_explain_sustained(timed),
+        *_explain_sustained(run.environment, timed),
         _describe_method(timed),
         *([endings] if endings else []),
         *_explain_partly_cold(run.environment, timed),
@@ -120,7 +120,7 @@ def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> l
     ]
 
 
-def _explain_sustained(timed: Sequence[Record]) -> list[str]:
+def _explain_sustained(environment: Environment, timed: Sequence[Record]) -> list[str]:
     loads = [record.sustained for record in timed if record.sustained]
     if not loads:
         return []
@@ -129,6 +129,12 @@ def _explain_sustained(timed: Sequence[Record]) -> list[str]:
         lines.append(
             f"Under the load of {unsettled} of {len(loads)} rows the clock, power or temperature still changed when "
             "counting began, which can shift percentages by several points; --sustained with more seconds helps."
+        )
+    limit = environment.conditions.power_limit if environment.conditions else None
+    if limit is not None and (above := [load.watts for load in loads if round(load.watts) > round(limit)]):
+        lines.append(
+            f"{count_noun(len(above), 'row')} drew more than the power limit of {limit:.0f} W while counted, at most "
+            f"{max(above):.0f} W; a longer load may lower the clock."
         )
     return lines
 

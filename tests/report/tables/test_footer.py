@@ -74,6 +74,20 @@ def test_the_footer_counts_the_loads_that_had_not_settled(make_run, steady):
     assert explain([flat, flat], [flat, rising])[1].startswith("Under the load of 1 of 2 rows the clock,")
 
 
+def test_the_footer_counts_the_loads_above_the_power_limit(make_run, steady):
+    def explain(*watts):
+        loads = [Load(seconds=1.0, launches=1000, settled=True, joules=each, joules_seconds=1.0) for each in watts]
+        rows = [steady(f"row{i}", sustained=Sustained(own=[load])) for i, load in enumerate(loads)]
+        run = make_run(*rows, backend="cuda", conditions=Conditions(power_limit=700.0))
+        return [line for line in footer_lines(run) if "drew" in line]
+
+    assert explain(650.0, 700.3) == []
+    assert explain(650.0, 716.2, 704.0) == [
+        "2 rows drew more than the power limit of 700 W while counted, at most 716 W; "
+        "a longer load may lower the clock."
+    ]
+
+
 def test_the_footer_counts_no_short_loads(make_run, paired, steady):
     full, short = steady("cublaslt"), paired("cublaslt", MS, phase="ranking", sets=2)
     assert footer_lines(make_run(short, full)) == footer_lines(make_run(full))
