@@ -43,9 +43,9 @@ source: https://github.com/kHarshit/cuda-programming
 // Bound like blocktile_2d: by shared-memory issue, and by latency at the barriers.
 //
 // The post names this step without code. Its block is always 16 x 16, and its kernels do not
-// declare their block size, so the compiler must allow for 1024 threads. The bug in its
-// shared-memory kernel, fixed here: its guards compare positions within the tile with the sizes of
-// the matrices, so it reads out of bounds when a size is not a multiple of the tile.
+// declare their block size, so nothing tells the compiler how many registers a thread may take. The
+// bug in its shared-memory kernel, fixed here: its guards compare positions within the tile with
+// the sizes of the matrices, so it reads out of bounds when a size is not a multiple of the tile.
 
 #define THREADS (BX * BY)
 #define BM (BY * TM)

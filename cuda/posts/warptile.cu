@@ -49,10 +49,11 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 // the next tile wait for it.
 //
 // Bugs in the post's version, fixed here: it drops the last K % 4 products; it reads and writes out
-// of bounds unless M and N are multiples of 64; it has a barrier between the two loads, where one
-// after both is enough; it reads C even when beta is 0; it has five unused arguments. Its text
-// promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed operations instead
-// of 2 N cubed.
+// of bounds unless M and N are multiples of 64; it reads C even when beta is 0. What else differs
+// and can change its speed: the post has a barrier between the two loads, where one after both is
+// enough, does not unroll the loops that load, and does not declare the size of its block. It has
+// five unused arguments. Its text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS
+// count N cubed operations instead of 2 N cubed.
 
 #define THREADS (BM / TM * (BN / TN))
 #define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile per thread

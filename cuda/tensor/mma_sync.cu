@@ -46,9 +46,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // ldmatrix fills four such registers of all lanes at once: it reads eight rows of 16 bytes four times.
 // Rows of a tile are multiples of 128 bytes, so eight rows below one another would lie in the same banks. They
-// are stored with their 16-byte parts exchanged: part p of row r is at p XOR r. An operand whose rows run along
-// M or N is transposed by ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes
-// load one by one.
+// are stored with their 16-byte parts exchanged: part p of row r is at p XOR r % 8. An operand whose rows run
+// along M or N is transposed by ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose,
+// lanes load one by one.
 //
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
 // barrier for 128 bytes of K. It comes before the last products of a tile, which run while the first fragments of

@@ -6,11 +6,11 @@ seed of the permutations. Blocks are independent, samples of one block are not. 
 one value, the median of its pair means, and an interval is that of Student's t on these values
 (Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 
-Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. In runs that
-are simulated from recorded blocks, intervals of t then hold the truth in 92 to 95 % (`benchmarks/intervals.py`).
-So each interval is made a fifth wider, and holds it in 95 to 97 %; at kernels whose blocks scatter most, in
-90 to 94 %. Something differs between processes that blocks do not sample: it is in no interval of one run,
-and a comparison of two runs adds it (`report.repeatability`).
+Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. So each interval
+is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 95 to 97 %; at
+kernels whose blocks scatter most, in 90 to 94 % (`benchmarks/intervals.py`). Something differs between processes
+that blocks do not sample: it is in no interval of one run, and a comparison of two runs adds it
+(`report.repeatability`).
 """
 
 from __future__ import annotations
