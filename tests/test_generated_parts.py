@@ -137,7 +137,7 @@ def test_an_optional_part_without_results_says_so(page, tmp_path):
     none = "results/none*.jsonl.gz"
     for part in (f"table {none}", f"rows {none}", f"step {none} 4096 a b", f"chart ladder {none} name=x"):
         path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
-        assert "-->\n\nNot measured yet.\n\n<!--" in Page(path, KINDS).find_stale()[path]
+        assert "-->\n\nNot measured yet by today's rules.\n\n<!--" in Page(path, KINDS).find_stale()[path]
     path.write_text("<!-- begin table results/none*.jsonl.gz -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match="no file matches"):
         Page(path, KINDS).find_stale()
@@ -347,7 +347,7 @@ def test_problems_that_the_kernel_did_not_compute_are_counted(page, tmp_path, mo
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(draws, "find_contests", drop_two)
     text = KINDS["draws"](page, "sgemm", "*-shapes_drawn_7.jsonl.gz")
-    assert text.startswith("1 draw, without 2 problems that sgemm or all others did not compute:\n")
+    assert text.startswith("1 draw, without 2 problems at which sgemm or all others have no ranked row:\n")
 
 
 def test_a_file_without_the_number_of_a_draw_is_refused(page):

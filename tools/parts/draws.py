@@ -45,10 +45,8 @@ def _write_draws(page: Page, kernel: str, pattern: str) -> str:
     cells = [_summarize(name, group) for name, group in groups.items() if group]
     summary = format_cells(cells, _HEADINGS, STYLE, _ALIGNMENT)
     lacking = sum(len(read_comparison(path).problems) for path in newest.values()) - len(contests)
-    left_out = (
-        f", without {count_noun(lacking, 'problem')} that {kernel} or all others did not compute" if lacking else ""
-    )
-    lead = f"{count_noun(len(draws), 'draw')}{left_out}:"
+    unranked = f", without {count_noun(lacking, 'problem')} at which {kernel} or all others have no ranked row"
+    lead = f"{count_noun(len(draws), 'draw')}{unranked if lacking else ''}:"
     return "\n".join([lead, "", summary, "", format_contests(contests), "", *whose])
 
 
