@@ -131,7 +131,7 @@ def _explain_sustained(environment: Environment, timed: Sequence[Record]) -> lis
             "counting began, which can shift percentages by several points; --sustained with more seconds helps."
         )
     limit = environment.conditions.power_limit if environment.conditions else None
-    if limit is not None and (above := [load.watts for load in loads if round(load.watts) > round(limit)]):
+    if limit is not None and (above := [load.watts for load in loads if load.watts >= limit + 1]):
         lines.append(
             f"{count_noun(len(above), 'row')} drew more than the power limit of {limit:.0f} W while counted, at most "
             f"{max(above):.0f} W; a longer load may lower the clock."

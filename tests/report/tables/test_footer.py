@@ -81,7 +81,7 @@ def test_the_footer_counts_the_loads_above_the_power_limit(make_run, steady):
         run = make_run(*rows, backend="cuda", conditions=Conditions(power_limit=700.0))
         return [line for line in footer_lines(run) if "drew" in line]
 
-    assert explain(650.0, 700.3) == []
+    assert explain(650.0, 700.3, None) == []
     assert explain(650.0, 716.2, 704.0) == [
         "2 rows drew more than the power limit of 700 W while counted, at most 716 W; "
         "a longer load may lower the clock."
