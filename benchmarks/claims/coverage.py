@@ -17,36 +17,38 @@ _PROGRAM = Path(__file__).with_name("compare_alike.py")
 
 
 def check(folder: Path) -> Claim:
-    """Make three comparisons in each of 20 processes, for each of three kernels."""
-    rows: list[tuple[object, ...]] = []
-    shares: list[float] = []
-    false = 0
-    for kernel, size in CASES:
-        processes = [_compare(kernel, size, seed) for seed in range(PROCESSES)]
-        own = [_share_covered(ratios) for ratios in processes]
-        every = [ratio for ratios in processes for ratio in ratios]
-        shares, false = shares + own, false + _count_false(every)
-        width = statistics.median(ratio.spread for ratio in every)
-        rows.append((kernel, size, len(every), _format(_limit_mean(own)), _count_false(every), f"{100 * width:.3f} %"))
-        print(*rows[-1], file=sys.stderr, flush=True)
+    """Make three comparisons of each of three kernels in each of 20 processes."""
+    processes = [_compare(seed) for seed in range(PROCESSES)]
+    rows = [_describe(case, [each[number] for each in processes]) for number, case in enumerate(CASES)]
+    shares = [_share_covered([ratio for ratios in each for ratio in ratios]) for each in processes]
+    false = sum(_count_false(ratios) for each in processes for ratios in each)
     mean = _limit_mean(shares)
     return Claim(
         f"identical code compared in {PROCESSES} processes for each of three speeds: 95 % lies within the confidence "
         f"limits, counted by processes, of the share of 95 % intervals that hold 1; at most {FALSE_VERDICTS} false "
         "verdict",
         format_table(rows, ["kernel", "size", "comparisons", "covered (%)", "false verdicts", "median half-width"]),
-        f"{_format(mean)} % of {len(shares)} processes' comparisons covered, {false} false verdicts",
+        f"{_format(mean)} % of the comparisons of {len(shares)} processes covered, {false} false verdicts",
         mean.low <= 0.95 <= mean.high and false <= FALSE_VERDICTS,
     )
 
 
-def _compare(kernel: str, size: str, seed: int) -> list[Interval]:
-    """The ratios of comparisons in a process of their own."""
-    command = [sys.executable, str(_PROGRAM), kernel, size, str(seed)]
+def _describe(case: tuple[str, str], processes: list[list[Interval]]) -> tuple[object, ...]:
+    """The row of a kernel: its comparisons in each process."""
+    every = [ratio for ratios in processes for ratio in ratios]
+    covered = _limit_mean([_share_covered(ratios) for ratios in processes])
+    width = statistics.median(ratio.spread for ratio in every)
+    return *case, len(every), _format(covered), _count_false(every), f"{100 * width:.3f} %"
+
+
+def _compare(seed: int) -> list[list[Interval]]:
+    """The ratios of each kernel in a process of their own."""
+    command = [sys.executable, str(_PROGRAM), str(seed), *("=".join(case) for case in CASES)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
-    return [Interval(*ends) for ends in json.loads(done.stdout.splitlines()[-1])]
+    print(f"process {seed + 1} of {PROCESSES}", file=sys.stderr, flush=True)
+    return [[Interval(*ends) for ends in ratios] for ratios in json.loads(done.stdout.splitlines()[-1])]
 
 
 def _share_covered(ratios: list[Interval]) -> float:
