@@ -54,11 +54,6 @@ def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> Non
         raise StoreError(f"GITHUB_STEP_SUMMARY: cannot write {path}: {fault.strerror}") from None
 
 
-def wants_annotations() -> bool:
-    """Whether the command runs in a job of GitHub Actions."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
 _RICH = "rich"
 
 

@@ -13,7 +13,13 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
-from gemmbench.planning.files import exists, follow_links, is_file
+from gemmbench.planning.files import (
+    defuse_workflow_commands,
+    exists,
+    follow_links,
+    is_file,
+    runs_in_github_actions,
+)
 from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
@@ -84,7 +90,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if exists(path) and not is_file(path):  # a device such as /dev/stdout must not be replaced by a file
-            path.write_text(text, encoding="utf-8")
+            path.write_text(defuse_workflow_commands(text) if runs_in_github_actions() else text, encoding="utf-8")
             return
         replace_file(path, text)
     except OSError as fault:
