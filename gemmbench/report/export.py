@@ -23,7 +23,7 @@ from gemmbench.planning.files import (
 from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.table import format_reports
+from gemmbench.report.table import escape_formula, format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 
 
@@ -62,13 +62,17 @@ def write_markdown(path: Path, comparison: Comparison, wide: bool = False) -> No
 
 
 def format_csv(rows: Sequence[ExportRow]) -> str:
-    """Rows as CSV, under the keys of the first."""
+    """Rows as CSV, under the keys of the first. A spreadsheet computes none of the texts."""
     out = io.StringIO()
     if rows:
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({key: _escape_value(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
+
+
+def _escape_value(value: object) -> object:
+    return escape_formula(value) if isinstance(value, str) else value
 
 
 def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: Sequence[ExportRow] = ()) -> str:
