@@ -274,7 +274,7 @@ _LATEX_NAMES = {
 }
 
 
-def escape_latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is, with the same commands as in tabulate's cells."""
     return "".join(_LATEX_NAMES.get(sign, sign) for sign in text)
 
@@ -291,7 +291,7 @@ _TSV = "tsv"
 _WRITERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(_MARKDOWN, escape_markdown),
     **dict.fromkeys(_HTML, escape),
-    **dict.fromkeys(_LATEX, escape_latex),
+    **dict.fromkeys(_LATEX, _escape_latex),
     _TSV: escape_formula,
 }
 
