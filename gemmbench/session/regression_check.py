@@ -233,7 +233,7 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
             announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
-        result = opened.result
+        result = opened.finish()
     return _judge_run(earlier, result, request)
 
 
@@ -295,7 +295,7 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
         measure_groups(opened.runner, opened.session.compilers, pairs.groups, sweep.policy, shuffle)
-        result = opened.result
+        result = opened.finish()
     return _judge_pairs(label, pairs, result, request.margin)
 
 

@@ -359,3 +359,30 @@ def test_the_csv_of_a_run_does_not_go_where_a_link_leads(gemmbench, unfinished, 
     unfinished.with_suffix(".csv").symlink_to("../victim")
     assert gemmbench("run", "--resume").code == 0
     assert (tmp_path / "victim").read_text() == "mine" and "naive" in unfinished.with_suffix(".csv").read_text()
+
+
+@pytest.mark.parametrize("words", [["run", "naive"], ["compare", "naive", "tiled"], ["check", "naive"]])
+def test_a_results_file_that_vanishes_ends_the_command_and_its_rows_are_in_another(
+    gemmbench, script, windows, tmp_path, words
+):
+    call = ["--device", script(times={"naive": 2e-3, "tiled": 2e-3, "cublas": 1e-3})]
+    if words[0] == "check":
+        gemmbench("run", "naive", "--save", "main", *call, *SIZES, "--out", "earlier")
+        (tmp_path / "earlier/saved").rename(tmp_path / "saved")
+    call += ["--against", "saved/main.jsonl"] if words[0] == "check" else SIZES
+    seen, at = windows
+
+    def vanish():
+        for path in (tmp_path / "results").glob("*.jsonl"):
+            path.unlink()
+
+    at[len(seen) + 30] = vanish
+    said = gemmbench(*words, *call)
+    assert said.code == 2, said
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    named = f"results/{path.name}"
+    assert f" was removed while it was being written; all rows are in {named}; the run ended" in said.err
+    assert read_results(path).records and path.stem.endswith("-2") and "saved as" not in said.err
+    at.clear()
+    if words[0] != "check":
+        assert gemmbench(*words, *call, "--resume-from", path).code == 0 and is_finished(path)
