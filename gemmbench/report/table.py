@@ -243,7 +243,7 @@ def _escape(text: str, style: str) -> str:
 
 _MARKUP = re.compile(
     r"(?<!`)`\w[\w ./:=,+-]*(?<! )`(?!`)"  # stays: code in which nothing is markup, as footers quote a command
-    r"|[\\`*\[|~]"
+    r"|\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|~]"
     r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it is a letter
     r"|^\s*(?:[-+](?=\s)|[#>=]|-(?=-+$)|\d{1,9}(?=[.)]\s))",  # begins a list, a heading or a quotation
 )
