@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
@@ -55,6 +56,9 @@ def defuse_output() -> Iterator[None]:
     sys.stdout, sys.stderr = map(_DefusedStream, streams)
     try:
         yield
+    except Exception:  # Python would print it on the stream itself
+        traceback.print_exc()
+        sys.exit(1)
     finally:
         sys.stdout.flush()
         sys.stdout, sys.stderr = streams

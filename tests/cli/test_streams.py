@@ -70,6 +70,15 @@ def test_a_command_of_gemmbench_itself_is_obeyed(monkeypatch):
     assert stream.getvalue() == "::error title=a::b\n"
 
 
+def test_the_message_of_an_exception_is_text_too(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setattr(sys, "stderr", stream)
+    with pytest.raises(SystemExit) as end, defuse_output():
+        raise ValueError("fault\n::error::pwned")
+    assert end.value.code == 1 and "fault\n: :error::pwned" in stream.getvalue()
+
+
 def test_a_long_line_of_blanks_takes_no_time():
     assert defuse_workflow_commands(" " * 10**6 + "\n" * 10**6 + "::x").endswith("\n: :x")
 
