@@ -7,15 +7,13 @@ import sys
 import click
 
 from gemmbench.backends.host import shorten_blas_spinning
-from gemmbench.cli.lazy_group import (
-    CommandEntry,
-    LazyGroup,
-    Terminated,
+from gemmbench.cli.lazy_group import CommandEntry, LazyGroup, Terminated, raise_on_sigterm
+from gemmbench.cli.streams import (
+    defuse_output,
     discard_output,
     escape_unencodable,
     is_unwritable_output,
     open_closed_streams,
-    raise_on_sigterm,
 )
 from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.planning.files import escape_controls
@@ -95,7 +93,7 @@ def main() -> None:
     open_closed_streams()
     escape_unencodable()
     shorten_blas_spinning()
-    with raise_on_sigterm():
+    with raise_on_sigterm(), defuse_output():
         code = _run_group()
     sys.exit(code)
 

@@ -21,10 +21,12 @@ from gemmbench.cli.options import (
     out_option,
     style_option,
 )
-from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports, wants_annotations
+from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
 from gemmbench.cli.run_outputs import refuse_incomplete_file, save_csv
+from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
+from gemmbench.planning.files import runs_in_github_actions
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
@@ -111,8 +113,8 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
         print_line(f"results: {' and '.join([str(checked.result.run.path), *names])}", to_stderr=True)
     if options.junit:
         write_text(Path(options.junit), format_junit(checked.check, options.fails_inconclusive))
-    for annotation in list_annotations(checked.check) if wants_annotations() else []:
-        print_line(annotation)
+    for annotation in list_annotations(checked.check) if runs_in_github_actions() else []:
+        write_workflow_command(annotation)
     append_job_summary([report], checked.check.closing_line)
 
 

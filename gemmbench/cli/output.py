@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import escape_controls
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import PLAIN, Report, format_reports
+from gemmbench.report.table import PLAIN, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
@@ -49,14 +49,10 @@ def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> Non
         return
     try:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(f"{format_reports(reports, 'github')}\n" + (f"**{closing_line}**\n\n" if closing_line else ""))
+            closing = f"**{escape_markdown(closing_line)}**\n\n" if closing_line else ""
+            file.write(f"{format_reports(reports, 'github')}\n{closing}")
     except OSError as fault:
         raise StoreError(f"GITHUB_STEP_SUMMARY: cannot write {path}: {fault.strerror}") from None
-
-
-def wants_annotations() -> bool:
-    """Whether the command runs in a job of GitHub Actions."""
-    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 _RICH = "rich"

@@ -55,7 +55,7 @@ class JournalOptions:
         "--resume",
         is_flag=True,
         heading=RESULTS,
-        help="Continue the newest unfinished run: repeat its command, with the options given now.",
+        help="Continue the newest unfinished run: its command decides rows, unless options given now do.",
     )
     resume_from: str | None = option(
         "--resume-from",

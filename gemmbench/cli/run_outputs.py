@@ -15,13 +15,15 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.cli.option_fields import Values
-from gemmbench.cli.options import OutputOptions
+from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, TRANSFERS, Values
+from gemmbench.cli.options import ConfigName, OutputOptions, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import is_results_name
+from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
@@ -69,8 +71,13 @@ def refuse_incomplete_file(result: RunResult) -> None:
 
 
 def save_csv(comparison: Comparison) -> list[str]:
-    """Write the CSV files next to the results file; returns their names. Raises StoreError."""
+    """Write the CSV files next to the results file; returns their names. Raises StoreError.
+
+    A link there is replaced: a folder that somebody else made must not choose what is overwritten.
+    """
     path = comparison.run.path.with_suffix(".csv")
+    for link in filter(Path.is_symlink, (path, path.with_suffix(".transfers.csv"))):
+        link.unlink()
     if comparison.rows:
         export.write_csv(path, comparison)
     transfers = export.write_transfers_csv(path, comparison)
@@ -160,20 +167,60 @@ def _report_plans(
 
 
 _NOT_RECORDED = ("resume", "resume_from")
+_DECIDING = (PROBLEM, MEASURING, STOPPING, TRANSFERS)
+"""The headings of options that decide which rows are measured, and how."""
+_NO_FILE = "random"
+"""What --weights takes besides a file."""
 
 
 def complete_options(context: click.Context, values: Values) -> Values:
     """Add the command that the file records; with --resume, take what is not given from the recorded one.
 
-    Raises UsageError and StoreError.
+    A results file may come from somebody else. So it decides rows, and nothing else: where and what is written, and
+    which files of code are run, must be given. Raises UsageError and StoreError.
     """
     run = _find_run(context, values)
     if run is not None:
-        usual = ParameterSource.DEFAULT
-        given = {name: value for name, value in values.items() if context.get_parameter_source(name) != usual}
-        values = {**_parse_recorded(context, run), **given, "resume_from": str(run.path)}
+        values = _take_recorded(context, values, run)
     words = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
     return values | {"recorded_command": shlex.join(words)}
+
+
+def _take_recorded(context: click.Context, values: Values, run: Run) -> Values:
+    """The values of the command line, and those of the recorded command that decide rows. Raises UsageError."""
+    usual = ParameterSource.DEFAULT
+    given = {name: value for name, value in values.items() if context.get_parameter_source(name) != usual}
+    recorded = {name: value for name, value in _parse_recorded(context, run).items() if name not in given}
+    deciding = [parameter for parameter in context.command.params if _decides_rows(parameter)]
+    chosen = {str(each.name): recorded[str(each.name)] for each in deciding if each.name in recorded}
+    home = {"out": str(run.path.parent), "resume_from": str(run.path)}
+    values = {**values, **home, **chosen, **{name: given[name] for name in given if name not in _NOT_RECORDED}}
+    if any(_names_code(each, chosen.get(str(each.name))) for each in deciding):
+        typed = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
+        raise UsageError(
+            f"{run.path}: its command names files, and no results file chooses what code is run; if you trust them, "
+            f"type it: {shlex.join([*typed, '--resume-from', str(run.path)])}"
+        )
+    left_out = {name: value for name, value in recorded.items() if name not in chosen and name != "out"}
+    if words := _list_words(context.command, left_out):
+        TERMINAL.message(f"{run.path}: left out of its command: {shlex.join(words)}; give again what you want")
+    return values
+
+
+def _decides_rows(parameter: click.Parameter) -> bool:
+    names = isinstance(parameter, click.Argument) or parameter.name in ("device", "kernels")
+    return names or getattr(parameter, "heading", "") in _DECIDING
+
+
+def _names_code(parameter: click.Parameter, value: Any) -> bool:
+    """Whether a value names a file, or a revision, that holds code or says which code to run."""
+    words = value if isinstance(value, tuple) else () if value is None else (value,)
+    if isinstance(parameter.type, ConfigName):
+        return any(word not in list_configs() for word in words)
+    if isinstance(parameter.type, VariantName):
+        return not all(is_kernel_name(word) and not is_path(word) for word in words)
+    is_file = isinstance(parameter.type, click.Path) or getattr(parameter, "metavar", "") == "FILE"
+    return is_file and any(word != _NO_FILE for word in words)
 
 
 def _find_run(context: click.Context, values: Values) -> Run | None:
@@ -197,6 +244,8 @@ def _parse_recorded(context: click.Context, run: Run) -> Values:
         return context.command.make_context(name, split_command(run.command)[2:], parent=context.parent).params
     except click.ClickException as fault:
         raise UsageError(f"{run.path}: its command cannot be repeated: {fault.format_message()}") from None
+    except click.exceptions.Exit:
+        raise UsageError(f"{run.path}: its command measures nothing; start a new run without --resume-from") from None
 
 
 def _explain_other_command(context: click.Context, name: str, path: Path) -> str:

@@ -164,3 +164,20 @@ def escape_cell(text: str) -> str:
 
 def _name_character(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
+
+
+_COMMAND = re.compile(r"(?:^|(?<=[\n\r]))[^\w\n\r!-~]*:[^\w\s!-~]*(?=:)|#[^\w\s!-~]*#[^\w\s!-~]*(?=\[)")
+"""What begins a workflow command: two colons at the start of a line, blanks apart, or `##[` anywhere.
+
+The runner compares as .NET does, which also leaves out characters without a width.
+"""
+
+
+def runs_in_github_actions() -> bool:
+    """Whether a runner of GitHub Actions reads the output, and obeys what looks like a command."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def defuse_workflow_commands(text: str) -> str:
+    """Text with a blank in what a runner of GitHub Actions would obey: `: :error::` for `::error::`, `## [`."""
+    return _COMMAND.sub(r"\g<0> ", text) if ":" in text or "#" in text else text

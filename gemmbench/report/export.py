@@ -13,11 +13,17 @@ import msgspec
 
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
-from gemmbench.planning.files import exists, follow_links, is_file
+from gemmbench.planning.files import (
+    defuse_workflow_commands,
+    exists,
+    follow_links,
+    is_file,
+    runs_in_github_actions,
+)
 from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.table import format_reports
+from gemmbench.report.table import escape_formula, format_reports
 from gemmbench.report.tables.kernel_tables import report_results
 
 
@@ -56,13 +62,17 @@ def write_markdown(path: Path, comparison: Comparison, wide: bool = False) -> No
 
 
 def format_csv(rows: Sequence[ExportRow]) -> str:
-    """Rows as CSV, under the keys of the first."""
+    """Rows as CSV, under the keys of the first. A spreadsheet computes none of the texts."""
     out = io.StringIO()
     if rows:
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({key: _escape_value(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
+
+
+def _escape_value(value: object) -> object:
+    return escape_formula(value) if isinstance(value, str) else value
 
 
 def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: Sequence[ExportRow] = ()) -> str:
@@ -84,7 +94,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if exists(path) and not is_file(path):  # a device such as /dev/stdout must not be replaced by a file
-            path.write_text(text, encoding="utf-8")
+            path.write_text(defuse_workflow_commands(text) if runs_in_github_actions() else text, encoding="utf-8")
             return
         replace_file(path, text)
     except OSError as fault:

@@ -1,12 +1,14 @@
 """Tables with titles, notes and a footer, and how they become text.
 
 `simple` is for reading: it fits a width. All other formats are tabulate's, for programs and
-documents, and always hold every column.
+documents, and always hold every column. Names and reasons come from files, so what a format would
+take for markup is escaped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -31,6 +33,9 @@ _LEAST_WIDE = 200
 """Characters from which on a wide table is drawn as a table, if it fits; below, as blocks."""
 _MARKDOWN = ("github", "pipe")
 _HTML = ("html", "unsafehtml")
+_LATEX = ("latex", "latex_raw", "latex_booktabs", "latex_longtable")
+_ESCAPED_CELLS = ("html", "latex", "latex_booktabs", "latex_longtable")
+"""The formats in which tabulate escapes cells."""
 _STATUS = "status"
 
 
@@ -169,9 +174,17 @@ def _find_status(headings: Sequence[str], widths: Sequence[int]) -> tuple[int, i
 def _format_table(table: Table, style: str) -> str:
     align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
     rows = _keep_together(table) if style in _HTML else table.cells
-    cells = format_cells(rows, table.headings, style, align)
+    if style not in _ESCAPED_CELLS:
+        rows = [[_escape_cell(cell, side, style) for cell, side in zip(row, align, strict=True)] for row in rows]
+    headings = table.headings if style in _ESCAPED_CELLS else [_escape(each, style) for each in table.headings]
+    cells = format_cells(rows, headings, style, align)
     parts = [_format_heading(table.title, style), "", cells] if table.title else [cells]
     return "\n".join([*parts, *format_list(table.notes, style)])
+
+
+def _escape_cell(cell: str, side: str, style: str) -> str:
+    """A cell, escaped; in `tsv` a number stays a number, also if it begins with a sign."""
+    return cell if style == _TSV and side == "right" else _escape(cell, style)
 
 
 def _keep_together(table: Table) -> list[list[str]]:
@@ -198,23 +211,89 @@ def format_cells(
 
 
 def _format_heading(title: str, style: str) -> str:
-    """A title, marked up as the format does it."""
+    """A title, escaped and marked up as the format does it."""
+    text = _escape(title, style)
     if style in _MARKDOWN:
-        return f"### {title}"
-    return f"<h3>{escape(title)}</h3>" if style in _HTML else title
+        return f"### {text}"
+    return f"<h3>{text}</h3>" if style in _HTML else text
 
 
 def format_list(lines: Sequence[str], style: str) -> list[str]:
-    """An empty line and the lines: list items in Markdown, paragraphs in HTML."""
+    """An empty line and the lines, escaped: list items in Markdown, paragraphs in HTML."""
     if not lines:
         return []
     if style in _MARKDOWN:
-        return ["", *(f"- {line}" for line in lines)]
-    return ["", *(map(_format_paragraph, lines) if style in _HTML else lines)]
+        return ["", *map(_format_item, lines)]
+    return ["", *(_format_paragraph(line) if style in _HTML else _escape(line, style) for line in lines)]
+
+
+def _format_item(text: str) -> str:
+    """An item of a list in Markdown; text of several lines stays in it."""
+    return "- " + "\n  ".join(escape_markdown(line) for line in text.splitlines() if line.strip())
 
 
 def _format_paragraph(line: str) -> str:
     return f"<pre>{escape(line)}</pre>" if line.startswith(" ") else f"<p>{escape(line)}</p>"
+
+
+def _escape(text: str, style: str) -> str:
+    """Text that the format does not take for markup; formats of which no writer is known keep it."""
+    return _WRITERS[style](text) if style in _WRITERS else text
+
+
+_MARKUP = re.compile(
+    r"(?<!`)`\w[\w ./:=,+-]*(?<! )`(?!`)"  # stays: code in which nothing is markup, as footers quote a command
+    r"|\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|~]"
+    r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it is a letter
+    r"|^\s*(?:[-+](?=\s)|[#>=]|-(?=-+$)|\d{1,9}(?=[.)]\s))",  # begins a list, a heading or a quotation
+)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+
+def escape_markdown(text: str) -> str:
+    """One line of text that Markdown shows as it is."""
+    marked = _MARKUP.sub(_put_backslash, text)
+    return _ENTITY.sub("&amp;", marked).replace("<", "&lt;")
+
+
+def _put_backslash(found: re.Match[str]) -> str:
+    """A backslash before a sign, which may follow blanks; a number gets it before the dot behind it."""
+    text = found[0]
+    if text[0] == "`" != text:
+        return text
+    return f"{text}\\" if text[-1].isdigit() else f"{text[:-1]}\\{text[-1]}"
+
+
+_LATEX_NAMES = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "^": r"\^{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\ensuremath{<}",
+    ">": r"\ensuremath{>}",
+}
+
+
+def _escape_latex(text: str) -> str:
+    """Text that LaTeX sets as it is, with the same commands as in tabulate's cells."""
+    return "".join(_LATEX_NAMES.get(sign, sign) for sign in text)
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
+
+
+def escape_formula(text: str) -> str:
+    """Text that a spreadsheet does not compute: an apostrophe stands before a sign that begins a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+_TSV = "tsv"
+_WRITERS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(_MARKDOWN, escape_markdown),
+    **dict.fromkeys(_HTML, escape),
+    **dict.fromkeys(_LATEX, _escape_latex),
+    _TSV: escape_formula,
+}
 
 
 def format_reports(reports: Sequence[Report], style: str, width: int | None = None) -> str:

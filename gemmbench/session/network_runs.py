@@ -120,7 +120,7 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
             announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
-        return opened.result
+        return opened.finish()
 
 
 @dataclass(frozen=True)

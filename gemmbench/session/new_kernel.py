@@ -8,7 +8,7 @@ from pathlib import Path
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, draft_manifest
 from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_text_file
-from gemmbench.planning.manifests.catalog import SUFFIXES, read_variant
+from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
 
 _TILED = Path(__file__).with_name("new_kernel.cu")
 
@@ -49,8 +49,8 @@ def _place(name: str, home: Path, suffix: str) -> Path:
     """
     path = Path(name)
     stem = path.stem if path.suffix in SUFFIXES else path.name
-    if not stem or stem != printable(stem) or stem.startswith(".") or name.endswith("/"):
-        raise UsageError(f"'{printable(name)}' is not a name for a kernel; write a word such as mine")
+    if not is_kernel_name(stem) or stem.startswith(".") or name.endswith("/"):
+        raise UsageError(f"'{printable(name)}' is not a name for a kernel, which takes {NAME_LETTERS}; write mine")
     folder = path.parent if path.parent != Path() else home
     if not is_folder(folder):
         raise UsageError(f"no folder at {display_path(folder)}; make it first")

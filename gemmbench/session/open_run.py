@@ -175,9 +175,9 @@ class OpenRun:
     journal: Journal
     earlier: tuple[Record, ...]
 
-    @property
-    def result(self) -> RunResult:
-        """What has been measured so far."""
+    def finish(self) -> RunResult:
+        """Say in the file that the run is finished, unless it was interrupted, and return what was measured."""
+        self.journal.finish(is_complete=not self.is_interrupted())
         return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
 
     def is_interrupted(self) -> bool:
@@ -251,9 +251,8 @@ def open_results(
 ) -> Iterator[OpenRun]:
     """Wait until the devices of a session are open, and open the results file of a sweep, new or resumed.
 
-    `planned` are hashes of the rows to measure; without them the run cannot be resumed. If the block ends
-    without an interruption, the file says that the run is finished. A DeviceError from the block says where
-    the rows are that were measured before.
+    `planned` are hashes of the rows to measure; without them the run cannot be resumed. The block ends with
+    OpenRun.finish. A DeviceError from it says where the rows are that were measured before.
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
@@ -267,8 +266,6 @@ def open_results(
         opened = OpenRun(session, run, journal, earlier)
         with _say_where(run, resumable=bool(planned)):
             yield opened
-        if not opened.is_interrupted():
-            journal.finish()
 
 
 @contextmanager

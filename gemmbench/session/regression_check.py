@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -11,7 +12,7 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.measured_sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.manifests.catalog import MARK, Catalog
+from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import list_configurations
@@ -35,7 +36,7 @@ from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
 from gemmbench.session.saved_runs import (
     find_newest_saved,
-    find_run,
+    find_reference,
     refuse_other_device,
     refuse_overlapping,
     refuse_renamed,
@@ -200,7 +201,11 @@ class CheckResult:
 def run_check(request: CheckRequest, machine: Machine, reporter: Reporter = SILENT) -> CheckResult:
     """Measure and judge. Raises UsageError if there is nothing to check against, and GemmbenchError."""
     folder = request.destination.folder
-    path = find_newest_saved(folder) if request.against is None else find_run(request.against, folder)
+    path = (
+        find_newest_saved(folder)
+        if request.against is None
+        else find_reference(request.against, folder, list_kernel_folders(request.kernels))
+    )
     if path is not None:
         return _check_run(read_results(path), request, machine, reporter)
     return _check_revision(str(request.against), request, machine, reporter)
@@ -215,9 +220,9 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     if reference.warning:
         reporter.message(reference.warning)
     earlier = compare_rows(reference)
-    variants = request.overrides.variants
-    kernels = request.kernels or find_recorded_option(reference.environment, "--kernels")
-    planned = plan_repeat(reference, variants, open_catalog(kernels), machine)
+    variants, catalog = request.overrides.variants, open_catalog(request.kernels)
+    _refuse_recorded_code(reference, request, catalog)
+    planned = plan_repeat(reference, variants, catalog, machine)
     reporter.message(f"checking against {name_run(earlier)}, measured {reference.environment.started}")
     with open_run(machine, planned.sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         chains = ChainSweep(
@@ -228,8 +233,23 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
             announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
-        result = opened.result
+        result = opened.finish()
     return _judge_run(earlier, result, request)
+
+
+def _refuse_recorded_code(reference: Run, request: CheckRequest, catalog: Catalog) -> None:
+    """Raise UsageError for a row whose code only the results file names, which may come from somebody else."""
+    kernels = find_recorded_option(reference.environment, "--kernels")
+    given = request.overrides.variants
+    rows = () if given else (record.variant for record in reference.records if record.status != "skipped")
+    for name in dict.fromkeys([*given, *rows, reference.environment.baseline]):
+        if (is_path(name) or MARK in name) and name not in given:
+            raise UsageError(f"{reference.path}: its row {name} names a file or a revision; name it too to run it")
+        if kernels and not request.kernels and name and name not in catalog.names:
+            raise UsageError(
+                f"{reference.path}: '{name}' is from the folder {kernels}, and no results file chooses what code is "
+                f"run; add --kernels {shlex.quote(kernels)}"
+            )
 
 
 def _refuse_sweep_options(request: CheckRequest) -> None:
@@ -275,7 +295,7 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
         measure_groups(opened.runner, opened.session.compilers, pairs.groups, sweep.policy, shuffle)
-        result = opened.result
+        result = opened.finish()
     return _judge_pairs(label, pairs, result, request.margin)
 
 

@@ -24,6 +24,7 @@ from gemmbench.planning.files import (
     saved_path,
 )
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
+from gemmbench.planning.manifests.revisions import find_commit, is_tracked
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results
@@ -96,8 +97,31 @@ def find_run(text: str, folder: Path) -> Path | None:
     name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
-    if is_file(path) or is_results_name(text):
-        return path
+    return path if is_file(path) or is_results_name(text) else _find_by_name(text, folder)
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def find_reference(text: str, folder: Path, kernels: Sequence[Path]) -> Path | None:
+    """The results file that `text` names for a check; None if it can only be a git revision.
+
+    No file that comes with a checkout may take the place of a revision, since the author of a pull request chooses
+    both. So a path ends in .jsonl or begins with a dot or a slash, and the hash of a commit is never a saved run.
+    Raises UsageError if `text` is a revision in a folder of `kernels` and a saved run that git knows.
+    """
+    if is_results_name(text) or text.startswith(("/", "./", "../")):
+        return Path(text)
+    path = None if _COMMIT.fullmatch(text) else _find_by_name(text, folder)
+    if path is not None and is_tracked(path) and any(find_commit(each, text) for each in kernels):
+        raise UsageError(
+            f"--against {text}: a git revision, and a saved run that is in git too; write {path} for the run, or "
+            f"refs/heads/{text} or a hash for the revision"
+        )
+    return path
+
+
+def _find_by_name(text: str, folder: Path) -> Path | None:
     if "/" in text:
         return None
     saved = _find_saved(text, folder)

@@ -59,7 +59,7 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
         measure_sweep(opened.runner, opened.session.compilers, chains)
         if request.transfers is not None:
             opened.measure_transfers(planned.plans, sweep.policy, request.transfers)
-        return opened.result
+        return opened.finish()
 
 
 def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> PlannedSweep:

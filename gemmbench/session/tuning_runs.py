@@ -264,7 +264,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
             batches = _make_batches(opened, pool, sweep.policy)
             outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
             table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
-            result = opened.result
+            result = opened.finish()
     complete = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
     made = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in complete]
     found = TuneResult(result, outcomes, [winner for winner in made if winner is not None], dispatch=table)

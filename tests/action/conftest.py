@@ -78,18 +78,28 @@ def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _make_checkout(home: Path, change: tuple[str, str]) -> str:
-    """Clone the last of two commits; returns the first, which the clone does not have."""
+def _make_checkout(home: Path, change: tuple[str, str], files: dict[str, str]) -> str:
+    """Clone the last of two commits; returns the first, which the clone does not have.
+
+    The last one adds `files`, whose names may have the hash of the first: `{base}`.
+    """
     origin = home / "origin"
-    kernel = origin / "kernels/mine.cu"
-    kernel.parent.mkdir(parents=True)
+    origin.mkdir(parents=True)
     _git(home, "init", "-q", str(origin))
-    for text in (KERNEL, KERNEL.replace(*change)):
-        kernel.write_text(text)
-        _git(origin, "add", ".")
-        _git(origin, "commit", "-qm", "a change")
+    _commit(origin, {"kernels/mine.cu": KERNEL})
+    base = _git(origin, "rev-parse", "HEAD")
+    named = {name.format(base=base): text for name, text in files.items()}
+    _commit(origin, {"kernels/mine.cu": KERNEL.replace(*change), **named})
     _git(home, "clone", "-q", "--depth=1", origin.as_uri(), "checkout")
-    return _git(origin, "rev-parse", "HEAD~1")
+    return base
+
+
+def _commit(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-qm", "a change")
 
 
 def _run_steps(home: Path, inputs: dict[str, str], base: str) -> ActionRun:
@@ -152,9 +162,14 @@ def run_action(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     for name in [name for name in os.environ if name.startswith("GEMMBENCH_") and name != "GEMMBENCH_CACHE_DIR"]:
         monkeypatch.delenv(name)
 
-    def run(inputs: dict[str, str], base: bool, change: tuple[str, str] = ("//", "// changed:")) -> ActionRun:
+    def run(
+        inputs: dict[str, str],
+        base: bool,
+        change: tuple[str, str] = ("//", "// changed:"),
+        files: dict[str, str] | None = None,
+    ) -> ActionRun:
         home = tmp_path / f"job{len(list(tmp_path.glob('job*')))}"
-        sha = _make_checkout(home, change)
+        sha = _make_checkout(home, change, files or {})
         return _run_steps(home, inputs, sha if base else "")
 
     return run

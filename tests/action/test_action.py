@@ -1,5 +1,6 @@
 """The composite action: its steps run in a checkout as a runner would run them, on each kind of device."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,25 @@ def test_a_push_is_measured_without_a_check_and_its_results_file_says_itself_wha
     assert f"check against {reference.stem}" in run.summary.read_text()
 
 
+@pytest.mark.parametrize("place", [".", "gemmbench-results", "gemmbench-results/saved"])
+def test_no_file_of_a_pull_request_takes_the_place_of_its_base(run_action, script, place):
+    """Here a results file of a slower kernel, by the hash of the base."""
+    slow = run_action({**INPUTS, "device": script(times={"mine": 1.0, "cublas": 1e-3})}, base=False)
+    (rows,) = slow.results.glob("*.jsonl")
+    files = {f"{place}/{{base}}{'' if place == '.' else '.jsonl'}": rows.read_text()}
+    run = run_action({**INPUTS, "device": script(times={"mine": 1.05e-3, "cublas": 1e-3})}, base=True, files=files)
+    assert run.steps["Check against the base"].code == 1 and "checking against revision" in run.output
+    measured = run.steps["Verify and measure"]
+    assert measured.code == (0 if place == "." else 2)
+    assert place == "." or "results: the repository has files there; choose a folder that it lacks" in measured.output
+
+
+def test_what_is_neither_a_revision_nor_a_file_is_refused(run_action, script):
+    inputs = {**INPUTS, "device": script(times={"mine": 1e-3, "cublas": 1e-3}), "against": "gone"}
+    check = run_action(inputs, base=True).steps["Check against the base"]
+    assert (check.code, check.output) == (2, "against: no such revision, and no .jsonl file\n")
+
+
 def test_a_usage_error_fails_the_job(run_action):
     run = run_action({**INPUTS, "device": "fake", "variants": "mime"}, base=True)
     assert [step.code for step in run.steps.values()] == [0, 2, 2, 0]
@@ -75,3 +95,25 @@ def test_no_input_is_written_into_a_script():
     """An input could hold shell commands; steps take them from the environment."""
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     assert [step["name"] for step in steps if "${{" in step.get("run", "")] == []
+
+
+def test_actions_are_named_by_the_hash_of_a_commit_and_jobs_read_only():
+    """A tag can be moved to other code."""
+    workflows = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    used = [
+        line for path in [ROOT / "action.yml", *workflows] for line in path.read_text().splitlines() if "uses:" in line
+    ]
+    outside = [line for line in used if "uses: ./" not in line and "OWNER/" not in line]
+    assert len(outside) == 4 and [line for line in outside if not re.search(r"@[0-9a-f]{40} # v\d", line)] == []
+    assert [yaml.safe_load(path.read_text())["permissions"] for path in workflows] == [{"contents": "read"}] * 2
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/ci.md"])
+def test_the_first_example_keeps_forks_and_tokens_out(page):
+    text = next(block for block in (ROOT / page).read_text().split("```yaml\n")[1:] if "uses:" in block).split("```")[0]
+    workflow = yaml.safe_load(text)
+    (job,) = workflow["jobs"].values()
+    assert job["if"] == "github.event.pull_request.head.repo.full_name == github.repository"
+    assert workflow["permissions"] == {"contents": "read"}
+    checkout, gemmbench = job["steps"]
+    assert checkout["with"] == {"persist-credentials": False} and set(gemmbench["with"]) <= INPUTS.keys() | {"margin"}

@@ -117,12 +117,10 @@ def test_without_a_saved_run_it_says_how_to_make_one(gemmbench):
     assert "no saved run in results; store one with gemmbench run --save main" in said.err
 
 
-def test_kernels_are_found_in_the_folder_of_the_reference_and_a_configuration_that_is_gone_is_named(
-    gemmbench, write_kernel
-):
+def test_a_configuration_that_is_gone_is_named(gemmbench, write_kernel):
     write_kernel("mine.cu", params={"T": "[8, 16]"})
-    call = ["--device", "fake"]
-    gemmbench("run", "mine", "--kernels", "kernels", *call, *FAST, "--save", "main")
+    call = ["--device", "fake", "--kernels", "kernels"]
+    gemmbench("run", "mine", *call, *FAST, "--save", "main")
     assert gemmbench("check", *call).code == 0
     write_kernel("mine.cu", params={"T": "[8, 16]"}, require=["T > 8"])
     said = gemmbench("check", *call, "--fail-on", "inconclusive")
@@ -130,6 +128,24 @@ def test_kernels_are_found_in_the_folder_of_the_reference_and_a_configuration_th
     write_kernel("mine.cu", params={"S": "[8]"})
     said = gemmbench("check", *call)
     assert said.code == 2 and "mine: the reference run has the parameters T, the kernel now has S; " in said.err
+
+
+def test_the_reference_does_not_choose_what_code_is_run(gemmbench, write_kernel):
+    write_kernel("mine.cu", folder="o'k")
+    write_kernel("other.cu", folder=".")
+    call = ["--device", "fake"]
+    gemmbench("run", "mine", "--kernels", "o'k", *call, *FAST, "--save", "main")
+    said = gemmbench("check", *call)
+    assert said.code == 2 and """'mine' is from the folder o'k, and no results file chooses what""" in said.err
+    assert said.err.endswith("""add --kernels 'o'"'"'k'\n""")
+    assert gemmbench("check", *call, "--kernels", "o'k").code == 0
+    gemmbench("run", "./other.cu", "naive", *call, *FAST, "--save", "path")
+    said = gemmbench("check", "--against", "path", *call)
+    assert said.code == 2 and "its row ./other.cu names a file or a revision; name it too to run it" in said.err
+    assert gemmbench("check", "naive", "--against", "path", *call).code == 0
+    assert gemmbench("check", "./other.cu", "--against", "path", *call).code == 0
+    gemmbench("run", "naive", "--baseline", "./other.cu", *call, *FAST, "--save", "path")
+    assert gemmbench("check", "naive", "--against", "path", *call).code == 2
 
 
 @pytest.mark.parametrize(
@@ -264,6 +280,39 @@ def test_a_new_default_is_compared_with_the_old_one(past, write_kernel, checked)
 def test_a_library_has_no_past(past):
     said = past("cublas")
     assert said.code == 2 and "cublas is a library, which has no git revision" in said.err
+
+
+@pytest.mark.parametrize("place", [".", "results/saved", "results"])
+def test_no_file_takes_the_place_of_a_commit(past, gemmbench, history, tmp_path, script, place):
+    """Files with the times of a slow kernel, as a pull request may add them."""
+    commit = git(history, "rev-parse", "HEAD")
+    slow = script(times={"mine": 1.0, "cublas": 1e-3})
+    gemmbench("run", "mine", "--kernels", history, "--device", slow, *FAST, "--out", "slow")
+    (rows,) = (tmp_path / "slow").glob("*.jsonl")
+    (tmp_path / place).mkdir(exist_ok=True, parents=True)
+    names = {".": commit, "results/saved": f"{commit}.jsonl", "results": f"x-{commit}.jsonl"}
+    (tmp_path / place / names[place]).write_text(rows.read_text())
+    device = script(times={"mine": 2e-3, f"{commit}:mine": 1e-3, "cublas": 1e-3})
+    said = gemmbench("check", "mine", "--against", commit, "--kernels", history, "--device", device, *FAST)
+    assert said.code == 1 and f"checking against revision {commit}" in said.err
+
+
+def test_a_file_says_that_it_is_one(gemmbench, history, on, saved):
+    gemmbench("run", "naive", "--device", on(), *FAST)
+    path, _ = saved()
+    path.rename("HEAD")
+    call = ["check", "--kernels", history, "--device", on()]
+    assert "checking against revision HEAD" in gemmbench(*call, "naive", *FAST, "--against", "HEAD").err
+    assert "checking against HEAD, measured 20" in gemmbench(*call, "--against", "./HEAD").err
+
+
+def test_a_saved_run_that_git_has_too_is_not_taken_for_a_revision(gemmbench, on, history, tmp_path):
+    call = ["--kernels", history, "--device", on()]
+    gemmbench("run", "mine", *call, *FAST, "--save", "HEAD", "--out", history / "r")
+    git(history, "add", "-f", "r")
+    said = gemmbench("check", *call, "--against", "HEAD", "--out", history / "r")
+    assert said.code == 2 and "--against HEAD: a git revision, and a saved run that is in git too; write " in said.err
+    assert gemmbench("check", *call, "--against", history / "r/saved/HEAD.jsonl").code == 0
 
 
 def test_a_saved_run_is_preferred_to_a_revision_of_its_name(gemmbench, on, history):

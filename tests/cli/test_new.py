@@ -40,8 +40,9 @@ def test_a_manifest_is_written_next_to_the_code_and_what_must_be_corrected_is_sa
     assert said.code == 0 and "to correct first: others.yaml:6: args: no argument is B" in said.out
 
 
-def test_names_with_spaces_are_quoted(gemmbench):
-    assert "  gemmbench verify './my kernel.cu'\n" in gemmbench("new", "my kernel").out
+def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
+    (tmp_path / "my kernels").mkdir()
+    assert "  gemmbench verify './my kernels/mine.cu'\n" in gemmbench("new", "my kernels/mine").out
 
 
 @pytest.mark.parametrize(

@@ -279,3 +279,110 @@ def test_rows_of_two_sessions_are_each_compared_with_their_own_baseline(gemmbenc
     for text in (said.out, gemmbench("show", saved()[0]).out):
         rows = [line.split() for line in text.splitlines() if line.startswith("tiled ") and "again" not in line]
         assert {row[1]: row[6] for row in rows} == {"TILE=8": "100.0", "TILE=16": "100.0"}
+
+
+@pytest.fixture
+def foreign(unfinished):
+    """Write words into the command of an unfinished run, as somebody else could; returns its file."""
+
+    def write(*words, replace=()):
+        header, *rest = unfinished.read_text().splitlines(keepends=True)
+        known = json.loads(header)
+        command = " ".join(["gemmbench run naive", *words, known["command"].removeprefix("gemmbench run naive")])
+        for before, after in replace:
+            command = command.replace(before, after)
+        unfinished.write_text(json.dumps(known | {"command": command}) + "\n" + "".join(rest))
+        return unfinished
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("--export-csv victim", "--export-json new/made.json", "--export-markdown victim", "--save main"),
+        *("--fleet tcp://192.0.2.1:8786", "--out elsewhere", "--against gone", "--dry-run", "--wide --format html"),
+    ],
+)
+@pytest.mark.parametrize("how", [["--resume"], ["--resume-from"]])
+def test_a_file_decides_rows_and_nothing_else(gemmbench, foreign, tmp_path, words, how):
+    (tmp_path / "victim").write_text("mine")
+    path = foreign(words)
+    said = gemmbench("run", *how, *([path] if how == ["--resume-from"] else []))
+    assert said.code == 0 and is_finished(path) and "<table>" not in said.out
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert {each.name for each in tmp_path.iterdir()} <= {"victim", "results", "script.yaml"}
+    assert {each.suffix for each in (tmp_path / "results").iterdir()} == {".csv", ".jsonl"}
+    told = f"left out of its command: {words}; give again what you want" if "--out" not in words else "resuming"
+    assert told in said.err and f"gemmbench run naive {words}" in said.err
+
+
+def test_what_is_left_out_can_be_given_again(gemmbench, foreign, tmp_path):
+    foreign("--export-csv victim --save main")
+    said = gemmbench("run", "--resume", "--save", "mine", "--export-csv", "wanted")
+    assert said.code == 0 and (tmp_path / "wanted").exists() and not (tmp_path / "victim").exists()
+    assert [each.name for each in (tmp_path / "results/saved").iterdir()] == ["mine.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("./evil.cu", "evil.py", "HEAD:tiled", "--kernels evil"),
+        *("--config ./evil.yaml", "--config ../evil", "--baseline ./evil.cu"),
+    ],
+)
+def test_no_file_chooses_which_code_is_run(gemmbench, foreign, tmp_path, words, windows):
+    (tmp_path / "evil.py").touch()
+    path = foreign(words)
+    before, count = path.read_bytes(), len(windows[0])
+    said = gemmbench("run", "--resume")
+    assert (said.code, path.read_bytes(), len(windows[0])) == (2, before, count)
+    assert "no results file chooses what code is run; if you trust them, type it: gemmbench run naive " in said.err
+    assert words.split()[-1] in said.err and said.err.endswith(f" --resume-from results/{path.name}\n")
+
+
+def test_kernels_that_are_given_now_are_used(gemmbench, foreign, write_kernel):
+    write_kernel("mine.cu")
+    path = foreign("--kernels kernels")
+    assert gemmbench("run", "--resume", "--kernels", "kernels").code == 0 and is_finished(path)
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_a_command_that_measures_nothing_is_refused(gemmbench, foreign, word):
+    said = gemmbench("run", "--resume-from", foreign(word))
+    assert said.code == 2 and "its command " in said.err
+
+
+def test_the_csv_of_a_run_does_not_go_where_a_link_leads(gemmbench, unfinished, tmp_path):
+    (tmp_path / "victim").write_text("mine")
+    unfinished.with_suffix(".csv").unlink()
+    unfinished.with_suffix(".csv").symlink_to("../victim")
+    assert gemmbench("run", "--resume").code == 0
+    assert (tmp_path / "victim").read_text() == "mine" and "naive" in unfinished.with_suffix(".csv").read_text()
+
+
+@pytest.mark.parametrize("words", [["run", "naive"], ["compare", "naive", "tiled"], ["check", "naive"]])
+def test_a_results_file_that_vanishes_ends_the_command_and_its_rows_are_in_another(
+    gemmbench, script, windows, tmp_path, words
+):
+    call = ["--device", script(times={"naive": 2e-3, "tiled": 2e-3, "cublas": 1e-3})]
+    if words[0] == "check":
+        gemmbench("run", "naive", "--save", "main", *call, *SIZES, "--out", "earlier")
+        (tmp_path / "earlier/saved").rename(tmp_path / "saved")
+    call += ["--against", "saved/main.jsonl"] if words[0] == "check" else SIZES
+    seen, at = windows
+
+    def vanish():
+        for path in (tmp_path / "results").glob("*.jsonl"):
+            path.unlink()
+
+    at[len(seen) + 30] = vanish
+    said = gemmbench(*words, *call)
+    assert said.code == 2, said
+    (path,) = (tmp_path / "results").glob("*.jsonl")
+    named = f"results/{path.name}"
+    assert f" was removed while it was being written; all rows are in {named}; the run ended" in said.err
+    assert read_results(path).records and path.stem.endswith("-2") and "saved as" not in said.err
+    at.clear()
+    if words[0] != "check":
+        assert gemmbench(*words, *call, "--resume-from", path).code == 0 and is_finished(path)

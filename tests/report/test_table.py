@@ -1,8 +1,13 @@
 """Tables and reports as text: what fits a screen, and formats that are always complete."""
 
-import pytest
+import html
+import re
 
-from gemmbench.report.table import Report, Table
+import pytest
+from markdown_it import MarkdownIt
+
+from gemmbench.report.export import format_csv
+from gemmbench.report.table import Report, Table, escape_markdown
 
 TABLE = Table(
     "M = 64",
@@ -56,3 +61,64 @@ def test_html_is_one_element_per_line_and_what_a_notebook_shows():
     assert "1.234\xa0+-\xa00.005" in html and "TILE=16 WPT=4 UNROLL=8" in html  # a browser breaks no number
     assert "<pre>    ..X.</pre>" in Report([], ["    ..X."]).format("html")  # drawings keep their shape
     assert Report([]).format("simple", 80) == Report([]).format("github") == ""
+
+
+MARKUP = [
+    "a|b",
+    "a\\\\|b\\\\",
+    "<img src=x onerror=alert(1)>",
+    "[x](http://evil.example) ![i](x) [ref]",
+    "**b** *i* _x_ __y__ a_b_c ~~s~~",
+    "`a<b>` ``x`` `[a](b)` `",
+    "&lt;b&gt; &amp; &#60;",
+    *("# h", "- x", "+ x", "* x", "1. x", "12) x", "> q", "===", "---", "```", "~~~", "_"),
+]
+
+
+@pytest.mark.parametrize("text", MARKUP)
+def test_markdown_shows_text_as_it_is(text):
+    """As a title, a heading, a cell, a note of two lines, a line of the footer and a closing line."""
+    table = Table(text, ["kernel", text], [[text, text]], [f"{text}\n{text}"], left=["kernel"])
+    written = Report([table], [text], closing=[text]).format("github") + f"\n**{escape_markdown(text)}**\n"
+    page = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(written)
+    allowed = {"h3", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "p", "strong"}
+    assert set(re.findall(r"<(\w+)", page)) <= allowed
+    shown = [html.unescape(re.sub(r"<[^>]*>", "", each)) for each in re.split("<(?:h3|t[hd]|li|strong)[ >]", page)[1:]]
+    assert sum(text in each for each in shown) == 8
+
+
+def test_a_command_in_a_footer_stays_code():
+    assert escape_markdown("reads_c; see `gemmbench run naive --sizes 16`.").endswith(
+        "`gemmbench run naive --sizes 16`."
+    )
+
+
+@pytest.mark.parametrize("style", ["latex", "latex_raw", "latex_booktabs", "latex_longtable"])
+def test_latex_sets_text_as_it_is_also_outside_the_table(style):
+    text = r"\input{x} 5 % $a_1^2$ #&~<>"
+    escaped = r"\textbackslash{}input\{x\} 5 \% \$a\_1\^{}2\$ \#\&\textasciitilde{}\ensuremath{<}\ensuremath{>}"
+    table = Table(text, [text], [[text]], [text], left=[text])
+    written = Report([table], [text], closing=[text]).format(style)
+    assert written.count(escaped) == written.count("input") == 6
+
+
+@pytest.mark.parametrize("style", ["html", "unsafehtml"])
+def test_html_has_no_tag_of_a_name(style):
+    text = "<img src=x>&amp;"
+    written = Report([Table(text, [text], [[text]], [text], left=[text])], [text], closing=[text]).format(style)
+    assert "<img" not in written and written.replace("\xa0", " ").count("&lt;img src=x&gt;&amp;amp;") == 6
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_spreadsheet_computes_no_text(text):
+    rows = format_csv([{"variant": text, "seconds": -1.5, "count": -2, "none": None}]).split("\n", 1)[1]
+    assert rows.lstrip('"').startswith("'" + text[:2]) and rows.endswith(",-1.5,-2,\n")
+
+
+def test_numbers_and_dashes_of_tsv_stay():
+    table = Table("", ["kernel", "%"], [["=1+1", "-5.1"], ["-", "-"]], left=["kernel"])
+    lines = [[cell.strip() for cell in line.split("\t")] for line in Report([table], ["=1"]).format("tsv").splitlines()]
+    assert lines == [["kernel", "%"], ["'=1+1", "-5.1"], ["-", "-"], [""], ["'=1"]]

@@ -28,7 +28,7 @@ def measure(machine, notes, destination, **more):
     with open_run(machine, sweep, planned.devices, TimeLimits(), destination, notes) as opened:
         chains = ChainSweep(planned.chains, sweep.policy, sweep.baseline, earlier=opened.earlier)
         measure_sweep(opened.runner, opened.session.compilers, chains)
-        return opened.result
+        return opened.finish()
 
 
 def test_every_record_and_the_versions_of_the_open_device_are_in_the_file(machine, notes, monkeypatch):

@@ -44,6 +44,11 @@ def find_commit(folder: Path, revision: str) -> str:
     return _git(folder, "rev-parse", "--verify", "--quiet", "--short", *named).stdout.decode().strip()
 
 
+def is_tracked(path: Path) -> bool:
+    """Whether git knows a file, so that it came or will go with a checkout."""
+    return not _git(path.parent, "ls-files", "--error-unmatch", "--", path.name).returncode
+
+
 def _is_shallow(folder: Path) -> bool:
     """Whether the clone lacks old commits."""
     return _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"

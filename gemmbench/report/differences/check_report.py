@@ -121,7 +121,7 @@ def _annotate(row: CheckedRow) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escape_controls(text).replace("%", "%25").replace("\n", "%0A")
 
 
 def _escape_property(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from io import FileIO
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,22 +47,17 @@ class Journal:
     """Adds rows to a run and appends them to its file. A skip that the run already had is not added again.
 
     If a row cannot be written, `fault` says why. From then on rows are only added to the run, and the
-    file keeps every row that it has.
+    file keeps every row that it has. If something else removes, moves, replaces or changes the file, `fault`
+    says so, and a new file next to it gets all rows, also those to come; it becomes the path of the run.
     """
 
     def __init__(self, run: Run):
         """Raises StoreError if the file cannot be written, or another run is writing it."""
         self.run = run
-        self.path = path = run.path
         self.fault = ""
         self._skips = {record.identity for record in run.records if record.status == "skipped"}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = FileIO(path, "a+")
-            _lock(self._file, path)
-            self._end = _repair_end(self._file)
-        except OSError as fault:
-            raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
+        self._written = hashlib.blake2b()
+        self._open(run.path, "a+")
         self._empty = self._end == 0
         if self._empty:
             self._append(run.environment)
@@ -68,28 +65,46 @@ class Journal:
             self.__exit__()
             raise StoreError(f"{self.fault}; choose another --out")
 
+    def _open(self, path: Path, mode: str) -> None:
+        """Open and lock a file, and cut off what follows its last row. Raises StoreError."""
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = FileIO(path, mode)
+            _lock(self._file, path)
+            self._end = _repair_end(self._file)
+            self._written = _hash_file(self._file)
+        except OSError as fault:
+            raise StoreError(f"cannot write results to {path}: {fault.strerror}; choose another --out") from None
+        self._is_full = False
+
     def write(self, records: Sequence[Record] | Sequence[TransferRecord]) -> None:
         """Add rows. They are on disk when this returns, unless there is a `fault`."""
         new = [record for record in records if not (isinstance(record, Record) and record.identity in self._skips)]
-        if new and not self.fault:
-            before = self._end
-            self._append(*new)
-            self._empty &= self._end == before
         for record in new:
             if isinstance(record, Record):
                 self.run.records.append(record)
             else:
                 self.run.transfers.append(record)
+        if new and not self._is_full:
+            before = self._end
+            self._append(*new)
+            self._empty &= self._end == before
 
     def extend(self, request: Request) -> None:
         """Say that a resumed run measures more than it was to measure before."""
-        self._append(request)
         self.run.request = request
+        self._append(request)
 
-    def finish(self) -> None:
-        """Say that the run came to its end, if it has a row. It is never resumed after that."""
-        if not self._empty and not self.fault:
+    def finish(self, is_complete: bool = True) -> None:
+        """Say that the run came to its end, if it is complete and has a row: then it is never resumed.
+
+        Checks that the file has what was written to it.
+        """
+        if is_complete and not self._empty and not self.fault:
             self._append(End(finished=datetime.now(timezone.utc).isoformat(timespec="seconds")))
+        if not self.fault:
+            self._leave(self._find_damage() or self._find_change())
 
     def _append(self, *rows: Line) -> None:
         try:
@@ -98,15 +113,62 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as fault:
             self.fault = f"cannot write to {self.path}: {fault.strerror}"
+            self._is_full = True
             with suppress(OSError):
                 self._file.truncate(self._end)
+            return
+        if not self.fault:
+            self._leave(self._find_damage())
 
     def _write_line(self, line: bytes) -> int:
         """Write a line and return its length."""
         left = line
         while left:
             left = left[self._file.write(left) :]
+        self._written.update(line)
         return len(line)
+
+    def _find_damage(self) -> str:
+        """What has become of the file, if it is not what was written; else ""."""
+        mine = os.fstat(self._file.fileno())
+        try:
+            there = self.path.stat()
+        except OSError:
+            return "moved away" if mine.st_nlink else "removed"
+        if not os.path.samestat(mine, there):
+            return "replaced by another file"
+        if mine.st_size == self._end:
+            return ""
+        return "cut short" if mine.st_size < self._end else "appended to by something else"
+
+    def _find_change(self) -> str:
+        """Whether bytes of the file were changed, in words."""
+        try:
+            return "" if _hash_file(self._file).digest() == self._written.digest() else "changed by something else"
+        except OSError as fault:
+            return f"unreadable ({fault.strerror})"
+
+    def _leave(self, damage: str) -> None:
+        """Leave a damaged file as it is, and write all rows to a new one next to it."""
+        if not damage:
+            return
+        self.fault = f"{self.path} was {damage} while it was being written"
+        if not (self.run.records or self.run.transfers):
+            return
+        old = self._file
+        try:
+            self._open(_find_free(self.path), "x+")
+        except (StoreError, OSError) as fault:
+            self._is_full = True
+            self.fault += f", and its rows are lost: {fault}"
+            return
+        with suppress(OSError):
+            old.close()
+        run = self.run
+        self._append(run.environment, *([run.request] if run.request else []), *run.records, *run.transfers)
+        if not self._is_full:
+            run.path = self.path
+            self.fault += f"; all rows are in {self.path}"
 
     def __enter__(self) -> Journal:
         return self
@@ -114,9 +176,24 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         """Close the file; delete it if it got no row."""
         with suppress(OSError):
+            if self._empty and not self._find_damage():
+                self.path.unlink(missing_ok=True)
             self._file.close()
-        if self._empty:
-            self.path.unlink(missing_ok=True)
+
+
+def _find_free(path: Path) -> Path:
+    """A path next to `path` at which there is nothing: run-2.jsonl for run.jsonl."""
+    paths = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    return next(free for free in paths if not os.path.lexists(free))
+
+
+def _hash_file(file: FileIO) -> hashlib.blake2b:
+    """A hash of a file, to which more can be added."""
+    found = hashlib.blake2b()
+    file.seek(0)
+    while block := file.read(_BLOCK):
+        found.update(block)
+    return found
 
 
 def _lock(file: FileIO, path: Path) -> None:
