@@ -183,7 +183,7 @@ def why_no_headers(variant: Variant) -> str:
 
 
 _INCLUDE_LINE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
-_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
+_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]{0,200}: No such file or directory")
 _IN_MANIFEST = re.compile(r"[^:]+\.yaml:")
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 

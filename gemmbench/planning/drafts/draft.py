@@ -17,6 +17,7 @@ from gemmbench.planning.drafts.declarations import (
     Parameter,
     TemplateParameter,
     find_launch,
+    is_launched,
     read_functions,
 )
 from gemmbench.planning.drafts.guesses import (
@@ -64,7 +65,7 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
     """How many arguments of a GEMM it has, and whether its launch is known; a launcher launches itself."""
     guesses = guess_arguments(function.parameters, {})
     known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
-    launched = not function.is_kernel or find_launch(text, function.name) is not None
+    launched = not function.is_kernel or is_launched(text, function.name)
     return len(known.intersection(_WANTED)), launched, function.is_kernel
 
 
@@ -101,10 +102,10 @@ PRECISIONS = {
 }
 """The precision of a type of elements."""
 
-_TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*!?\s*beta\s*\)|[=!]=\s*beta\b")
+_TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*(?:!\s*)?beta\s*\)|[=!]=\s*beta\b")
 _MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
 _COLUMN_MAJOR = re.compile(
-    r"\[\s*\(?\s*(?:i|row|m)\s*\)?\s*\+\s*\(?\s*(?:j|col|k|n)\s*\)?\s*\*\s*\(?\s*ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
+    r"\[\s*(?:\(\s*)?(?:i|row|m)\s*(?:\)\s*)?\+\s*(?:\(\s*)?(?:j|col|k|n)\s*(?:\)\s*)?\*\s*(?:\(\s*)?ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
 )
 
 
