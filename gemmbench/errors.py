@@ -91,10 +91,21 @@ class DeviceError(GemmbenchError):
     exit_code = NO_DEVICE
 
 
+_LONGEST_REASON, _KEPT = 2000, 1900
+
+
+def shorten_reason(text: str) -> str:
+    """The text, or its beginning with the number of characters that are left out."""
+    return text if len(text) <= _LONGEST_REASON else f"{text[:_KEPT]} ... ({len(text) - _KEPT:,} more characters)"
+
+
 class PlanError(GemmbenchError):
-    """One plan cannot be measured; `status` is that of its row."""
+    """One plan cannot be measured; `status` is that of its row, and the message its reason, which is cut if long."""
 
     status = "failed"
+
+    def __init__(self, reason: str = ""):
+        super().__init__(shorten_reason(reason))
 
 
 class BuildError(PlanError):
