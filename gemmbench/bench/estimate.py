@@ -236,7 +236,9 @@ def estimate_run(
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
     plans = codes.plans.values()
     # To look up a code takes as long as to plan it: of very many, the rest is taken as new.
-    missing = [plan for n, plan in enumerate(plans) if n >= _MOST_LOOK_UPS or not compilers[plan.device].is_compiled(plan)]
+    missing = [
+        plan for n, plan in enumerate(plans) if n >= _MOST_LOOK_UPS or not compilers[plan.device].is_compiled(plan)
+    ]
     costs = [_find_habits(machine.devices[plan.device]).compile for plan in missing]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
     copying = _estimate_transfers(able, machine, policy, host) if cut else 0.0

@@ -78,7 +78,9 @@ def read_functions(text: str) -> list[Function]:
 def _read_aliases(text: str) -> dict[str, str]:
     """Other names of types: `#define FLOAT float`, `typedef float real`, `using real = float`."""
     found = (match.groups() for match in _ALIAS.finditer(text))
-    return {macro or name or using: (type1 or type2 or type3).strip() for macro, type1, type2, name, using, type3 in found}
+    return {
+        macro or name or using: (type1 or type2 or type3).strip() for macro, type1, type2, name, using, type3 in found
+    }
 
 
 def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping[str, str]) -> Function | None:

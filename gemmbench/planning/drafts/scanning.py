@@ -14,7 +14,7 @@ from types import MappingProxyType
 from gemmbench.planning.manifests.expressions import ExpressionError, parse
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
-# What is not closed ends with the text or the line, so that no part of it is read twice. An apostrophe may also separate
+# What is not closed ends with the text or the line, so that no part of it is read twice. An apostrophe may separate
 # digits, so a character has few letters.
 _HIDDEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,12}'",
