@@ -95,6 +95,7 @@ def compile_plans(
         jobs = {plan: pool.submit(plan) for plan in plans}
         distinct = list(dict.fromkeys(jobs.values()))
         for number, job in enumerate(distinct):
+            wait_for_any([job], _GLANCE)
             while not job.done():
                 if is_interrupted():
                     return {}

@@ -124,7 +124,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     runner.emit(records)
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
     built = compile_plans(list_plans(able), compilers, runner.progress, runner.is_interrupted)
-    if runner.is_interrupted():
+    if able and not built:
         return records
     _refuse_other_code(able, built, sweep.earlier)
     rankings = _rank_candidates(runner, sweep, able, built)
@@ -203,7 +203,7 @@ def measure_groups(
     groups = [[next(leveled) for _ in group] for group in groups]
     plans = list_plans(chain for group in groups for chain in group)
     built = compile_plans(plans, compilers, runner.progress, runner.is_interrupted)
-    if runner.is_interrupted():
+    if plans and not built:
         return []
     return replace(runner, leave_out=HopelessRows().leave_out).run(
         [
