@@ -13,9 +13,9 @@ from gemmbench.planning.manifests.catalog import read_variant
 
 KERNELS = sorted(data_folder("cuda").rglob("*.cu"))
 PIECES = """
-__global__ __device__ __managed__ __shared__ extern "C" void template<int\xa0BM> template<typename\xa0T> const int float*
-A B C M N K alpha beta gemm gemm<<< >>> <<<grid,block>>> ( ) { } [ ] < > , ; = == + - * / % & \\ " ' ' /* */ // #define
-#include\xa0"x.cuh" #include\xa0<x.h> #if #endif #pragma\xa0once namespace struct dim3\xa0grid(1,2); typedef
+__global__ __device__ __managed__ __shared__ extern "C" void template<int\xa0BM> template<typename\xa0T> const int
+float* A B C M N K alpha beta gemm gemm<<< >>> <<<grid,block>>> ( ) { } [ ] < > , ; = == + - * / % & \\ " ' ' /* */ //
+#define #include\xa0"x.cuh" #include\xa0<x.h> #if #endif #pragma\xa0once namespace struct dim3\xa0grid(1,2); typedef
 using return for(int\xa0k=0;k<K;++k) if(row<M) __launch_bounds__(256) __align__(16) alignas(8) R"(x)" u8"x" 1'000 0x1f
 1e9f 'a' '\\'' asm __syncthreads(); cudaStream_t\xa0s blockIdx.x threadIdx.y static_cast<int>(M) cdiv(M,BM)
 \x00 \x1b é \u202e \U0001f600
