@@ -94,12 +94,14 @@ def compile_plans(
     with open_pool(compilers) as pool:
         jobs = {plan: pool.submit(plan) for plan in plans}
         distinct = list(dict.fromkeys(jobs.values()))
+        asked = time.monotonic()
         for number, job in enumerate(distinct):
-            wait_for_any([job], _GLANCE)
             while not job.done():
-                if is_interrupted():
-                    return {}
                 wait_for_any([job], _GLANCE)
+                if time.monotonic() - asked > _GLANCE:
+                    if is_interrupted():
+                        return {}
+                    asked = time.monotonic()
             progress("compile", number + 1, len(distinct))
             job.result()
         return {plan: job.result() for plan, job in jobs.items()}
