@@ -136,7 +136,7 @@ def print_counts(counted: list[Counted]) -> int:
         cases, slow, large = (sum(getattr(each, name) for each in mine) for name in ("cases", "slow", "large"))
         rows.append((part.replace("_", " "), cases, failures.total(), len(failures), slow, large))
         everything += failures
-    cases, slow, large = (sum(row[column] for row in rows) for column in (1, 4, 5))
+    cases, slow, large = (sum(int(row[column]) for row in rows) for column in (1, 4, 5))
     rows.append(("all", cases, everything.total(), len(everything), slow, large))
     print(tabulate(rows, ["part", "cases", "failures", "kinds", "over 10 s", "over 1 GB"], intfmt=","))
     for kind, count in everything.most_common():
