@@ -91,12 +91,9 @@ class DeviceError(GemmbenchError):
     exit_code = NO_DEVICE
 
 
-_LONGEST_REASON, _KEPT = 2000, 1900
-
-
-def shorten_reason(text: str) -> str:
+def shorten_reason(text: str, longest: int = 2000, kept: int = 1900) -> str:
     """The text, or its beginning with the number of characters that are left out."""
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_KEPT]} ... ({len(text) - _KEPT:,} more characters)"
+    return text if len(text) <= longest else f"{text[:kept]} ... ({len(text) - kept:,} more characters)"
 
 
 class PlanError(GemmbenchError):

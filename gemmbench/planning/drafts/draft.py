@@ -71,13 +71,16 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
+_MOST_HEADERS = 100
+"""How many different headers are looked for."""
 _FURTHEST = 3
 """How many folders up headers are looked for."""
 
 
 def _find_includes(text: str, path: Path, home: Path) -> list[str]:
     """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
-    found = [quoted or angled for quoted, angled in _INCLUDE.findall(text)]
+    written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
+    found = list(written)[:_MOST_HEADERS]
     packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
     folders = dict.fromkeys(_find_folder(header, path.parent.resolve()) for header in found)
     return [*(os.path.relpath(folder, home.resolve()) for folder in folders if folder), *packages]
