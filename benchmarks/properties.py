@@ -2,9 +2,10 @@
 
     python benchmarks/properties.py [CASES] [--part NAME] [--workers N] [--faults FOLDER]
 
-CASES is 100,000 by default, as many for each part: manifests, configs, results files and arguments. A case that
-fails is counted, and the others go on. Every kind of failure is printed once, and what led to it is kept in FOLDER:
-the command, the traceback and the input. Exits with 1 if a case failed. The default takes about an hour on two cores.
+CASES is 100,000 by default, as many for each part: a file of tests/properties. A case that fails is counted, and the
+others go on; so are cases that take over 10 s, or that raise the memory of their process over 1 GB. Every kind of
+failure is printed once, and what led to it is kept in FOLDER: the command, the traceback and the input. Exits with 1
+if a case failed, or was too slow or too large. The default takes about an hour on two cores.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import functools
 import json
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -32,6 +36,8 @@ from tabulate import tabulate
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests" / "properties"
 CHUNK = 1000  # cases of one process
+SLOW, LARGE = 10, 1 << 20  # seconds, KiB
+HANGING, MEMORY = 60, 4 << 30  # seconds and bytes after which a case is ended
 MOST_KEPT = 3  # inputs of one kind of failure, and of one process
 COUNTS, FAULTS = "GEMMBENCH_FUZZ_COUNTS", "GEMMBENCH_FUZZ_FAULTS"
 
@@ -52,11 +58,13 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Counted:
-    """What became of a chunk: cases that ended, and failures by kind."""
+    """What became of a chunk: cases that ended, failures by kind, and cases that were slow or large."""
 
     chunk: Chunk
     cases: int
     failures: Counter[str]
+    slow: int = 0
+    large: int = 0
 
 
 def main() -> int:
@@ -106,7 +114,8 @@ def run_chunk(chunk: Chunk, faults: Path) -> Counted:
         environment |= {COUNTS: str(counts), FAULTS: str(faults)}
         plugin = ["-p", Path(__file__).stem, "-p", "no:cacheprovider", f"--basetemp={folder}/pytest"]
         call = [sys.executable, "-m", "pytest", "-q", *plugin, f"--hypothesis-seed={chunk.seed}", chunk.test]
-        done = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True)
+        limited = ["prlimit", f"--as={MEMORY}", "timeout", "-k", "5", str(HANGING * 10 + chunk.cases), *call]
+        done = subprocess.run(limited, cwd=ROOT, env=environment, capture_output=True, text=True)
         if not counts.exists() or done.returncode:
             return Counted(chunk, 0, Counter({f"{chunk.test} ended with {done.returncode}: {done.stdout[-300:]}": 1}))
         saved = json.loads(counts.read_text())
@@ -114,30 +123,32 @@ def run_chunk(chunk: Chunk, faults: Path) -> Counted:
         f"{chunk.part} (seed {chunk.seed}): {saved['cases']} cases, {sum(saved['failures'].values())} failures",
         flush=True,
     )
-    return Counted(chunk, saved["cases"], Counter(saved["failures"]))
+    return Counted(chunk, saved["cases"], Counter(saved["failures"]), saved["slow"], saved["large"])
 
 
 def print_counts(counted: list[Counted]) -> int:
-    """Print a row for each part and every kind of failure; returns the number of failures."""
-    rows: list[tuple[str, int, int, int]] = []
+    """Print a row for each part and every kind of failure; returns the number of failures and of other faults."""
+    rows: list[tuple[str, int, int, int, int, int]] = []
     everything = Counter[str]()
     for part in dict.fromkeys(each.chunk.part for each in counted):
         mine = [each for each in counted if each.chunk.part == part]
         failures = sum((each.failures for each in mine), Counter[str]())
-        rows.append((part.replace("_", " "), sum(each.cases for each in mine), failures.total(), len(failures)))
+        cases, slow, large = (sum(getattr(each, name) for each in mine) for name in ("cases", "slow", "large"))
+        rows.append((part.replace("_", " "), cases, failures.total(), len(failures), slow, large))
         everything += failures
-    rows.append(("all", sum(row[1] for row in rows), everything.total(), len(everything)))
-    print(tabulate(rows, ["part", "cases", "failures", "kinds"], intfmt=","))
+    cases, slow, large = (sum(int(row[column]) for row in rows) for column in (1, 4, 5))
+    rows.append(("all", cases, everything.total(), len(everything), slow, large))
+    print(tabulate(rows, ["part", "cases", "failures", "kinds", "over 10 s", "over 1 GB"], intfmt=","))
     for kind, count in everything.most_common():
         print(f"{count} x {kind}")
-    return everything.total()
+    return everything.total() + slow + large
 
 
 class _Counter:
     """Counts the cases of one process: a plugin of pytest that keeps failures from ending a test."""
 
     def __init__(self) -> None:
-        self.cases = 0
+        self.cases = self.slow = self.large = 0
         self.failures: Counter[str] = Counter()
 
     def wrap(self, test: Callable[..., None]) -> Callable[..., None]:
@@ -145,13 +156,24 @@ class _Counter:
 
         @functools.wraps(test)
         def counted(*arguments: Any, **named: Any) -> None:
+            started, before = time.monotonic(), _measure_peak()
+            signal.signal(signal.SIGALRM, _end_case)
+            signal.alarm(HANGING)
             try:
                 test(*arguments, **named)
             except HypothesisException:
                 raise  # a case that Hypothesis gives up
             except Exception as fault:
                 self.note(fault)
+            finally:
+                signal.alarm(0)
             self.cases += 1
+            if time.monotonic() - started > SLOW:
+                self.slow += 1
+                self.keep_input("slow")
+            if before <= LARGE < _measure_peak():
+                self.large += 1
+                self.keep_input("large")
 
         return counted
 
@@ -175,6 +197,15 @@ class _Counter:
                 file.write(f"=== {path}\n{path.read_bytes()[:20000].decode(errors='replace')}\n")
 
 
+def _measure_peak() -> int:
+    """The most memory that this process had so far, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _end_case(*_: object) -> None:
+    raise TimeoutError(f"it took longer than {HANGING} s")
+
+
 _COUNTER = _Counter()
 
 
@@ -187,7 +218,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the counts where the parent process reads them."""
     if COUNTS in os.environ and not session.config.option.collectonly:
-        Path(os.environ[COUNTS]).write_text(json.dumps({"cases": _COUNTER.cases, "failures": _COUNTER.failures}))
+        Path(os.environ[COUNTS]).write_text(json.dumps(vars(_COUNTER)))
 
 
 if __name__ == "__main__":

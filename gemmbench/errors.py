@@ -91,10 +91,18 @@ class DeviceError(GemmbenchError):
     exit_code = NO_DEVICE
 
 
+def shorten_reason(text: str, longest: int = 2000, kept: int = 1900) -> str:
+    """The text, or its beginning with the number of characters that are left out."""
+    return text if len(text) <= longest else f"{text[:kept]} ... ({len(text) - kept:,} more characters)"
+
+
 class PlanError(GemmbenchError):
-    """One plan cannot be measured; `status` is that of its row."""
+    """One plan cannot be measured; `status` is that of its row, and the message its reason, which is cut if long."""
 
     status = "failed"
+
+    def __init__(self, reason: str = ""):
+        super().__init__(shorten_reason(reason))
 
 
 class BuildError(PlanError):

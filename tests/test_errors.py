@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from gemmbench import errors
-from gemmbench.errors import GemmbenchError, SpecError, nearest
+from gemmbench.errors import BuildError, GemmbenchError, SpecError, nearest
 
 
 def subclasses(root):
@@ -74,3 +74,10 @@ def test_the_nearest_name_is_offered_and_a_far_one_is_not():
 def test_a_fault_at_a_line_is_one_line_whatever_it_quotes():
     fault = SpecError("x.cu", 3, "unknown '\n'; known: f32")
     assert str(fault) == r"x.cu:3: unknown '\n'; known: f32" and fault.fault == r"unknown '\n'; known: f32"
+
+
+def test_a_long_reason_is_cut_once_and_says_how_much():
+    reason = str(BuildError("x" * 900_000))
+    assert reason == "x" * 1900 + " ... (898,100 more characters)" and len(reason) < 2000
+    assert str(pickle.loads(pickle.dumps(BuildError("y" * 5000)))) == str(BuildError("y" * 5000))
+    assert str(BuildError("z" * 2000)) == "z" * 2000

@@ -24,6 +24,7 @@ _BLACK = 0.3
 _PEN = (1.4, 4.0)
 """Fine pixels from the middle of a stroke to its edge, at least and at most."""
 _MOST_SEGMENTS = 300
+"""Of all strokes, and as many strokes; those of a longer drawing are thinned out."""
 
 
 def draw_image(strokes: Sequence[np.ndarray]) -> np.ndarray:
@@ -43,12 +44,14 @@ def _fit(strokes: Sequence[np.ndarray]) -> np.ndarray:
     if max(width, height) <= 1e-9:
         scale = 1.0  # a dot
     placed = [(stroke - (low + high) / 2) * scale + _FINE / 2 for stroke in strokes]
-    return np.concatenate([_cut(stroke) for stroke in placed])
+    # So many that all drawings, of one stroke or of thousands of dots, take as long.
+    step = -(-sum(map(len, placed)) // _MOST_SEGMENTS)
+    thinned = placed[:: -(-len(placed) // _MOST_SEGMENTS)]
+    return np.concatenate([_cut(stroke, step) for stroke in thinned])
 
 
-def _cut(stroke: np.ndarray) -> np.ndarray:
-    """The segments of one stroke, those of a long one thinned out; a point is a segment too."""
-    step = -(-len(stroke) // _MOST_SEGMENTS)
+def _cut(stroke: np.ndarray, step: int) -> np.ndarray:
+    """The segments of one stroke, between each `step`-th of its points; a point is a segment too."""
     kept = np.concatenate([stroke[::step], stroke[-1:]])
     return np.stack([kept[:-1], kept[1:]], axis=1)
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import socket
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
+from threading import BoundedSemaphore, Lock, Timer
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -27,8 +30,9 @@ from gemmbench.session.network_runs import NetworkRequest, PlannedNetwork, plan_
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 1 << 20
-_SECONDS = 30.0
-"""How long a connection may be silent."""
+_SECONDS = 10.0
+"""How long a connection may be silent, and how long the head or the body of a request may take."""
+_MOST_CONNECTIONS = 16
 
 Answer = Callable[[Drawing], Reply]
 """Classifies a drawing. Raises ValueError for one that cannot be classified."""
@@ -43,6 +47,7 @@ class DigitServer(ThreadingHTTPServer):
 
     def __init__(self, page: str, answer: Answer, port: int = 0):
         self.page, self.answer, self.token = page.encode(), answer, secrets.token_urlsafe(16)
+        self._places = BoundedSemaphore(_MOST_CONNECTIONS)
         try:
             super().__init__((HOST, port), _Handler)
         except OSError as fault:
@@ -52,6 +57,30 @@ class DigitServer(ThreadingHTTPServer):
         """Answer requests, each in a thread of its own, until `is_ended`."""
         while not is_ended():
             self.handle_request()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, unless there are too many: then close the connection."""
+        if not self._places.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._places.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, in that thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that went away; a fault of the program is one line."""
+        fault = sys.exc_info()[1]
+        if not isinstance(fault, OSError):
+            print(f"digits: a request failed: {type(fault).__name__}: {fault}", file=sys.stderr)
 
     @property
     def names(self) -> set[str]:
@@ -68,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
     """GET /TOKEN/ is the page; POST /TOKEN/classify takes a drawing and returns a reply."""
 
     server: DigitServer
-    protocol_version = "HTTP/1.1"
+    protocol_version = "HTTP/1.0"  # a connection for each request, which ends with it
     server_version = "gemmbench"
     sys_version = ""
     timeout = _SECONDS
@@ -80,6 +109,22 @@ class _Handler(BaseHTTPRequestHandler):
         "X-Frame-Options": "DENY",
         "Cross-Origin-Resource-Policy": "same-origin",
     }
+
+    def setup(self) -> None:
+        """Close the connection in the end, however slowly its bytes arrive."""
+        super().setup()
+        self._end = Timer(_SECONDS, self._hang_up)
+        self._end.daemon = True
+        self._end.start()
+
+    def finish(self) -> None:
+        """Leave no timer behind."""
+        self._end.cancel()
+        super().finish()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RD)
 
     def do_GET(self) -> None:
         """Send the page."""
@@ -112,10 +157,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_body(self) -> bytes | None:
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _MOST_BYTES:
+        # The number of digits is checked first: int() refuses very long numbers.
+        if not (length.isascii() and length.isdecimal()) or len(length) > 18 or int(length) > _MOST_BYTES:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"send a drawing of at most {_MOST_BYTES} bytes")
             return None
-        return self.rfile.read(int(length))
+        body = self.rfile.read(int(length))
+        return body if len(body) == int(length) else None  # None: it went away
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
         self.close_connection = True  # the body of the request may not have been read
@@ -151,8 +198,11 @@ def open_server(request: NetworkRequest, machine: Machine, port: int = 0) -> Ite
         arguments = able, planned.parameters, machine, request.limits, planned.sweep.policy.gate
         classifier = owner.submit(Classifier, *arguments).result()
 
+        drawn = Lock()
+
         def answer(drawing: Drawing) -> Reply:
-            image = drawing.to_image()
+            with drawn:  # one at a time: each needs memory
+                image = drawing.to_image()
             return make_reply(image, owner.submit(classifier.classify, image).result())
 
         try:

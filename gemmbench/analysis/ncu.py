@@ -160,7 +160,7 @@ def number(cell: str) -> float | None:
 
     Thousands have commas, instances follow in brackets.
     """
-    found = re.match(r"\s*(-?[\d,]*\.?\d+(?:[eE][-+]?\d+)?)(?![\w.])", cell)
+    found = re.match(r"\s*(-?[\d,]{0,40}\.?\d{1,40}(?:[eE][-+]?\d+)?)(?![\w.])", cell)
     return float(found[1].replace(",", "")) if found else None
 
 

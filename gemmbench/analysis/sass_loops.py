@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 FIRST_SM = 70
 
-_KERNEL = re.compile(r"^\s*Function : (\S+)", re.MULTILINE)
-_LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:(@!?U?P\w+)\s+)?([A-Z][\w.]*)\s*([^;]*);", re.MULTILINE)
+_KERNEL = re.compile(r"^[ \t]*Function : (\S+)", re.MULTILINE)
+_LINE = re.compile(
+    r"^[ \t]*/\*([0-9a-f]{4,16})\*/[ \t]+(?:(@!?U?P\w+)[ \t]+)?([A-Z][\w.]*)(?![\w.])([^;\n]*);", re.MULTILINE
+)
 _REGISTER = re.compile(r"\bR(\d+)(\.64)?")
 
 _CLASSES = {

@@ -19,17 +19,18 @@ from gemmbench.planning.manifests.expressions import Expression
 from gemmbench.planning.manifests.variant import Pick, Variant
 
 # Operators that two others with a space between could be mistaken for; all others are told by their characters.
+# What is not closed ends with the text or the line, so that no part of it is read twice.
 _TOKEN = re.compile(
     r"""
-      (?P<space> (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?\*/ )+ )
-    | (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-    | (?:u8|[uUL])?(?: "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
+      (?P<space> (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )+ )
+    | (?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z)
+    | (?:u8|[uUL])?(?: "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n]){0,12}' )
     | \.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*
     | \w+ | \+\+ | -- | && | :: | .
     """,
     re.DOTALL | re.VERBOSE,
 )
-_NO_SPACE = re.compile(r"\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*.*?\*/", re.DOTALL)
+_NO_SPACE = re.compile(r"\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HASH_DIGITS = 16
 
 

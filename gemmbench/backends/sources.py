@@ -51,7 +51,9 @@ def find_pip_line(package: str) -> str:
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
-_MOST_LINES = 200_000
+_MOST_LINES, _MOST_INCLUSIONS, _MOST_CHARACTERS = 200_000, 10_000, 1 << 24
+_DEEPEST = 200
+"""Headers in each other, as compilers allow."""
 
 
 def inline_headers(variant: Variant, text: str, path: str) -> str:
@@ -83,11 +85,13 @@ class _Inliner:
     def __init__(self, folders: Sequence[Path]):
         self.folders, self.guards = folders, dict[Path, str]()
         self.open: list[Path] = []
-        self.lines = 0
+        self.lines = self.inclusions = self.characters = 0
 
     def inline(self, file: Path, text: str, path: str) -> Iterator[str]:
         """The lines of a text, those of its headers among them."""
         self.open.append(file)
+        self.inclusions += 1
+        self.check_limits()
         guard = self.guards.setdefault(file, f"GEMMBENCH_ONCE_{len(self.guards)}") if _ONCE.search(text) else ""
         yield from [f"#ifndef {guard}", f"#define {guard}"] if guard else []
         yield f"#line 1 {quote_path(path)}"
@@ -106,9 +110,20 @@ class _Inliner:
     def count(self, line: str) -> str:
         """The line, unless there are too many. Raises BuildError."""
         self.lines += 1
-        if self.lines > _MOST_LINES:
-            raise BuildError(f"more than {_MOST_LINES:,} lines of headers; include fewer of them")
+        self.characters += len(line)
+        self.check_limits()
         return line
+
+    def check_limits(self) -> None:
+        """Raise BuildError for more than a text may have."""
+        if self.lines > _MOST_LINES or self.characters > _MOST_CHARACTERS:
+            most = f"{_MOST_LINES:,} lines or {_MOST_CHARACTERS:,} characters"
+            raise BuildError(f"more than {most} of headers; include fewer of them")
+        if self.inclusions > _MOST_INCLUSIONS:
+            why = "headers that include another twice double their number"
+            raise BuildError(f"more than {_MOST_INCLUSIONS:,} inclusions of headers: {why}; include each once")
+        if len(self.open) > _DEEPEST:
+            raise BuildError(f"headers are more than {_DEEPEST} deep in each other; include fewer of them")
 
 
 @dataclass(frozen=True)
@@ -183,7 +198,7 @@ def why_no_headers(variant: Variant) -> str:
 
 
 _INCLUDE_LINE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
-_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]*: No such file or directory")
+_MISSING_PACKAGE = re.compile(r"\b(cublas|cutlass|cute)[^:]{0,200}: No such file or directory")
 _IN_MANIFEST = re.compile(r"[^:]+\.yaml:")
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 

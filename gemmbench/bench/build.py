@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, as_completed, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Semaphore
 
@@ -18,6 +18,8 @@ from gemmbench.errors import BuildTimeout, GemmbenchError, HostError, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 _PAUSE = 0.02
+_GLANCE = 0.2
+"""Seconds between two looks at whether to go on compiling."""
 
 Built = Artifact | PlanError
 """Machine code, or why there is none."""
@@ -82,12 +84,24 @@ def open_pool(
                 time.sleep(_PAUSE)
 
 
-def compile_plans(plans: Sequence[Plan], compilers: Mapping[str, Compiler], progress: Progress) -> dict[Plan, Built]:
-    """Compile every plan. Raises DeviceError."""
+def compile_plans(
+    plans: Sequence[Plan],
+    compilers: Mapping[str, Compiler],
+    progress: Progress,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> dict[Plan, Built]:
+    """Compile every plan; nothing is returned if it is interrupted before the last is done. Raises DeviceError."""
     with open_pool(compilers) as pool:
         jobs = {plan: pool.submit(plan) for plan in plans}
-        distinct = set(jobs.values())
-        for number, job in enumerate(as_completed(distinct)):
+        distinct = list(dict.fromkeys(jobs.values()))
+        asked = time.monotonic()
+        for number, job in enumerate(distinct):
+            while not job.done():
+                wait_for_any([job], _GLANCE)
+                if time.monotonic() - asked > _GLANCE:
+                    if is_interrupted():
+                        return {}
+                    asked = time.monotonic()
             progress("compile", number + 1, len(distinct))
             job.result()
         return {plan: job.result() for plan, job in jobs.items()}

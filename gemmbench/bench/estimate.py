@@ -199,6 +199,7 @@ def count_fixed_bytes(chains: Sequence[Chain]) -> int:
 
 
 _START = 0.7  # of the program
+_MOST_LOOK_UPS = 2000
 _BUS = 1e10  # bytes/s between host and GPU, of all modes together
 
 
@@ -233,7 +234,11 @@ def estimate_run(
     able: Iterable[Chain] = codes.collect(chain for chain in chains if not chain.reason)
     able = list(able) if cut else able
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
-    missing = [plan for plan in codes.plans.values() if not compilers[plan.device].is_compiled(plan)]
+    plans = codes.plans.values()
+    # To look up a code takes as long as to plan it: of very many, the rest is taken as new.
+    missing = [
+        plan for n, plan in enumerate(plans) if n >= _MOST_LOOK_UPS or not compilers[plan.device].is_compiled(plan)
+    ]
     costs = [_find_habits(machine.devices[plan.device]).compile for plan in missing]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
     copying = _estimate_transfers(able, machine, policy, host) if cut else 0.0

@@ -123,7 +123,9 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     runner.emit(records)
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
-    built = compile_plans(list_plans(able), compilers, runner.progress)
+    built = compile_plans(list_plans(able), compilers, runner.progress, runner.is_interrupted)
+    if able and not built:
+        return records
     _refuse_other_code(able, built, sweep.earlier)
     rankings = _rank_candidates(runner, sweep, able, built)
     able, first = keep_shortlists(able, rankings), 1 + len(rankings)
@@ -199,7 +201,10 @@ def measure_groups(
     """
     leveled = iter(level_workspaces([chain for group in groups for chain in group]))
     groups = [[next(leveled) for _ in group] for group in groups]
-    built = compile_plans(list_plans(chain for group in groups for chain in group), compilers, runner.progress)
+    plans = list_plans(chain for group in groups for chain in group)
+    built = compile_plans(plans, compilers, runner.progress, runner.is_interrupted)
+    if plans and not built:
+        return []
     return replace(runner, leave_out=HopelessRows().leave_out).run(
         [
             ChainBatch(

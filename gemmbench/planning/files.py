@@ -82,8 +82,14 @@ def _find_real_folder(name: str) -> Path:
 
 
 def follow_links(path: Path) -> Path:
-    """Return the file that a path leads to; a loop of links ends at one of them, where Path.resolve may raise."""
-    return Path(os.path.realpath(path))
+    """Return the file that a path leads to; a loop of links ends at one of them, where Path.resolve may raise.
+
+    A name that no file can have leads to itself.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
 
 
 def printable(name: str) -> str:

@@ -6,8 +6,9 @@ import importlib
 import math
 import random
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -142,18 +143,23 @@ _WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 @dataclass(frozen=True)
 class Budget:
-    """The seconds of all searches of a command together, and the configurations that each may try."""
+    """The seconds of a command with all its searches, and the configurations that each may try.
+
+    The command begins when its budget is made; `started` is that time by the monotonic clock.
+    """
 
     seconds: float = math.inf
     configurations: int | None = None
+    started: float = field(default_factory=time.monotonic, compare=False)
 
     def count(self, space: int) -> int:
         """How many of the configurations of a space a search may try."""
         return space if self.configurations is None else min(space, self.configurations)
 
     def share(self, searches: int) -> float:
-        """The seconds of each search."""
-        return self.seconds / max(searches, 1)
+        """The seconds of each search, of those that planning has left."""
+        left = self.seconds - (time.monotonic() - self.started)
+        return max(left, 0.0) / max(searches, 1)
 
 
 def parse_budget(text: str | None) -> Budget:

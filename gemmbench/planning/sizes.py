@@ -31,7 +31,7 @@ Scalar = Annotated[float, Meta(ge=-1e300, le=1e300)]
 
 
 _MOST_PLANS = 1_000_000
-MOST_CONFIGURATIONS = 1_000_000
+MOST_CONFIGURATIONS = 50_000
 """Of one variant."""
 MOST_DIGITS = 18
 """Of a number; an integer then fits 64 bits."""

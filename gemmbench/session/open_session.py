@@ -63,7 +63,7 @@ def open_session(
     continue the session. Raises DeviceError.
     """
     names = list(devices)
-    interruption = Interruption(limits.sweep, reporter.message, resumable)
+    interruption = Interruption(limits.sweep, reporter.message, resumable, limits.started)
     stop = interruption.is_requested
     with (
         interruption.handle_ctrl_c(),

@@ -82,13 +82,15 @@ class SessionProgress:
 
 
 class Interruption:
-    """Requests an end after Ctrl-C or after `limit` seconds; a second Ctrl-C ends at once.
+    """Requests an end after Ctrl-C or `limit` seconds after it `started`; a second Ctrl-C ends at once.
 
     `resumable` says whether --resume can continue what is ended.
     """
 
-    def __init__(self, limit: float, message: Callable[[str], None], resumable: bool = False) -> None:
-        self._limit, self._end = limit, time.monotonic() + limit
+    def __init__(
+        self, limit: float, message: Callable[[str], None], resumable: bool = False, started: float | None = None
+    ) -> None:
+        self._limit, self._end = limit, (time.monotonic() if started is None else started) + limit
         self._message, self._resumable = message, resumable
         self._pressed = self._late = False
 

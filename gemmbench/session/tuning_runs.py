@@ -341,6 +341,7 @@ def _run_searches(
 ) -> Iterator[SearchOutcome]:
     """The outcomes of all searches, until one is interrupted. Those of a dispatching variant share their finals."""
     session, checked, known = opened.session, CheckedCode(), TunedConfigs(read_winners(), opened.session.machine)
+    seconds = request.budget.share(len(tasks))
 
     def begin(task: TuningTask) -> tuple[Search, Sequence[Standing]]:
         present = list_present_keys(dispatching, task.name) if dispatching else []
@@ -349,7 +350,7 @@ def _run_searches(
             request.overrides.seed or 0,
             request.goal,
             request.budget.count(len(task.candidates)),
-            request.budget.share(len(tasks)),
+            seconds,
             [*present, *_find_winner(task, known), *_find_fastest(task, past)],
         )
         progress = SearchProgress(session.progress, task, settings.configurations)

@@ -1,10 +1,12 @@
 """The text handed to a compiler: includes, macros, the file with its own line numbers; headers and packages."""
 
+from dataclasses import replace
+
 import pytest
 
 from gemmbench.backends import sources
-from gemmbench.backends.sources import compiler_text, explain_missing, find_header_folder
-from gemmbench.errors import DeviceError
+from gemmbench.backends.sources import compiler_text, explain_missing, find_header_folder, inline_text
+from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.problems import Problem
 
 
@@ -65,3 +67,39 @@ def test_a_missing_package_comes_with_the_line_for_pip(monkeypatch):
     assert explain_missing(["torch"]) == ""
     assert explain_missing(["torch", "cupy"]) == "cupy is not installed: pip install cupy-cuda13x"
     sources._is_installed.cache_clear()
+
+
+@pytest.fixture
+def inline(make_variant, tmp_path):
+    """Inline the headers of a text."""
+
+    def make(text):
+        path = tmp_path / "x.cu"
+        path.write_text(text)
+        variant = make_variant("x", text=text, path=str(path))
+        return inline_text(replace(variant, code=replace(variant.code, file=str(path))))
+
+    return make
+
+
+def test_headers_that_include_the_next_one_twice_are_refused(inline, tmp_path):
+    for number in range(40):
+        (tmp_path / f"h{number}.cuh").write_text(f'#include "h{number + 1}.cuh"\n' * 2)
+    (tmp_path / "h40.cuh").write_text("")
+    with pytest.raises(BuildError, match="more than 10,000 inclusions of headers: headers that include another twice"):
+        inline('#include "h0.cuh"\n')
+
+
+def test_a_long_chain_of_headers_is_refused(inline, tmp_path):
+    for number in range(300):
+        (tmp_path / f"h{number}.cuh").write_text(f'#include "h{number + 1}.cuh"\n')
+    (tmp_path / "h300.cuh").write_text("int last;")
+    with pytest.raises(BuildError, match="headers are more than 200 deep in each other"):
+        inline('#include "h0.cuh"\n')
+    assert "int last;" in inline('#include "h150.cuh"\n')
+
+
+def test_long_lines_of_headers_are_counted_too(inline, tmp_path):
+    (tmp_path / "h.cuh").write_text("x" * 1_000_000)
+    with pytest.raises(BuildError, match="more than 200,000 lines or 16,777,216 characters of headers"):
+        inline('#include "h.cuh"\n' * 40)

@@ -12,7 +12,7 @@ from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.bench import build
 from gemmbench.bench.experiments.context import ignore_progress
-from gemmbench.errors import BuildTimeout, DeviceError, HostError
+from gemmbench.errors import BuildError, BuildTimeout, DeviceError, HostError
 from gemmbench.planning.manifests.variant import Code, Flag
 from gemmbench.planning.problems import Problem
 
@@ -128,3 +128,21 @@ def test_a_configuration_whose_compilation_timed_out_is_compiled_once(make_plan,
     built = compile_plans(plans, compiler)
     assert [read_t(plan) for plan in compiler.compiled] == [8, 16, 16, 16]
     assert [str(built[plan]) for plan in plans[:3]] == ["did not compile within 1 s"] * 3
+
+
+def test_an_interruption_ends_the_compilers(make_plan):
+    class Endless:
+        def compile(self, plan):
+            ended.wait(60)
+            raise BuildError("ended")
+
+    ended, plan = threading.Event(), make_plan("naive", Problem(8, 8, 8))
+    asked = iter([False, True])
+
+    def is_interrupted():
+        answer = next(asked)
+        if answer:
+            ended.set()
+        return answer
+
+    assert build.compile_plans([plan], {plan.device: Endless()}, ignore_progress, is_interrupted) == {}

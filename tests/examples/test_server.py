@@ -2,12 +2,16 @@
 
 import http.client
 import json
+import socket
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 
+from examples.digits import drawing
+from examples.digits import server as server_module
 from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.network_sweeps import NetworkOverrides
@@ -178,3 +182,48 @@ def test_rows_that_cannot_run_here_are_no_server():
     request = NetworkRequest(NetworkOverrides(variants=("tiled+graph",), baseline="tiled+graph"))
     with pytest.raises(DeviceError, match="no row can run here: a graph needs"), serve(request, "cpu"):
         pass
+
+
+def send_raw(server, text, wait=True):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall(text.encode())
+        return connection.recv(4096).decode() if wait else ""
+
+
+@pytest.mark.parametrize("length", ["9" * 5001, "-1", "1" * 30, "\u00b2", "x", ""])
+def test_an_odd_length_is_refused_without_a_traceback(server, capfd, length):
+    head = f"POST /{server.token}/classify HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+    assert " 413 " in send_raw(server, f"{head}Content-Length: {length}\r\n\r\n")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_browser_that_cancels_costs_no_traceback(server, ask, capfd):
+    head = f"POST /{server.token}/classify HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+    send_raw(server, f"{head}Content-Length: 5000\r\n\r\n", wait=False)
+    for _ in range(20):
+        send_raw(server, f"GET /{server.token}/ HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n", wait=False)
+    assert ask()[0] == 200 and capfd.readouterr().err == ""
+
+
+def test_silent_connections_hold_few_threads_and_not_for_long(server, ask, monkeypatch):
+    monkeypatch.setattr(server_module, "_SECONDS", 0.5)
+    before = threading.active_count()
+    silent = [socket.create_connection(("127.0.0.1", server.server_port)) for _ in range(100)]
+    try:
+        assert threading.active_count() - before <= 2 * server_module._MOST_CONNECTIONS + 1
+        for _ in range(100):
+            with suppress(OSError, http.client.HTTPException):
+                if ask()[0] == 200:
+                    return
+            time.sleep(0.1)
+        pytest.fail("the silent connections are still open")
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def test_a_drawing_of_many_dots_has_few_segments():
+    dots = [np.array([[x, y]], np.float64) for x in range(100) for y in range(200)]
+    assert len(drawing._fit(dots)) <= 2 * drawing._MOST_SEGMENTS
+    one = [np.stack([np.arange(20_000.0), np.arange(20_000.0)], axis=1)]
+    assert len(drawing._fit(one)) <= 2 * drawing._MOST_SEGMENTS

@@ -68,7 +68,7 @@ def test_a_damaged_manifest_is_planned_or_refused_at_its_place(write, data):
         event(re.sub(r"\d+", "0", fault.fault)[:40])
         assert str(fault).count("\n") == 0 and fault.location
         return
-    assert 0 <= count_configurations(variant) <= 1_000_000
+    assert 0 <= count_configurations(variant) <= 50_000
     event("read")
     configs = list_configurations(variant, {ALL: ()})
     some = [configs[0], configs[-1], configs[data.draw(st.integers(0, len(configs) - 1))]]

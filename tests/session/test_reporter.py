@@ -3,10 +3,12 @@
 import math
 import signal
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.session.reporter import Interruption, announce_long_run
 
 
@@ -51,3 +53,10 @@ def test_a_run_on_a_gpu_that_takes_over_a_minute_says_so_first(machine, notes, s
     announce_long_run(here, notes, seconds)
     line = f"this takes about 1 min 1 s on {primary.name}; see also --dry-run"
     assert notes.messages == ([line] if said else [])
+
+
+def test_the_time_limit_counts_from_when_the_limits_were_made():
+    limits = TimeLimits(sweep=60.0, started=time.monotonic() - 100)
+    assert Interruption(limits.sweep, print, started=limits.started).is_requested()
+    assert not Interruption(limits.sweep, print, started=TimeLimits().started).is_requested()
+    assert limits == TimeLimits(sweep=60.0)

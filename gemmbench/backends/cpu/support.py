@@ -9,11 +9,13 @@ from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.variant import Variant
 
 _COMMENT_OR_STRING = re.compile(
-    r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\\n])*" | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE
+    r"""//[^\n]* | /\*.*?(?:\*/|\Z) | "(?:\\.|[^"\\\n])*"? | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 ALIGNMENT = re.compile(r"\b(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
-_DEVICE_VARIABLE = re.compile(r"\b__(?:device|managed)__(?![^;{}()=]*\b(?:const|constexpr|operator)\b)[^;{}()=]*[;={]")
+_DECLARATION = re.compile(r"([^;{}()=]*)([;={]|[}()]|\Z)")
+_ON_DEVICE = re.compile(r"\b__(?:device|managed)__")
+_NO_STATE = re.compile(r"\b(?:const|constexpr|operator)\b")
 _BARRIER = re.compile(r"\b__(?:sync\w+|\w+_sync)\b")
 
 _NEEDS_GPU = (
@@ -58,9 +60,17 @@ def _find_unsupported_code(text: str) -> str:
     for word, pattern, what in _NEEDS_GPU:
         if word in code and pattern.search(code):
             return f"uses {what}, which the CPU cannot execute"
-    if _DEVICE_VARIABLE.search(ALIGNMENT.sub(" ", _DIRECTIVE.sub("", code))):
+    if _ON_DEVICE.search(code) and _declares_device_variable(ALIGNMENT.sub(" ", _DIRECTIVE.sub("", code))):
         return "keeps state in a __device__ variable, which the worker processes of the CPU do not share"
     return ""
+
+
+def _declares_device_variable(code: str) -> bool:
+    for declared, end in _DECLARATION.findall(code):
+        words = _ON_DEVICE.split(declared)
+        if end in (";", "=", "{") and len(words) > 1 and not _NO_STATE.search(words[-1]):
+            return True
+    return False
 
 
 def has_barriers(text: str) -> bool:

@@ -53,7 +53,7 @@ _MOST_ERRORS = 3
 _SUFFIX = ".kernel"
 
 _DYNAMIC_SHARED = re.compile(
-    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]*?)(?P<name>\w+)\s*\[\s*\]\s*;"
+    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]{{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)

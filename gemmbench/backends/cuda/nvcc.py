@@ -35,7 +35,7 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
 
 _TAG = "gemmbench_kernel"
-_SUBSTITUTION = re.compile(r"S[0-9A-Z]*_")
+_SUBSTITUTION = re.compile(r"S[0-9A-Z]{0,9}_")
 
 
 def _write_tags(plan: Plan) -> str:
@@ -79,10 +79,10 @@ def _normalise(name: str) -> str:
 
 
 _SECTION = re.compile(r"Compiling entry function '([^']+)'")
-_SPILLS = re.compile(r"(\d+) bytes spill (?:stores|loads)")
-_STACK = re.compile(r"(\d+) bytes stack frame")
+_SPILLS = re.compile(r"\b(\d+) bytes spill (?:stores|loads)")
+_STACK = re.compile(r"\b(\d+) bytes stack frame")
 _REGISTERS = re.compile(r"Used (\d+) registers")
-_SHARED = re.compile(r"(\d+) bytes smem")
+_SHARED = re.compile(r"\b(\d+) bytes smem")
 _LOCATION = re.compile(r"^(\S[^(\n]*)\((\d+)\): ")
 _NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compilation of")
 

@@ -19,7 +19,7 @@ from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
 from gemmbench.bench.verify.reference import Check
-from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError
+from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError, shorten_reason
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -200,7 +200,7 @@ def make_skip_record(chain: Chain) -> Record:
         path=chain.variant.path,
         network=_describe_network(chain, None),
         status="failed" if chain.variant.fault else "skipped",
-        reason=chain.reason,
+        reason=shorten_reason(chain.reason),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gemmbench.planning.drafts.scanning import (
     find_end,
@@ -17,11 +18,12 @@ from gemmbench.planning.drafts.scanning import (
 
 _QUALIFIERS = set("const volatile restrict __restrict__ __restrict __grid_constant__ struct constexpr".split())
 _ALIAS = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([a-z_][\w ]*?)[ \t]*$"
-    r"|\btypedef\s+([a-z_][\w ]*?)\s+(\w+)\s*;"
-    r"|\busing\s+(\w+)\s*=\s*([a-z_][\w ]*?)\s*;",
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([a-z_][\w \t]*)$"
+    r"|\btypedef\s+([a-z_][\w ]{0,80}?)\s+(\w+)\s*;"
+    r"|\busing\s+(\w+)\s*=\s*([a-z_][\w ]*);",
     re.MULTILINE,
 )
+_CALLED = re.compile(r"\b(\w+)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,17 @@ def read_functions(text: str) -> list[Function]:
 def _read_aliases(text: str) -> dict[str, str]:
     """Other names of types: `#define FLOAT float`, `typedef float real`, `using real = float`."""
     found = (match.groups() for match in _ALIAS.finditer(text))
-    return {macro or name or using: (type1 or type2 or type3) for macro, type1, type2, name, using, type3 in found}
+    return {
+        macro or name or using: (type1 or type2 or type3).strip() for macro, type1, type2, name, using, type3 in found
+    }
 
 
 def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping[str, str]) -> Function | None:
     """The function whose head begins at `start`; None for a class, or for an array with its values."""
     template, head = _split_template(code[start:brace])
-    found = re.search(r"(\w+)\s*\(", head)
+    found = _CALLED.search(head)
     while found and found[1].startswith("__"):  # __launch_bounds__(256)
-        found = re.compile(r"(\w+)\s*\(").search(head, find_end(head, found.end() - 1))
+        found = _CALLED.search(head, find_end(head, found.end() - 1))
     if found is None or re.search(r"=\s*$|\b(struct|class|enum|union)\b", head[: found.start()]):
         return None
     inside = head[found.end() : find_end(head, found.end() - 1) - 1]
@@ -117,14 +121,14 @@ def _read_template_parameter(text: str) -> TemplateParameter:
 def _read_parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     declared = text.partition("=")[0]
     pointer = "*" in declared or "[" in declared
-    words = re.findall(r"[\w:]+(?:<[^<>]*>)?", re.sub(r"\[[^\]]*\]", " ", declared))
+    words = re.findall(r"[\w:]+(?:<[^<>]*>)?", re.sub(r"\[[^\[\]]*\]", " ", declared))
     kept = [word for word in words if word not in _QUALIFIERS]
     name = kept[-1] if len(kept) > 1 else ""
     kind = " ".join(kept[:-1] if name else kept)
     return Parameter(name, aliases.get(kind, kind), pointer, "const" in words)
 
 
-_LAUNCH = re.compile(r"\b(\w+)\s*(<[^;<>]*>)?\s*<<<")
+_LAUNCH = re.compile(r"\b(\w+)\s*(?:(<[^;<>]*>)\s*)?<<<")
 
 
 @dataclass(frozen=True)
@@ -141,11 +145,9 @@ class LaunchSite:
 
 def find_launch(text: str, kernel: str) -> LaunchSite | None:
     """The first launch of a kernel in a file, or None."""
-    code = hide_comments(text)
-    for found in _LAUNCH.finditer(code):
+    code, launches = _find_launches(text)
+    if found := launches.get(kernel):
         end = code.find(">>>", found.end())
-        if found[1] != kernel or end < 0:
-            continue
         grid, block, shared, *_ = [*split_list(code[found.end() : end]), "", "", "0"]
         opening = code.find("(", end)
         before = code[: found.start()]
@@ -162,11 +164,25 @@ def find_launch(text: str, kernel: str) -> LaunchSite | None:
     return None
 
 
+def is_launched(text: str, kernel: str) -> bool:
+    """Whether a file launches a kernel."""
+    return kernel in _find_launches(text)[1]
+
+
+@lru_cache(maxsize=1)
+def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
+    """The code without comments, and the first complete launch of each kernel in it; asked for by every kernel."""
+    code = hide_comments(text)
+    last = code.rfind(">>>")
+    found = [match for match in _LAUNCH.finditer(code) if match.end() <= last]
+    return code, {match[1]: match for match in reversed(found)}
+
+
 def _read_extent(text: str, before: str) -> tuple[str, ...]:
     """The sizes of a grid or block: those of the `dim3` that a name stands for, or the expression itself."""
     if text.startswith("dim3"):
         return _read_sizes(text)
-    statements = re.findall(r"\bdim3\b([^;]*);", before)
+    statements = re.findall(r"\bdim3\b([^;]{0,500});", before)
     declared = [item for statement in statements for item in split_list(statement)]
     found = [item for item in declared if re.match(rf"(?:const\s+)?{re.escape(text)}\s*[({{=]", item)]
     return _read_sizes(found[-1]) if found else (text,)

@@ -17,6 +17,7 @@ from gemmbench.planning.drafts.declarations import (
     Parameter,
     TemplateParameter,
     find_launch,
+    is_launched,
     read_functions,
 )
 from gemmbench.planning.drafts.guesses import (
@@ -64,19 +65,22 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
     """How many arguments of a GEMM it has, and whether its launch is known; a launcher launches itself."""
     guesses = guess_arguments(function.parameters, {})
     known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
-    launched = not function.is_kernel or find_launch(text, function.name) is not None
+    launched = not function.is_kernel or is_launched(text, function.name)
     return len(known.intersection(_WANTED)), launched, function.is_kernel
 
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
+_MOST_HEADERS = 100
+"""How many different headers are looked for."""
 _FURTHEST = 3
 """How many folders up headers are looked for."""
 
 
 def _find_includes(text: str, path: Path, home: Path) -> list[str]:
     """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
-    found = [quoted or angled for quoted, angled in _INCLUDE.findall(text)]
+    written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
+    found = list(written)[:_MOST_HEADERS]
     packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
     folders = dict.fromkeys(_find_folder(header, path.parent.resolve()) for header in found)
     return [*(os.path.relpath(folder, home.resolve()) for folder in folders if folder), *packages]
@@ -101,10 +105,10 @@ PRECISIONS = {
 }
 """The precision of a type of elements."""
 
-_TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*!?\s*beta\s*\)|[=!]=\s*beta\b")
+_TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*(?:!\s*)?beta\s*\)|[=!]=\s*beta\b")
 _MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
 _COLUMN_MAJOR = re.compile(
-    r"\[\s*\(?\s*(?:i|row|m)\s*\)?\s*\+\s*\(?\s*(?:j|col|k|n)\s*\)?\s*\*\s*\(?\s*ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
+    r"\[\s*(?:\(\s*)?(?:i|row|m)\s*(?:\)\s*)?\+\s*(?:\(\s*)?(?:j|col|k|n)\s*(?:\)\s*)?\*\s*(?:\(\s*)?ld|\bldc?\s*=\s*M\b|\blda\s*=\s*M\b"
 )
 
 

@@ -33,7 +33,7 @@ _UNSURE_OPERANDS = {
 }
 _SCALARS = {"alpha": "alpha", "beta": "beta"}
 _PLACES = "d|dev|device|gpu|g|ptr|p|mat|matrix|global|gmem"
-_AFFIXES = (rf"^(?:{_PLACES})_+", rf"_+(?:{_PLACES})$")
+_AFFIXES = (rf"^(?:{_PLACES})_+", rf"(?<!_)_+(?:{_PLACES})$")
 _WORDS = r"^(?:mat|matrix|ptr|dev|d)(?=[abc]$)|(?<=^[abc])(?:mat|matrix|ptr|dev|d)$|(?<=^[abc])data$"
 _FLOATS = (
     "float",
@@ -181,7 +181,7 @@ def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
 
 def _find_role(name: str) -> str:
     """Which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
-    word = re.sub(r"^k_?(?=[A-Z])|_?\d+$", "", name)
+    word = re.sub(r"^k_?(?=[A-Z])|_?(?<!\d)\d+$", "", name)
     return next((role for role, pattern in _ROLES.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
 
 
@@ -226,7 +226,7 @@ def guess_requirements(function: Function, names: Names) -> list[Guess]:
 
 def _is_guarded(body: str, word: str, is_depth: bool) -> bool:
     """Whether the code compares with a size; loops over K do not count."""
-    code = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", body) if is_depth else body
+    code = re.sub(r"\bfor\s*\([^;]{0,500};[^;]{0,500};", "", body) if is_depth else body
     return re.search(rf"(?:<=?|>=?|==|!=|%)\s*\(?{word}\b|\b{word}\s*(?:<=?|>|%)", code) is not None
 
 
@@ -241,8 +241,9 @@ def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
 def _find_tile(role: str, names: Names) -> str | None:
     """The parameter or the constant that has a role; the tile of a square block serves for each of its sides."""
     for wanted in (role, "TILE") if role in ("BM", "BN", "BK") else (role,):
-        known = {**names.params, **{name: names.translate(name) for name in names.constants}}
-        if found := next((value for name, value in known.items() if value and _find_role(name) == wanted), None):
+        known = [name for name in {**names.params, **names.constants} if _find_role(name) == wanted]
+        values = (names.translate(name) if name in names.constants else names.params[name] for name in known)
+        if found := next(filter(None, values), None):
             return found
     return None
 

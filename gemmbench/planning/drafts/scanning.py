@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 
 from gemmbench.planning.manifests.expressions import ExpressionError, parse
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+# What is not closed ends with the text or the line, so that no part of it is read twice. An apostrophe may separate
+# digits, so a character has few letters.
 _HIDDEN = re.compile(
-    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,12}'",
     re.DOTALL,
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
@@ -71,7 +74,8 @@ def list_blocks(text: str) -> Iterator[tuple[int, int, int]]:
         if char in ";}":
             start = index + 1
         elif char == "{":
-            if re.search(r"\bnamespace\b[^()]*$|\bextern\s*$", text[start:index]):
+            head = text[max(start, text.rfind("(", start, index) + 1, text.rfind(")", start, index) + 1) : index]
+            if re.search(r"\bnamespace\b|\bextern\s*$", head):
                 start = index + 1
             else:
                 end = find_end(text, index)
@@ -82,19 +86,23 @@ def list_blocks(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 _CONSTANT = re.compile(
-    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S[^\n]*?)[ \t]*$"
-    r"|\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*(?:=\s*([^;{}]+);|\{([^;{}]+)\})",
+    r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(\S[^\n]*)$"
+    r"|\bconst(?:expr)?\s+(?:\w+\s+){0,6}?(\w+)\s*(?:=([^;{}]{1,500});|\{([^;{}]{1,500})\})",
     re.MULTILINE,
 )
 _WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyz]\b)?")
 _ROUNDED_UP = "ceil_?div|div_?ceil|cdiv|div_?up|i_?div_?up|ceiling_?div|div_?round_?up|round_?up_?div"
 _DEEPEST, _LONGEST = 8, 500
+_MOST_CONSTANTS = 1000
 
 
 def read_constants(text: str) -> dict[str, str]:
-    """The expressions that a text defines as macros or constants, by name; the last definition of a name counts."""
-    found = (match.groups() for match in _CONSTANT.finditer(text))
-    return {macro or name: (value or assigned or braced) for macro, value, name, assigned, braced in found}
+    """The expressions that a text defines as macros or constants, by name, of the first thousand definitions.
+
+    The last definition of a name counts.
+    """
+    found = (match.groups() for match in islice(_CONSTANT.finditer(text), _MOST_CONSTANTS))
+    return {macro or name: (value or assigned or braced).strip() for macro, value, name, assigned, braced in found}
 
 
 def translate(

@@ -87,7 +87,7 @@ READERS: dict[str, Callable[[Path], Variant]] = {
 SUFFIXES = tuple(READERS)
 """The suffixes of files that can be variants."""
 
-_FILE_KEY = re.compile(r"^file:[ \t]*[\"']?([^\"'#\n]+?)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
+_FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
@@ -102,7 +102,9 @@ def _list_kernel_files(folder: Path) -> list[Path]:
     found = [path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES]
     manifests = {path: text for path in found if path.suffix == ".yaml" and (text := _read_text(path)) is not None}
     described = {
-        follow_links(path.parent / name) for path, text in manifests.items() for name in _FILE_KEY.findall(text)
+        follow_links(path.parent / name.strip().strip("\"'"))
+        for path, text in manifests.items()
+        for name in _FILE_KEY.findall(text)
     }
     return [path for path in found if _is_variant(path, manifests.get(path), described)]
 

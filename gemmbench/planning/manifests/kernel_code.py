@@ -11,27 +11,49 @@ from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.yaml_document import Document
 
 # A pattern that begins with plain letters, without \b, is searched for many times as fast.
-_HOST = re.compile(r'extern\s+"C"\s+[^;{]{0,1000}?\b(\w+)\s*\(\s*int\b')
-_STANDARD = re.compile(r"__global__\b[^;{]{0,1000}?\b(\w+)\s*\(\s*(?:const\s+)?int\b")
-_KERNEL = re.compile(r"__global__\b[^;{}]{0,1000}?\b(\w+)\s*\((?!\s*\d)")
-_UNMANGLED = re.compile(r'extern\s+"C"\s+(?:__global__\b|[^;{}]{0,200}?\b__global__\b)[^;{}]{0,1000}?\b(\w+)\s*\(')
+_GLOBAL = re.compile(r"__global__\b")
+_EXTERN = re.compile(r'extern\s+"C"\s')
+_STANDARD = re.compile(r"\b(\w+)\s*\(\s*(?:const\s+)?int\b")
+_KERNEL = re.compile(r"\b(\w+)\s*\((?!\s*\d)")
+_NAMED = re.compile(r"\b(\w+)\s*\(")
+_HEAD_END = re.compile(r"[;{}]")
 _BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 
 
 def list_standard_kernels(text: str, host: bool) -> list[str]:
     """The kernels whose first argument is an int; with `host` the `extern "C"` functions."""
-    return (_HOST if host else _STANDARD).findall(text)
+    return _find_names(text, [_EXTERN] if host else [_GLOBAL], _STANDARD)
 
 
 def list_kernels(text: str) -> list[str]:
     """The names of all `__global__` functions, mangled or not."""
-    return list(dict.fromkeys(_KERNEL.findall(_BOUNDS.sub(" ", text))))
+    return list(dict.fromkeys(_find_names(_BOUNDS.sub(" ", text), [_GLOBAL], _KERNEL)))
 
 
 def is_unmangled(text: str, name: str) -> bool:
     """Whether a kernel is declared `extern "C"`, so that its name is the same in the machine code."""
-    return name in _UNMANGLED.findall(_BOUNDS.sub(" ", text))
+    return name in _find_names(_BOUNDS.sub(" ", text), [_EXTERN, _GLOBAL], _NAMED)
+
+
+def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern[str]) -> list[str]:
+    """The names that `pattern` finds in heads of functions, after `words` in this order.
+
+    Linear in the text, whatever is in it: a single pattern for all of it would read the rest of a head for every word.
+    """
+    names, place, end = [], 0, 0
+    while first := words[0].search(text, place):
+        place = first.end()
+        if place > end:
+            stop = _HEAD_END.search(text, place)
+            end = stop.start() if stop else len(text)
+        found: re.Match[str] | None = first
+        for step in (*words[1:], pattern):
+            found = found and step.search(text, found.end(), end)
+        if found:
+            names.append(found[1])
+        place = found.end() if found else end
+    return names
 
 
 def list_quoted_includes(text: str) -> list[str]:

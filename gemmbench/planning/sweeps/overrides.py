@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from gemmbench.errors import UsageError, nearest
@@ -17,11 +18,15 @@ from gemmbench.planning.sizes import check_digits
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds for compiling one kernel, for one launch and for the whole sweep (inf: no limit)."""
+    """Seconds for compiling one kernel, for one launch and for the whole sweep (inf: no limit).
+
+    The sweep begins when its limits are made, before it is planned; `started` is that time by the monotonic clock.
+    """
 
     compile: float = 120.0
     launch: float = 60.0
     sweep: float = math.inf
+    started: float = field(default_factory=time.monotonic, compare=False)
 
     @classmethod
     def make(cls, **given: float | None) -> TimeLimits:

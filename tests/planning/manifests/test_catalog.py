@@ -82,3 +82,27 @@ def test_a_file_is_read_once_however_many_rows_pick_it(write_kernel, tmp_path, m
     variants, faults = Catalog([tmp_path / "kernels"]).read_all()
     assert faults == [] and {variant.name: len(variant.picks) for variant in variants} == {"mine": 0, "pick": 5}
     assert sorted(paths) == ["mine.cu", "pick.cu"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"file: a\0b\n", b"file: \xff\n", b"file: \xc0\x80\n", b"\xff\xfef\0i\0", b"file: " + b"x" * 5000]
+)
+def test_odd_bytes_in_a_manifest_cost_that_file_only(catalog, tmp_path, content):
+    found = catalog(mine={})
+    (tmp_path / "kernels" / "odd.yaml").write_bytes(content)
+    found = Catalog([tmp_path / "kernels"])
+    assert found.get("mine").name == "mine"
+    (read, faults) = found.read_all()
+    assert [variant.name for variant in read] == ["mine"] and len(faults) == 1 and "odd.yaml" in str(faults[0])
+
+
+def test_the_file_key_names_code_however_it_is_written(catalog, tmp_path):
+    catalog(mine={}, yours={}, theirs={})
+    folder = tmp_path / "kernels"
+    for name in ("mine", "yours", "theirs"):
+        text = (folder / f"{name}.cu").read_text()
+        (folder / f"{name}.cu").write_text(text.partition("---*/")[2])
+    (folder / "a.yaml").write_text("file: mine.cu  # the code\n")
+    (folder / "b.yaml").write_text("file:   'yours.cu'\n")
+    (folder / "c.yaml").write_text('file: "theirs.cu"   \n')
+    assert sorted(Catalog([folder]).names) == ["a", "b", "c"]
