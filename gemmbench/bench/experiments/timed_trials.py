@@ -78,14 +78,18 @@ class TrialSteps:
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Place the operand sets, and bind every trial anew; after the first block, run each for a moment."""
+        """Place the operand sets, and bind every trial anew; after the first block, run each for a moment.
+
+        The order is drawn anew too: what is bound late may be slower at first.
+        """
         self._arena.place(self._arena.placement.draw_shift(self._rng))
         self._arena.prepare(self._inputs)
-        for index in launches:
+        order = [list(launches)[place] for place in self._rng.permutation(len(launches))]
+        for index in order:
             with self._trials[index].catch_faults():
                 self.executables[index].bound = self._bind(self._trials[index])
         self._arena.prepare_outputs(self._inputs)  # binding may launch
-        for index in self._list_alive(launches):
+        for index in self._list_alive(order):
             with self._trials[index].catch_faults():
                 self.executables[index].warm_up(launches[index])
         return list(self._list_alive(launches))

@@ -55,9 +55,11 @@ _MOST_PAIRS = 3
 LONG_WINDOW = 0.01
 """Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
 _SECOND_WINDOW = 0.1
-"""Seconds. Shorter windows are run twice before their launches are counted: the first may have loaded code."""
+"""Seconds. Shorter windows are run twice more before their launches are counted: the first may have loaded code."""
 _LOADING_FACTOR = 4
 """How many times as long as the next one a first window may take, because it loads code."""
+_ALIKE = 2.0
+"""By what factor launches may differ that are similar."""
 
 
 class Rounds:
@@ -93,6 +95,7 @@ class Rounds:
         self.measurements = [Measurement() for _ in executables]
         self.quota, self._most_pairs = [policy.rounds] * len(executables), [_MOST_PAIRS] * len(executables)
         self._rng, self._rounds, self.load = np.random.default_rng(seed), 0, 0.0
+        self._launch_seconds: dict[int, float] = {}
 
     def run(self, warm_seconds: float) -> list[Measurement]:
         """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
@@ -102,6 +105,7 @@ class Rounds:
             self._size_window(index)
         for index in self.steps.record_if_short():
             self._size_window(index)
+        self._share_launches()
         self.progress("warm up", 0, 0)
         self._warm_up(warm_seconds)
         for block in itertools.count():
@@ -150,11 +154,11 @@ class Rounds:
         return window
 
     def _size_window(self, index: int) -> None:
-        """Choose the launches of a window and the rounds, so that both fit the policy's times."""
+        """Choose the launches of a window, so that they take as long as the policy says."""
         measurement = self.measurements[index]
         window = self._time_window(index)
         if window is not None and window.seconds < _SECOND_WINDOW and not self._is_settled(window):
-            window = self._time_window(index)
+            window = self._time_shorter_window(index)
         for _ in range(3):
             if window is None:
                 return
@@ -166,7 +170,29 @@ class Rounds:
         if window is None:
             return
         measurement.launches = window.launches  # a graph rounds them up
-        seconds = max(window.seconds, 1e-9)
+        self._launch_seconds[index] = max(window.seconds, 1e-9) / window.launches
+
+    def _time_shorter_window(self, index: int) -> Window | None:
+        """The shorter one of two windows: a disturbance makes windows longer, and none shorter."""
+        windows = [window for window in (self._time_window(index), self._time_window(index)) if window is not None]
+        return min(windows, key=lambda window: window.seconds, default=None)
+
+    def _share_launches(self) -> None:
+        """Choose the rounds, and let windows of similar launches have as many of them.
+
+        Otherwise one disturbance while windows are sized could make those of equal kernels unlike in all blocks.
+        """
+        by_time = sorted(self._launch_seconds.items(), key=lambda each: each[1])
+        while by_time:
+            alike = [index for index, seconds in by_time if seconds <= _ALIKE * by_time[0][1]]
+            by_time = by_time[len(alike) :]
+            most = max(self.measurements[index].launches for index in alike)
+            for index in alike:
+                self.measurements[index].launches = most
+                self._choose_rounds(index, most * self._launch_seconds[index])
+
+    def _choose_rounds(self, index: int, seconds: float) -> None:
+        """Choose how often a window of so many seconds fits into the policy's time."""
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)

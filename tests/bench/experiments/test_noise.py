@@ -40,7 +40,7 @@ def test_a_quiet_device_shows_one_percent(noise):
 
 def test_the_scatter_is_that_of_a_pair(noise):
     sigma = 0.02
-    found = noise(make_noisy_times(1, sigma))
+    found = noise(make_noisy_times(3, sigma))
     # the mean of two log ratios, each of two windows
     assert found.scatter == pytest.approx(sigma, rel=0.3)
     assert found.floor == pytest.approx(1.96 * 1.2533 * sigma / 32**0.5, rel=0.4)
@@ -60,13 +60,18 @@ def test_a_difference_of_the_least_size_is_found_in_most_runs(noise):
 
 
 def test_two_that_differ_are_seen_to_differ(noise, monkeypatch):
-    count, bind = itertools.count(), FakeBackend.bind
+    codes, bind = list[object](), FakeBackend.bind
 
-    def biased(*arguments, **options):
-        executable = bind(*arguments, **options)
-        executable.times = itertools.repeat(1e-3 if next(count) % 2 else 1.1e-3)
+    def load(*arguments):
+        codes.append(object())
+        return codes[-1]
+
+    def biased(backend, name, steps, *arguments, **options):
+        executable = bind(backend, name, steps, *arguments, **options)
+        executable.times = itertools.repeat(1e-3 if steps[0].loaded is codes[-1] else 1.1e-3)
         return executable
 
+    monkeypatch.setattr(FakeBackend, "load", load)
     monkeypatch.setattr(FakeBackend, "bind", biased)
     found = noise()
     assert found.verdict in ("faster", "slower")

@@ -84,6 +84,7 @@ static void bind() {
     prepare_threads(threads, binding.reversed);
     start_workers();
     touch_operands();
+    await_workers();
     reply("bound", "");
 }
 

@@ -52,6 +52,7 @@ struct Binding {
 // What the processes share besides the operands.
 struct Control {
     Word launch, running;  // launches begun; workers that have not finished the last one
+    Word ready;  // workers that have touched the operands
     std::atomic<unsigned long> next;  // the next block to run
     size_t set;
     unsigned step;
@@ -155,11 +156,22 @@ static void touch_operands() {
     if (getppid() != parent) _exit(1);
     close_connection();
     touch_operands();
+    control->ready.fetch_add(1);
+    wake(control->ready);
     for (unsigned seen = 0;; ++seen) {
         while (control->launch.load() == seen) wait_while(control->launch, seen, nullptr);
         if (control->over) _exit(0);
         run_blocks();
         if (control->running.fetch_sub(1) == 1) wake(control->running);
+    }
+}
+
+// Wait until all workers are ready, or they would disturb whatever is timed next.
+static void await_workers() {
+    const timespec glance{0, 20'000'000};
+    for (unsigned ready; (ready = control->ready.load()) < workers;) {
+        wait_while(control->ready, ready, &glance);
+        share_fate();
     }
 }
 
