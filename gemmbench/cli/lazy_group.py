@@ -1,18 +1,14 @@
-"""A click group that imports a command only when it is called, and ends with closed streams and files on SIGTERM."""
+"""A click group that imports a command only when it is called, and the streams that it writes to."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
@@ -47,32 +43,6 @@ def is_unwritable_output(fault: OSError) -> bool:
 def discard_output() -> None:
     """Send what is still to be written to stdout to /dev/null."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class Terminated(BaseException):
-    """SIGTERM has come. Like KeyboardInterrupt it is no Exception: nothing may take it for an error of a row."""
-
-
-@contextmanager
-def raise_on_sigterm() -> Iterator[None]:
-    """Raise Terminated on SIGTERM inside the block; a second SIGTERM ends the process at once.
-
-    Does nothing where the signal is ignored, and in threads other than the main one.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _raise_terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _raise_terminated(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise Terminated
 
 
 @dataclass(frozen=True)
