@@ -62,6 +62,17 @@ Sections = Mapping[str, Mapping[str, CommandEntry]]
 """The commands under the headings of the group's --help, in its order."""
 
 
+def _explain_undecodable(word: str) -> str:
+    """Why a word of the command line cannot be used: its bytes are no text, or none in the user's locale."""
+    try:
+        text = os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        return f"'{printable(word)}' is not UTF-8; rename the file, or correct the option"
+    name = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
+    encoding = sys.getfilesystemencoding()
+    return f"'{text}' cannot be read in the locale {name}, whose encoding is {encoding}; set LC_ALL=C.UTF-8"
+
+
 class LazyGroup(click.Group):
     """A group whose commands are listed in a table and imported one at a time."""
 
@@ -73,8 +84,8 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of the command line; `help COMMAND` means `COMMAND --help`."""
         for word in args:
-            if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that is not UTF-8
-                raise click.UsageError(f"'{printable(word)}' is not UTF-8; rename the file, or correct the option")
+            if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that it cannot decode
+                raise click.UsageError(_explain_undecodable(word))
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
