@@ -29,7 +29,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
 
-OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
+OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 129, 130, 143
 
 EXIT_CODES = {
     OK: "Every row that ran is right.",
@@ -37,6 +37,7 @@ EXIT_CODES = {
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
     NO_DEVICE: "The device or a tool is missing, or nothing ran.",
     INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
+    HUNG_UP: "Ended by SIGHUP: the terminal or the connection to it was lost. Every row that was complete is saved.",
     INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. What was measured is saved and shown.",
     TERMINATED: "Terminated by SIGTERM. Every row that was complete is saved.",
 }

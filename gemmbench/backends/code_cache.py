@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from gemmbench.backends.base import Artifact, Build
+from gemmbench.backends.locks import hold_lock
 from gemmbench.errors import DeviceError
 
 _PRIVATE = 0o700
@@ -37,9 +38,9 @@ _NEXT = "name another folder in GEMMBENCH_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """The cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
+    """The absolute path of the cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
     if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
-        return Path(chosen)
+        return Path(chosen).absolute()  # compilers run in other folders
     return user_cache_path("gemmbench")
 
 
@@ -81,11 +82,11 @@ _PREFIX = "gemmbench-run-"
 class CacheUse:
     """That this process uses a cache from now on; `folder` is for what it builds.
 
-    Raises OSError if the cache cannot be written or locked.
+    Raises OSError if the cache cannot be written or locked; TimeoutError if another process keeps its lock.
     """
 
     def __init__(self, home: Path):
-        with _lock_cache(home):
+        with hold_lock(home / _LOCK):
             self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
             self._held = (self.folder / _LOCK).open("w")
             fcntl.flock(self._held, fcntl.LOCK_EX)
@@ -94,14 +95,6 @@ class CacheUse:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._held.close()
-
-
-@contextmanager
-def _lock_cache(home: Path) -> Iterator[None]:
-    """Let no other process begin to use the cache, or delete from it, inside the block. Raises OSError."""
-    with (home / _LOCK).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _remove_dead_folders(home: Path) -> float:
@@ -142,6 +135,8 @@ def _find_start(folder: Path) -> float:
 LIMIT = 2 << 30
 """Bytes that the cache may hold."""
 FACTS = ".json"
+_DAMAGE = OSError, ValueError, TypeError, KeyError, RecursionError
+"""What reading a file of the cache may raise if it is missing or damaged, whatever it holds instead."""
 
 _NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.json)")
 """The files that gemmbench writes; all others in the folder are left alone."""
@@ -186,16 +181,16 @@ def list_artifacts(home: Path) -> list[CachedArtifact]:
 def prune(home: Path, limit: int = LIMIT) -> Deleted:
     """Delete what killed runs left behind, and the least recently used until `limit` bytes are left.
 
-    What a running process uses stays. Raises OSError if the cache cannot be locked.
+    What a running process uses stays. Raises OSError if the cache cannot be locked within a second.
     """
-    with _lock_cache(home):
+    with hold_lock(home / _LOCK, limit=1.0):
         artifacts = list_artifacts(home)
         return _delete(home, artifacts, sum(artifact.nbytes for artifact in artifacts) - limit)
 
 
 def clear(home: Path) -> Deleted:
     """Delete everything that no running process uses. Raises OSError if the cache cannot be locked."""
-    with _lock_cache(home):
+    with hold_lock(home / _LOCK):
         return _delete(home, list_artifacts(home), math.inf)
 
 
@@ -224,6 +219,8 @@ def _describe(files: list[Path]) -> Iterator[CachedArtifact]:
 
 
 _uses: dict[tuple[int, Path], CacheUse | None] = {}
+_refusals: list[DeviceError] = []
+"""Why the cache could not be claimed; threads that wait for the one that tries share its error."""
 _claiming = threading.Lock()
 
 
@@ -280,22 +277,31 @@ def holds(key: str, suffix: str) -> bool:
 
 def read_intact(code: Path) -> Build | None:
     """The facts of an artifact; None if it is missing or damaged, or was stored by another version."""
-    try:
+    with suppress(*_DAMAGE):
         stored = json.loads(_read_file(code.with_suffix(FACTS)))
         build = Build(**stored["build"])
         return build if stored["checksum"] == _checksum(code, code.name, build) else None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
+    return None
 
 
 def _claim_cache(home: Path) -> CacheUse | None:
-    """Note, once, that this process uses the cache; None if the folder cannot be written or locked."""
-    key = os.getpid(), home
+    """Note, once, that this process uses the cache; None if the folder cannot be written or locked.
+
+    Raises DeviceError if another process keeps its lock.
+    """
+    key, refusals = (os.getpid(), home), len(_refusals)
     with _claiming:
+        if len(_refusals) > refusals:
+            raise _refusals[-1]
         if key not in _uses:
-            _uses[key] = None
-            with suppress(OSError):
+            try:
                 _uses[key] = CacheUse(home)
+            except TimeoutError as fault:
+                _refusals.append(explain_unwritable(home, fault))
+                raise _refusals[-1] from None
+            except OSError:
+                _uses[key] = None
+            else:
                 atexit.register(_leave_cache, *key)
         return _uses[key]
 
@@ -365,20 +371,17 @@ def make_key(key: str, list_headers: Callable[[], Sequence[str]]) -> str:
 
 
 def _read_list(key: str) -> list[str] | None:
-    try:
-        stored = json.loads((cache_folder() / f"{key}{SUFFIX}").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return [str(name) for name in stored] if isinstance(stored, list) else None
+    with suppress(*_DAMAGE):
+        stored = json.loads(_read_file(cache_folder() / f"{key}{SUFFIX}"))
+        return [str(name) for name in stored] if isinstance(stored, list) else None
+    return None
 
 
 def _add_contents(key: str, headers: Sequence[str]) -> str | None:
     """The key with the contents of the headers; None if one cannot be read."""
-    try:
-        contents = [part for header in headers for part in (header, _hash_file(header))]
-    except OSError:
-        return None
-    return content_key([key, *contents])
+    with suppress(*_DAMAGE):
+        return content_key([key, *(part for header in headers for part in (header, _hash_file(header)))])
+    return None
 
 
 def _hash_file(path: str) -> str:
@@ -389,4 +392,4 @@ def _hash_file(path: str) -> str:
 @lru_cache(maxsize=10_000)
 def _hash_version(path: str, _modified: int, _size: int, _number: int) -> str:
     """The hash of a file's content, read once for each version of it."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    return hashlib.sha256(_read_file(Path(path))).hexdigest()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
+import signal
 import sys
+from contextlib import suppress
 
 import click
 
 from gemmbench.backends.host import shorten_blas_spinning
-from gemmbench.cli.lazy_group import CommandEntry, LazyGroup, Terminated, raise_on_sigterm
+from gemmbench.cli.lazy_group import CommandEntry, LazyGroup
 from gemmbench.cli.streams import (
     defuse_output,
     discard_output,
@@ -15,8 +18,9 @@ from gemmbench.cli.streams import (
     is_unwritable_output,
     open_closed_streams,
 )
-from gemmbench.errors import INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
+from gemmbench.errors import HUNG_UP, INTERRUPTED, OK, TERMINATED, USAGE, GemmbenchError
 from gemmbench.planning.files import escape_controls
+from gemmbench.session.signals import Terminated, ignore_signals, raise_on_termination
 from gemmbench.version import __version__
 
 # The commands in the order of work, as --help shows them.
@@ -93,8 +97,9 @@ def main() -> None:
     open_closed_streams()
     escape_unencodable()
     shorten_blas_spinning()
-    with raise_on_sigterm(), defuse_output():
+    with raise_on_termination(), defuse_output():
         code = _run_group()
+    atexit.register(ignore_signals)  # comes first, before what ends the processes of kernels
     sys.exit(code)
 
 
@@ -117,7 +122,10 @@ def _run_group() -> int:
         return USAGE
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Terminated:
-        click.echo("gemmbench: terminated; a run keeps every row that was complete", err=True)
-        return TERMINATED
+    except Terminated as end:
+        is_lost = end.number == signal.SIGHUP
+        what = "the terminal was lost" if is_lost else "terminated"
+        with suppress(OSError):
+            click.echo(f"gemmbench: {what}; a run keeps every row that was complete", err=True)
+        return HUNG_UP if is_lost else TERMINATED
     return code if isinstance(code, int) else OK

@@ -1,15 +1,11 @@
-"""A click group that imports a command only when it is called, and ends with closed files on SIGTERM."""
+"""A click group that imports a command only when it is called."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from types import FrameType
 from typing import Any
 
 import click
@@ -17,32 +13,6 @@ import click
 from gemmbench.cli.streams import discard_output
 from gemmbench.errors import OK
 from gemmbench.planning.files import printable
-
-
-class Terminated(BaseException):
-    """SIGTERM has come. Like KeyboardInterrupt it is no Exception: nothing may take it for an error of a row."""
-
-
-@contextmanager
-def raise_on_sigterm() -> Iterator[None]:
-    """Raise Terminated on SIGTERM inside the block; a second SIGTERM ends the process at once.
-
-    Does nothing where the signal is ignored, and in threads other than the main one.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _raise_terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _raise_terminated(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    raise Terminated
 
 
 @dataclass(frozen=True)
@@ -62,6 +32,17 @@ Sections = Mapping[str, Mapping[str, CommandEntry]]
 """The commands under the headings of the group's --help, in its order."""
 
 
+def _explain_undecodable(word: str) -> str:
+    """Why a word of the command line cannot be used: its bytes are no text, or none in the user's locale."""
+    try:
+        text = os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        return f"'{printable(word)}' is not UTF-8; rename the file, or correct the option"
+    name = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
+    encoding = sys.getfilesystemencoding()
+    return f"'{text}' cannot be read in the locale {name}, whose encoding is {encoding}; set LC_ALL=C.UTF-8"
+
+
 class LazyGroup(click.Group):
     """A group whose commands are listed in a table and imported one at a time."""
 
@@ -73,8 +54,8 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of the command line; `help COMMAND` means `COMMAND --help`."""
         for word in args:
-            if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that is not UTF-8
-                raise click.UsageError(f"'{printable(word)}' is not UTF-8; rename the file, or correct the option")
+            if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that it cannot decode
+                raise click.UsageError(_explain_undecodable(word))
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -13,6 +13,7 @@ from types import FrameType
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.report.text import format_duration
+from gemmbench.session.signals import let_finalizers_end
 
 
 class Reporter:
@@ -108,7 +109,7 @@ class Interruption:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        previous = signal.signal(signal.SIGINT, self._handle_signal)
+        previous = signal.signal(signal.SIGINT, let_finalizers_end(self._handle_signal))
         try:
             yield
         finally:

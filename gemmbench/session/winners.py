@@ -5,10 +5,8 @@ It is in the user's data folder, or in $GEMMBENCH_DATA_DIR. `tune` writes it, `r
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,12 @@ from platformdirs import user_data_path
 from gemmbench.backends.base import Device
 from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.devices import Machine
+from gemmbench.backends.locks import hold_lock
 from gemmbench.backends.sources import inline_text
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome, compare_values
 from gemmbench.errors import PlanError, StoreError
+from gemmbench.planning.files import exists, is_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.plans.skip_reasons import choose_backend
@@ -52,6 +52,8 @@ def winners_path() -> Path:
 def read_winners(path: Path | None = None) -> list[Winner]:
     """The winners that are kept; none without a file. Raises StoreError."""
     path = path or winners_path()
+    if exists(path) and not is_file(path):  # reading a FIFO would wait for ever
+        raise StoreError(f"{path}: cannot be read: it is not a file; remove it")
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -60,7 +62,7 @@ def read_winners(path: Path | None = None) -> list[Winner]:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
     try:
         file = msgspec.json.decode(content, type=WinnersFile)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise StoreError(f"{path}: broken: {fault}; repair it, or delete it and tune again") from None
     if file.schema > SCHEMA:
         raise StoreError(f"{path}: written by a newer gemmbench (schema {file.schema}); upgrade")
@@ -93,7 +95,7 @@ def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
     path = winners_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _lock(path):
+        with hold_lock(path.with_suffix(".lock")):
             replace_file(path, _encode(change(read_winners(path))))
     except OSError as fault:
         raise StoreError(f"{path}: cannot be written: {fault.strerror}; name a folder in GEMMBENCH_DATA_DIR") from None
@@ -107,14 +109,6 @@ def export_winners(winners: Sequence[Winner], path: Path) -> None:
 
 def _encode(winners: Sequence[Winner]) -> str:
     return encode_json(msgspec.to_builtins(WinnersFile(winners=list(winners))))
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    """Wait until no other command changes the file."""
-    with path.with_suffix(".lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
 
 
 def make_winner(outcome: SearchOutcome, device: Device, run: str) -> Winner | None:

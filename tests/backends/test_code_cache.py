@@ -15,6 +15,7 @@ import pytest
 
 from gemmbench.backends import code_cache
 from gemmbench.backends.base import Build
+from gemmbench.backends.locks import hold_lock
 from gemmbench.errors import BuildError, DeviceError
 
 FACTS = Build(registers=40, shared=1024, spills=8)
@@ -120,6 +121,13 @@ def change_facts(path, **facts):
     path.write_text(json.dumps(stored))
 
 
+def nest(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 DAMAGE = {
     "truncated": lambda code, facts: os.truncate(code, 100),
     "empty": lambda code, facts: os.truncate(code, 0),
@@ -147,6 +155,10 @@ DAMAGE = {
     "empty facts": lambda code, facts: os.truncate(facts, 0),
     "facts of a later version": lambda code, facts: facts.write_text('{"registers": 4, "of a later version": 1}'),
     "a list of facts": lambda code, facts: facts.write_text("[]"),
+    "facts as deep as a well": lambda code, facts: facts.write_text("[" * 200_000),
+    "deep facts": lambda code, facts: facts.write_text('{"build":' * 200_000),
+    "facts with a deep value": lambda code, facts: change_facts(facts, registers=nest(900)),
+    "facts that are no text": lambda code, facts: facts.write_bytes(b'{"build": "\xff"}'),
 }
 
 
@@ -233,6 +245,7 @@ PROGRAM = """
 import time
 from gemmbench.backends import code_cache
 from gemmbench.backends.base import Build
+from gemmbench.backends.locks import hold_lock
 """
 
 
@@ -328,3 +341,38 @@ code_cache.fetch_or_build("f" * 32, ".kernel", build)
     subprocess.run([sys.executable, "-c", program], check=True)
     names = {path.name for path in cache.iterdir()}
     assert names == {"gemmbench.lock", "f" * 32 + ".kernel", "f" * 32 + ".json"}
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" * 200_000, b'["\\u0000"]', b'["/dev/zero"]', b'["."]', b"\xff", b"{}", b"7", b'[["x"]]']
+)
+def test_a_damaged_list_of_headers_is_made_again(cache, tmp_path, content):
+    header = tmp_path / "header.h"
+    header.write_text("// text")
+    key = code_cache.make_key("a" * 32, lambda: [str(header)])
+    (cache / f"{'a' * 32}.headers").write_bytes(content)
+    assert code_cache.find_key("a" * 32, ".cubin") is None
+    assert code_cache.make_key("a" * 32, lambda: [str(header)]) == key
+
+
+def test_a_list_of_headers_that_is_a_fifo_is_made_again(cache):
+    cache.mkdir(mode=0o700)
+    os.mkfifo(cache / f"{'a' * 32}.headers")
+    assert code_cache.find_key("a" * 32, ".cubin") is None
+
+
+def test_a_relative_folder_is_made_absolute_where_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", "c")
+    assert code_cache.make_cache_folder() == tmp_path / "c"
+
+
+def test_threads_that_wait_for_the_cache_give_up_together_and_name_the_next_step(cache, fetch, monkeypatch):
+    monkeypatch.setattr(hold_lock.__wrapped__, "__defaults__", (0.2,))
+    cache.mkdir(mode=0o700)
+    with hold_lock(cache / "gemmbench.lock"), ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(fetch, f"key{number}") for number in range(4)]
+        faults = [str(job.exception()) for job in jobs]
+    assert all(isinstance(job.exception(), DeviceError) for job in jobs)
+    assert len(set(faults)) == 1 and "held the lock" in faults[0] and "GEMMBENCH_CACHE_DIR" in faults[0]
+    assert fetch("key0").path

@@ -61,3 +61,17 @@ def test_letters_that_the_encoding_lacks_are_escaped_and_all_others_printed(fold
         main()
     sys.stdout.flush()
     assert printed.encode(encoding) in written.getvalue()
+
+
+def test_a_word_that_the_locale_cannot_read_is_an_error_that_names_the_locale_and_the_next_step(folder):
+    def run(*words, **environment):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        done = subprocess.run([sys.executable, "-m", "gemmbench", "list", *words], env=environment, capture_output=True)
+        return done.returncode, done.stderr.decode()
+
+    code, said = run("--kernels", "k \u00e9".encode(), **ASCII)
+    assert code == 2 and "rename" not in said
+    assert "'k \xe9' cannot be read in the locale C, whose encoding is ascii; set LC_ALL=C.UTF-8" in said
+    for environment in (ASCII, {}):
+        code, said = run("--kernels", b"k\xff", **environment)
+        assert code == 2 and r"'k\xff' is not UTF-8; rename the file" in said

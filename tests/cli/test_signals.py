@@ -1,9 +1,13 @@
-"""Ctrl-C, SIGTERM and SIGKILL at any moment: complete rows are saved, nothing stays running, runs resume."""
+"""Ctrl-C, SIGTERM, SIGHUP and SIGKILL at any moment: complete rows are saved, nothing stays running, runs resume."""
 
+import fcntl
+import os
+import pty
 import random
 import signal
 import subprocess
 import sys
+import termios
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -70,12 +74,13 @@ def kill(process):
     process.communicate()
 
 
-def terminate(process):
-    process.send_signal(signal.SIGTERM)
+def terminate(process, number=signal.SIGTERM):
+    process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
-    assert process.returncode == 143
-    assert err.splitlines()[-1] == "gemmbench: terminated; a run keeps every row that was complete"
+    assert process.returncode == 128 + number
+    what = "terminated" if number == signal.SIGTERM else "the terminal was lost"
+    assert err.splitlines()[-1] == f"gemmbench: {what}; a run keeps every row that was complete"
 
 
 def wait_until(condition):
@@ -144,11 +149,13 @@ def test_two_runs_may_share_a_folder_and_not_a_file(gemmbench, tmp_path, script)
     assert second.returncode == 2
 
 
-@pytest.mark.parametrize("isolated", [False, True])
-def test_complete_rows_are_saved_and_the_run_can_be_resumed(tmp_path, script, isolated):
+@pytest.mark.parametrize(
+    ("number", "isolated"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, False)]
+)
+def test_complete_rows_are_saved_and_the_run_can_be_resumed(tmp_path, script, isolated, number):
     process = start(tmp_path, *SWEEP, script(isolated=isolated))
     await_rows(tmp_path, 4)
-    terminate(process)
+    terminate(process, number)
     (path,) = tmp_path.glob("results/*.jsonl")
     run = read_results(path)
     assert not run.is_torn and 3 <= len(run.records) < len(SIZES) * len(NAMES)
@@ -164,24 +171,72 @@ def test_while_a_kernel_compiles(tmp_path, monkeypatch):
     assert not [path for path in (tmp_path / "cache").iterdir() if path.is_dir()]
 
 
-def test_while_a_kernel_hangs(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_while_a_kernel_hangs(tmp_path, number):
     process = start(tmp_path, *HOSTILE, "infinite_loop")
     wait_until(lambda: any(b".kernel" in command for command in list_processes_in(tmp_path)))
-    terminate(process)
+    terminate(process, number)
     wait_until(lambda: not list_processes_in(tmp_path))
 
 
-def test_where_the_signal_is_ignored_it_stays_ignored(gemmbench):
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+@pytest.mark.parametrize("presses", [2, 3, 20])
+def test_ctrl_c_again_and_again_ends_the_kernel_that_hangs_without_a_traceback(tmp_path, presses):
+    process = start(tmp_path, *HOSTILE, "infinite_loop")
+    wait_until(lambda: any(b".kernel" in command for command in list_processes_in(tmp_path)))
+    for _ in range(presses):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err and "Exception ignored" not in err, err
+    wait_until(lambda: not list_processes_in(tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_workers_of_a_local_fleet_and_their_folder_go_too(tmp_path, monkeypatch, number):
+    pytest.importorskip("distributed")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    process = start(tmp_path, *SWEEP, "cpu", "--fleet", "local:2")
+    wait_until(lambda: len([each for each in list_processes_in(temporary) if b"dask-worker" in each]) >= 2)
+    terminate(process, number)
+    assert not list(temporary.glob("gemmbench-fleet-*"))
+    wait_until(lambda: not list_processes_in(tmp_path))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_where_the_signal_is_ignored_it_stays_ignored(gemmbench, number):
+    before = signal.signal(number, signal.SIG_IGN)
     try:
         assert gemmbench("list", "--device", "fake").code == 0
-        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        assert signal.getsignal(number) is signal.SIG_IGN
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
+
+
+def test_a_lost_terminal_ends_the_run_and_keeps_its_rows(tmp_path, script):
+    """The terminal goes first, so that nothing can be written to it any more."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "gemmbench", *map(str, SWEEP), script()]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal
+    ) as process:
+        os.close(theirs)
+        await_rows(tmp_path, 4)
+        os.close(ours)
+        assert process.wait(60) == 129
+    (path,) = tmp_path.glob("results/*.jsonl")
+    assert not read_results(path).is_torn
+
+
+def take_terminal():
+    """Lead a session whose terminal is that of stdin."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def test_after_a_run_ctrl_c_and_sigterm_do_what_they_did_before(run_naive):
     before = signal.getsignal(signal.SIGINT)
     run_naive()
     assert signal.getsignal(signal.SIGINT) is before
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == [signal.SIG_DFL] * 2

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gemmbench.backends.locks import hold_lock
 from gemmbench.errors import StoreError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config
@@ -101,14 +102,36 @@ def test_the_file_is_json_that_says_its_version(make_winner, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "broken: .*; repair it, or delete it"), ('{"schema": 9}', "a newer gemmbench")]
+    ("content", "message"),
+    [
+        (b"{", "broken: .*; repair it, or delete it"),
+        (b'{"schema": 1, "winners": ["\xff"]}', "broken: .*; repair it, or delete it"),
+        (b"[" * 200_000, "broken: .*; repair it, or delete it"),
+        (b'{"x":' * 200_000, "broken: .*; repair it, or delete it"),
+        (b'{"schema": 9}', "a newer gemmbench"),
+    ],
+    ids=range(5),
 )
 def test_a_file_that_cannot_be_read_is_an_error_and_stays(data_home, make_winner, content, message):
     path = data_home / "tuned.json"
-    path.write_text(content)
+    path.write_bytes(content)
     with pytest.raises(StoreError, match=message):
         keep_winners([make_winner()])
-    assert path.read_text() == content
+    assert path.read_bytes() == content
+
+
+def test_a_fifo_in_its_place_is_an_error_and_keeps_nobody_waiting(data_home):
+    os.mkfifo(data_home / "tuned.json")
+    with pytest.raises(StoreError, match="it is not a file; remove it"):
+        read_winners()
+
+
+def test_a_lock_that_another_process_keeps_is_an_error_that_names_the_next_step(make_winner, data_home, monkeypatch):
+    monkeypatch.setattr(hold_lock.__wrapped__, "__defaults__", (0.1,))
+    message = r"tuned\.json: cannot be written: .* held the lock .*tuned\.lock .* GEMMBENCH_DATA_DIR"
+    with hold_lock(data_home / "tuned.lock"), pytest.raises(StoreError, match=message):
+        keep_winners([make_winner()])
+    keep_winners([make_winner()])
 
 
 def test_a_full_disk_leaves_the_file_and_no_draft(make_winner, monkeypatch, data_home):

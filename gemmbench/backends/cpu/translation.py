@@ -232,10 +232,14 @@ class CpuCompiler:
             raise BuildError(_first_errors(done.stderr))
 
 
+_LINKER = re.compile(r"(?:\S*/)?(?:\S+-)?ld(?:\.\w+)?: (?!warning: )")
+
+
 def _first_errors(output: str) -> str:
     lines = output.splitlines()
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
-    shown = (errors or lines)[:_MOST_ERRORS]
-    if shown and (fix := suggest_fix(shown[0])):
+    errors = [line for line in errors if not line.startswith("collect2:")]  # "ld returned 1 exit status"
+    shown = (errors or [line for line in lines if _LINKER.match(line)] or lines)[:_MOST_ERRORS]
+    if errors and (fix := suggest_fix(shown[0])):
         shown[0] += f"; {fix}"
     return "\n".join(shown)

@@ -12,6 +12,7 @@ from gemmbench.bench.build import Built, name_code
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import CHECK, RANKING, Ranking, Record
 from gemmbench.errors import PlanError
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.problems import Problem
@@ -46,6 +47,11 @@ class Batch(ABC, Generic[R]):
 
         It changes with everything that the numbers depend on, except the machine.
         """
+
+    @property
+    @abstractmethod
+    def variants(self) -> tuple[Variant, ...]:
+        """The variants whose code its rows run."""
 
     def without(self: Self, done: Collection[str]) -> Self | None:
         """What is left to measure if the parts with these keys are done; None if nothing is."""
@@ -92,6 +98,11 @@ class ChainBatch(Batch[Record]):
     def title(self) -> str:
         """As Batch."""
         return str(self.problem_or_network)
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """As Batch."""
+        return tuple(dict.fromkeys(step.variant for chain in self.chains for step in chain.steps))
 
     @property
     def is_short_load(self) -> bool:

@@ -18,6 +18,7 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.errors import OutOfMemory
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Skip, Target, make_chain
 from gemmbench.planning.plans.skip_reasons import Refusal
@@ -211,6 +212,11 @@ class TransferBatch(Batch[TransferRecord]):
     def keys(self) -> tuple[str, ...]:
         """As Batch: one for each task."""
         return tuple(map(self.key, self.tasks))
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """As Batch."""
+        return tuple(dict.fromkeys(task.whole.plan.variant for task in self.tasks))
 
     def without(self, done: Collection[str]) -> TransferBatch | None:
         """As Batch."""

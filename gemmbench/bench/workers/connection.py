@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -181,6 +181,8 @@ class Connection:
 
 
 _LOOPBACK = "127.0.0.1"
+_HTTP = f"{_LOOPBACK}:0"
+"""Where the HTTP servers of Dask listen, which cannot be turned off; they get no pages to serve."""
 _BOOT = (
     "import os, sys; _, cores, path, *sys.argv[1:] = sys.argv; sys.path[:0] = path.split(os.pathsep); "
     "os.sched_setaffinity(0, map(int, cores.split(','))) if cores else None; "
@@ -193,22 +195,52 @@ _ENDING_SECONDS = 5.0
 def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iterator[str]:
     """Start a worker with each of these environment variables; yields the address of their scheduler.
 
-    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only. Raises DeviceError.
+    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only, and talk to nobody who lacks
+    the certificate of this fleet, which Dask's settings name inside the block. Raises DeviceError.
     """
     dask, shares = _load_dask(), _share_cores(len(environments))
-    with (
-        tempfile.TemporaryDirectory(prefix="gemmbench-fleet-", ignore_cleanup_errors=True) as folder,
-        dask.config.set({"distributed.scheduler.allowed-failures": MOST_LOSSES}),
-        dask.LocalCluster(n_workers=0, host=_LOOPBACK, dashboard_address=f"{_LOOPBACK}:0", silence_logs=50) as cluster,
-    ):
-        address, processes = str(cluster.scheduler_address), list[subprocess.Popen[bytes]]()
-        try:
-            for number, (environment, cores) in enumerate(zip(environments, shares, strict=True)):
-                processes.append(_start_worker(address, number, environment, cores, resource, Path(folder)))
-            yield address
-        finally:
-            for process in processes:
-                _end(process)
+    with ExitStack() as stack:
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="gemmbench-fleet-", ignore_cleanup_errors=True))
+        )
+        certificate, key = _write_certificate(dask, folder)
+        stack.enter_context(dask.config.set(_name_certificate(certificate, key)))
+        failures, routes = "distributed.scheduler.allowed-failures", "distributed.scheduler.http.routes"
+        stack.enter_context(dask.config.set({failures: MOST_LOSSES, routes: []}))
+        cluster = stack.enter_context(
+            dask.LocalCluster(
+                n_workers=0, host=_LOOPBACK, protocol="tls://", dashboard_address=_HTTP, silence_logs=logging.CRITICAL
+            )
+        )
+        address = str(cluster.scheduler_address)
+        for number, (environment, cores) in enumerate(zip(environments, shares, strict=True)):
+            worker = _start_worker(address, number, environment, cores, resource, certificate, key)
+            stack.callback(_end, worker)
+        yield address
+
+
+def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
+    """Write a new certificate, which signs itself, and its key to a folder that only this user can read.
+
+    Raises DeviceError.
+    """
+    try:
+        security = dask.Security.temporary()
+    except ImportError:
+        why = "the workers of a local fleet know each other by a certificate, which cryptography makes"
+        raise DeviceError(f"--fleet local: {why}: pip install 'gemmbench[fleet]'") from None
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    for path, text in ((certificate, security.tls_client_cert), (key, security.tls_client_key)):
+        path.touch(0o600)
+        path.write_text(text, encoding="ascii")
+    return certificate, key
+
+
+def _name_certificate(certificate: Path, key: Path) -> dict[str, object]:
+    """Dask's settings by which clients and schedulers use this certificate, and trust nothing else."""
+    tls = "distributed.comm.tls"
+    roles = {f"{tls}.{role}": {"cert": str(certificate), "key": str(key)} for role in ("client", "scheduler")}
+    return {"distributed.comm.require-encryption": True, f"{tls}.ca-file": str(certificate), **roles}
 
 
 def _share_cores(workers: int) -> list[list[int]]:
@@ -221,19 +253,29 @@ def _share_cores(workers: int) -> list[list[int]]:
 
 
 def _start_worker(
-    scheduler: str, number: int, environment: dict[str, str], cores: list[int], resource: str, folder: Path
+    scheduler: str,
+    number: int,
+    environment: dict[str, str],
+    cores: list[int],
+    resource: str,
+    certificate: Path,
+    key: Path,
 ) -> subprocess.Popen[bytes]:
-    paths = import_path()
+    """Start a worker, whose files lie next to the certificate."""
+    paths, folder = import_path(), certificate.parent
     arguments = [scheduler, "--name", f"worker-{number}", "--host", _LOOPBACK, "--resources", f"{resource}=1"]
-    arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0", "--no-dashboard"]
+    arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0"]
+    arguments += ["--no-dashboard", "--dashboard-address", _HTTP]
+    arguments += ["--tls-ca-file", str(certificate), "--tls-cert", str(certificate), "--tls-key", str(key)]
     arguments += ["--death-timeout", "60", "--local-directory", str(folder)]
+    settings = {"DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]", "PYTHONPATH": os.pathsep.join(paths)}
     with (folder / f"worker-{number}.log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-c", _BOOT, ",".join(map(str, cores)), os.pathsep.join(paths), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**os.environ, **environment, **settings},
             start_new_session=True,
         )
 

@@ -53,6 +53,10 @@ _GRACE = 2.0
 _MOST_SUDDEN_DEATHS = 2
 
 
+_Function = tuple[str, str]
+"""The path and the text of a Python function."""
+
+
 @dataclass(frozen=True)
 class _Died:
     """The process ended while plan `number` ran (None: no plan's code)."""
@@ -64,6 +68,8 @@ class _Died:
 class RemoteWorker:
     """Runs batches in a process of its own; close it at the end.
 
+    A Python function may change whatever its process shares, so a process in which one has run gets only batches
+    that run it too; others get a new process.
     `request` says which back ends the process opens; its time limits are enforced from here.
     Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
     running.
@@ -78,6 +84,7 @@ class RemoteWorker:
         self._request, self._progress, self._interrupted = request, progress, is_interrupted
         self._devices: Mapping[str, Device] | None = None
         self._process: WorkerProcess | None = WorkerProcess(request)
+        self._functions: frozenset[_Function] = frozenset()
 
     @property
     def devices(self) -> Mapping[str, Device]:
@@ -89,6 +96,7 @@ class RemoteWorker:
 
     def experiment(self, batch: Batch[R]) -> list[R]:
         """One record per plan, in order; a plan that kills the process has failed."""
+        self._leave_functions(frozenset((each.path, each.text) for each in batch.variants if each.is_python))
         sudden_deaths = 0
         while True:
             outcome = self._attempt(batch)
@@ -100,6 +108,12 @@ class RemoteWorker:
                 batch = _blame(batch, outcome.number, outcome.fault)
             if sudden_deaths == _MOST_SUDDEN_DEATHS:
                 raise DeviceError(f"the worker process died twice with no kernel running: {outcome.fault}")
+
+    def _leave_functions(self, wanted: frozenset[_Function]) -> None:
+        """End the process if a function has run in it that the next batch does not run."""
+        if not self._functions <= wanted:
+            self.close()
+        self._functions = wanted
 
     def close(self) -> None:
         """End the process."""

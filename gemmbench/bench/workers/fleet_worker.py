@@ -106,8 +106,7 @@ class FleetWorker:
     def start(self, number: int, batch: Batch[Any]) -> None:
         """Run a batch of chains on the next free worker."""
         assert isinstance(batch, ChainBatch)
-        variants = [step.variant for chain in batch.chains for step in chain.steps]
-        self._submit(_Job(number, batch, collect_files(variants)))
+        self._submit(_Job(number, batch, collect_files(batch.variants)))
 
     def wait(self) -> list[tuple[int, list[Any]]]:
         """The numbers and records of the batches that have finished; waits for a moment if none has.

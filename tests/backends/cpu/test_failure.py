@@ -98,3 +98,11 @@ def test_too_much_memory(bench):
 def test_what_a_kernel_prints_is_not_taken_for_an_answer(bench, capfd):
     assert bench.run(bench.plan('SIGNATURE { printf("seconds 3\\n"); C[0] = 5; }')) == 5
     assert capfd.readouterr() == ("", "seconds 3\n")
+
+
+def test_what_the_linker_says_is_the_reason_and_not_that_it_failed(bench, monkeypatch, tmp_path):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(CpuCompiler, "_runtime", "/nowhere/runtime.o")
+    with pytest.raises(BuildError, match=r"ld(\.\w+)?: cannot find /nowhere/runtime\.o") as caught:
+        bench.run(bench.plan("SIGNATURE { C[0] = 1; }"))
+    assert "collect2" not in str(caught.value) and "include" not in str(caught.value)

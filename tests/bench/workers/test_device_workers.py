@@ -275,3 +275,31 @@ def test_the_first_calls_of_a_python_function_have_the_time_of_a_compilation(
     with remote(0.1, {"bad": "compiles"}, limit) as worker:
         (record,) = worker.experiment(batch("bad", kind=kind, text=""))
     assert (record.status, record.reason) == (status, words)
+
+
+def test_what_a_python_function_changed_ends_with_its_process(remote, batch, make_plan):
+    def mixed(*functions):
+        plans = [make_plan("naive", Problem(16, 8, 4))]
+        plans += [make_plan(each, Problem(16, 8, 4), kind="python", path=f"{each}.py", text="") for each in functions]
+        return make_gemm_batch(plans, (CODE,) * len(plans), Policy(rounds=2, until=0.0, cache="hot"))
+
+    def find_process(rows):
+        assert {record.status for record in worker.experiment(rows)} == {"ok"}
+        return worker._process._process.pid
+
+    with remote() as worker:
+        first = find_process(batch("naive"))
+        assert [find_process(mixed(*names)) for names in (["one"], ["one"], ["one", "two"])] == [first] * 3
+        second = find_process(mixed("two"))
+        third = find_process(batch("naive"))
+        assert len({first, second, third}) == 3 and find_process(batch("tiled")) == third
+
+
+def test_a_changed_python_function_gets_a_process_of_its_own(remote, make_plan):
+    with remote() as worker:
+        processes = set()
+        for text in ("before", "after"):
+            plan = make_plan("one", Problem(16, 8, 4), kind="python", path="one.py", text=text)
+            worker.experiment(make_gemm_batch([plan], (CODE,), Policy(rounds=2, until=0.0, cache="hot")))
+            processes.add(worker._process._process.pid)
+    assert len(processes) == 2

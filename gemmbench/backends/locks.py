@@ -1,0 +1,74 @@
+"""Lock files, which several processes take in turn: waiting for one says so, and ends with an error."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gemmbench.planning.files import escape_cell, printable
+
+_PATIENCE = 1.5
+"""Seconds until it is said what is waited for."""
+_LIMIT = 60.0
+"""Seconds until waiting ends with an error; whatever is done under a lock takes a moment."""
+_POLL = 0.05
+_LONGEST_COMMAND = 60
+_LOGGER = logging.getLogger("gemmbench")
+
+
+@contextmanager
+def hold_lock(path: Path, limit: float = _LIMIT) -> Iterator[None]:
+    """Hold the lock of a file, which is made if it is missing, inside the block.
+
+    Raises OSError; TimeoutError, whose `strerror` names the holder, if another process has the lock for `limit`
+    seconds.
+    """
+    # For reading too: to open a FIFO for writing only would wait for a reader.
+    held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        _wait_for_lock(held, path, limit)
+        yield
+    finally:
+        os.close(held)
+
+
+def _wait_for_lock(held: int, path: Path, limit: float) -> None:
+    started, is_said, name = time.monotonic(), False, printable(str(path))
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        waited = time.monotonic() - started
+        if waited >= limit:
+            who = _describe_holder(held)
+            raise TimeoutError(errno.ETIMEDOUT, f"{who} held the lock {name} for {limit:g} s; wait for it or end it")
+        if waited >= _PATIENCE and not is_said:
+            is_said = True
+            _LOGGER.warning("waiting for the lock %s, which %s holds", name, _describe_holder(held))
+        time.sleep(_POLL)
+
+
+def _describe_holder(file: int) -> str:
+    """The process that holds the lock of an open file, such as `process 123 (gemmbench run)`."""
+    known = os.fstat(file)
+    device = f"{os.major(known.st_dev):02x}:{os.minor(known.st_dev):02x}:{known.st_ino}"
+    with suppress(OSError, ValueError):  # it ended meanwhile, or the list has another form
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if fields[1] == "FLOCK" and fields[5] == device:
+                return f"process {int(fields[4])}{_quote_command(fields[4])}"
+    return "another process"
+
+
+def _quote_command(process: str) -> str:
+    """` (gemmbench run)`; empty if the command of a process is not known."""
+    with suppress(OSError):
+        command = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ").strip()
+        return f" ({escape_cell(command[:_LONGEST_COMMAND])})" if command else ""
+    return ""

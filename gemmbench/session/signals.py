@@ -1,0 +1,103 @@
+"""The signals that end a command, as exceptions of the main thread that no cleanup swallows."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_PERIOD = 0.02
+_PATIENCE = 10.0
+"""Seconds that a finalizer may take; after them it is interrupted."""
+_FINALIZE = weakref.finalize.__call__.__code__
+_STREAMS = (1, 2)
+
+Handler = Callable[[int, FrameType | None], None]
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP has come. Like KeyboardInterrupt it is no Exception: nothing may take it for a row's error."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def raise_on_termination() -> Iterator[None]:
+    """Raise Terminated on SIGTERM and SIGHUP inside the block; a second SIGTERM ends the process at once.
+
+    A second SIGHUP does not: a shell and the kernel both send one when a terminal is lost. A signal that is ignored
+    stays so. Does nothing in threads other than the main one.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
+    terminals = [stream for stream in _STREAMS if os.isatty(stream)]
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)
+        if number == signal.SIGHUP:
+            _leave_terminals(terminals)
+        raise Terminated(number)
+
+    handler = let_finalizers_end(end)
+    for number in numbers:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _leave_terminals(streams: list[int]) -> None:
+    """Send what is still to be written to streams that were terminals to /dev/null: to write there would fail."""
+    for stream in streams:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream)
+        os.close(nowhere)
+
+
+def let_finalizers_end(handler: Handler) -> Handler:
+    """The same handler, which comes later if the main thread runs a finalizer of an object at the moment.
+
+    Python discards what is raised there, and the finalizer does not end the processes that it has to end.
+    """
+    since: dict[int, float] = {}
+    waiting: set[int] = set()
+
+    def send_again(number: int) -> None:
+        waiting.discard(number)
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if not _is_finalizing(frame) or time.monotonic() - since.setdefault(number, time.monotonic()) > _PATIENCE:
+            since.pop(number, None)
+            handler(number, frame)
+        elif number not in waiting:  # however often it comes meanwhile, it is sent again once
+            waiting.add(number)
+            later = threading.Timer(_PERIOD, send_again, (number,))
+            later.daemon = True
+            with suppress(RuntimeError):  # the interpreter ends, and starts no more threads
+                later.start()
+
+    return handle
+
+
+def _is_finalizing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code is not _FINALIZE:
+        frame = frame.f_back
+    return frame is not None
+
+
+def ignore_signals() -> None:
+    """Let nothing but SIGKILL interrupt what is done at exit, which is little."""
+    for number in (signal.SIGINT, *_ENDING):
+        signal.signal(number, signal.SIG_IGN)
