@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Sequence
@@ -62,9 +63,8 @@ _LONGEST_REPLY = 1024
 _KEPT_OUTPUT = 2048
 """Bytes of a kernel's output that are kept; the lines after them are counted."""
 _SHOWN_OUTPUT = 200
-_ABORTED = 128 + signal.SIGABRT
-"""The exit code of an executable that aborts as the first process of its namespace, where signals it sends itself
-have no effect."""
+_BY_SIGNAL = 128
+"""Added to the number of a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
@@ -78,7 +78,8 @@ _HINTS = {
 class PrintedText:
     """What the processes of a kernel print: the first bytes of it, and how many lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, known: set[str]) -> None:
+        self._name, self._known = name, known
         self._source, self.sink = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(self.sink, True)
         self._start, self._lines, self._last = b"", 0, b"\n"
@@ -103,8 +104,11 @@ class PrintedText:
         return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
 
     def close(self) -> None:
-        """Close the pipe; what still prints then gets SIGPIPE."""
+        """Close the pipe and say on standard error what came, once for each name in `known`."""
         os.close(self._source)
+        if (summary := self.summarize()) and self._name not in self._known:
+            self._known.add(self._name)
+            print(f"{escape_cell(self._name).lstrip(':')} {summary}", file=sys.stderr, flush=True)
 
 
 class KernelProcess:
@@ -112,15 +116,24 @@ class KernelProcess:
 
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
-    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window. What it prints becomes one line that begins
+    with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
 
-    def __init__(self, path: Path, binding: str, files: Sequence[int], timeout: float):
+    def __init__(
+        self,
+        path: Path,
+        binding: str,
+        files: Sequence[int],
+        timeout: float,
+        name: str = "the kernel",
+        known: set[str] | None = None,
+    ):
         self._timeout, self._started = timeout, False
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
-        self.printed = PrintedText()
+        self.printed = PrintedText(name, set() if known is None else known)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(self._connection.close)
             undo.callback(self.printed.close)
@@ -214,8 +227,8 @@ class KernelProcess:
             return LaunchError("the kernel closed the connection of its runtime")
         code = self._child.returncode
         when = "" if self._started else " before its first launch, in a static constructor?"
-        if code == _ABORTED and walls.find_namespaces():
-            code = -signal.SIGABRT
+        if _BY_SIGNAL < code <= _BY_SIGNAL + signal.SIGRTMAX and walls.find_namespaces():
+            code = _BY_SIGNAL - code
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
