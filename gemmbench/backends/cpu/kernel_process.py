@@ -64,7 +64,7 @@ _KEPT_OUTPUT = 2048
 """Bytes of a kernel's output that are kept; the lines after them are counted."""
 _SHOWN_OUTPUT = 200
 _BY_SIGNAL = 128
-"""Added to the number of a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
+"""Added to a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
@@ -100,7 +100,7 @@ class PrintedText:
         count = self._lines + (self._last != b"\n")
         if not count:
             return ""
-        first = escape_cell(self._start.partition(b"\n")[0].decode(errors="replace"))[:_SHOWN_OUTPUT]
+        first = escape_cell(self._start.strip().partition(b"\n")[0].decode(errors="replace"))[:_SHOWN_OUTPUT]
         return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
 
     def close(self) -> None:
@@ -116,8 +116,8 @@ class KernelProcess:
 
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
-    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window. What it prints becomes one line that begins
-    with `name`, unless `known` has the name already.
+    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    What it prints becomes one line that begins with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
 
@@ -192,7 +192,7 @@ class KernelProcess:
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
         poll.register(self.printed, select.POLLIN)
-        ready = {descriptor: event for descriptor, event in poll.poll(max(0.0, seconds) * 1000)}
+        ready = dict(poll.poll(max(0.0, seconds) * 1000))
         if ready.get(self.printed.fileno(), 0) & select.POLLIN:
             self.printed.read()
         elif ready and self._connection.fileno() not in ready:  # all who could print have closed the pipe
