@@ -43,7 +43,8 @@ def run_limited(
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` with this niceness, and return its output and exit code.
 
-    It may write no file of more than `largest_file` bytes. It gets `environment`, or that of this process, without secrets.
+    It may write no file of more than `largest_file` bytes. It gets `environment`, or that of this
+    process, without secrets.
 
     Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
     """
