@@ -97,7 +97,7 @@ def test_the_nonce_is_nowhere_in_the_memory_that_a_kernel_can_read(bench, monkey
         (
             "for (int fd = 3; fd < 64; ++fd) close(fd); sleep(100);",
             (LaunchError, LaunchTimeout),
-            "closed the connection|not start",
+            "closed the conn|not start",
         ),
     ],
 )
@@ -243,3 +243,8 @@ def list_running(path):
         except OSError:  # it ended meanwhile
             continue
     return found
+
+
+def test_a_window_says_how_long_it_took_by_the_clock_of_gemmbench(bench):
+    window = bench.bind_one(bench.plan(f"{SYSTEM} SIGNATURE {{ usleep(20000); C[0] = 5; }}")).time(1)
+    assert window.elapsed >= window.seconds >= 0.02
