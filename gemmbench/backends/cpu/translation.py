@@ -229,14 +229,15 @@ class CpuCompiler:
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         self._run_checked([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
-        if not path.is_file():
-            raise BuildError(f"{shlex.join(self._command)} reported success but made no executable; set another CXX")
         return Build(shared=read_static_shared(path))
 
     def _run_checked(self, arguments: list[str], folder: Path) -> None:
         done = self._run(arguments, folder)
         if done.returncode:
             raise BuildError(_explain_failure(done))
+        made = folder / (arguments[-1] if "-o" in arguments else f"{Path(arguments[-1]).stem}.o")
+        if not made.is_file():
+            raise BuildError(f"{shlex.join(self._command)} reported success but did not make {made.name}; set CXX")
 
 
 def _explain_failure(done: subprocess.CompletedProcess[str]) -> str:
