@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -24,21 +25,33 @@ _running: set[int] = set()
 """Process groups of the commands that run now, in any thread."""
 
 
+_SECRETS = re.compile(r"GITHUB_|ACTIONS_|.*(TOKEN|SECRET|PASSWORD|KEY)", re.IGNORECASE)
+
+
+def remove_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what its names call a secret, for programs that run or read a stranger's code."""
+    return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
+
+
 def run_limited(
     command: Sequence[str],
     limit: float,
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
     niceness: int = 0,
+    largest_file: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` with this niceness, and return its output and exit code.
+
+    It may write no file of more than `largest_file` bytes. It gets `environment`, or that of this
+    process, without secrets.
 
     Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
     """
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=environment,
+        env=remove_secrets(os.environ if environment is None else environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -48,6 +61,9 @@ def run_limited(
         start_new_session=True,
     ) as process:
         _running.add(process.pid)
+        if largest_file is not None:
+            with suppress(ProcessLookupError):  # it may have ended
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (largest_file, largest_file))
         if niceness:
             _renice(process.pid, niceness)
         try:

@@ -198,7 +198,8 @@ class Window:
     """One timed window: seconds for all its launches, and the clock seen (0 if unknown).
 
     `competitors` is how many threads of other processes wanted a core of the CPU when it began;
-    None on a GPU. `gated` is False if host time may be in it.
+    None on a GPU. `gated` is False if host time may be in it. `elapsed` is how long gemmbench waited for
+    a window that a kernel's own process has timed; 0 if the window was timed otherwise.
     """
 
     seconds: float
@@ -206,6 +207,7 @@ class Window:
     clock_hz: float = 0.0
     competitors: float | None = None
     gated: bool = True
+    elapsed: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gemmbench.bench.timing import stats
-from gemmbench.report.row import Row
+from gemmbench.report.row import Row, is_forged
 
 _MOST_CLOCK_SPREAD = 0.02
 """The clock may differ between rounds by this share of its median."""
@@ -95,7 +95,10 @@ def explain_letters(rows: Iterable[Row]) -> list[str]:
 
 def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
     record, telemetry = row.record, row.record.telemetry
-    if row.too_good:
+    if is_forged(row.record):
+        ratio = f"{row.record.elapsed_ratio:.1f}"
+        yield "G", f"its windows took {ratio} times as long as its process says, by gemmbench's own clock"
+    elif row.too_good:
         yield "G", "the time is shorter than the arithmetic takes at the highest clock, or the memory traffic"
     if (share := spread(record.clocks_hz)) > _MOST_CLOCK_SPREAD:
         low, high = min(record.clocks_hz) / 1e9, max(record.clocks_hz) / 1e9

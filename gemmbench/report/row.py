@@ -53,8 +53,19 @@ def peak_flops(environment: Environment, record: Record, clock_hz: float) -> flo
     return per_cycle * clock_hz if record.backend == environment.backend else math.nan
 
 
+_MOST_ELAPSED = 1.5
+"""Of the time that gemmbench waited for a window, over the time reported; the median of honest kernels is 1.06."""
+
+
+def is_forged(record: Record) -> bool:
+    """The kernel's process reports much less time than gemmbench has waited for it."""
+    return (record.elapsed_ratio or 0.0) > _MOST_ELAPSED
+
+
 def is_too_good(environment: Environment, record: Record, seconds: float) -> bool:
-    """The time is shorter than the arithmetic can take or, for cold rows, the memory traffic."""
+    """The time is shorter than gemmbench waited, than the arithmetic can take or, if cold, the memory traffic."""
+    if is_forged(record):
+        return True
     arithmetic = record.flops / peak_flops(environment, record, environment.clock_hz or math.nan)
     return seconds < arithmetic or seconds < _memory_seconds(environment, record)
 
@@ -183,7 +194,7 @@ class Row:
 
     @cached_property
     def too_good(self) -> bool:
-        """The time is shorter than this device can be."""
+        """The time is shorter than this device can be, or than gemmbench's own clock allows."""
         return is_too_good(self.environment, self.record, self.time.value)
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ class CpuBackend:
         self.device = describe_cpu(CpuSoftware())
         self._threads = BlasThreads()
         self._timeout = timeout
+        self._printed: set[str] = set()
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
     def allocate(self, *nbytes: int) -> CpuMemory:
@@ -96,7 +98,7 @@ class CpuBackend:
             return Openblas(plan.problem, memory, step.sets)
         command = _binding_command(step, memory, mode, self.device.target)
         files = (memory.file, *([_workspace_memory(step.workspace).file] if step.workspace else []))
-        process = KernelProcess(step.loaded, command, files, self._timeout)
+        process = KernelProcess(step.loaded, command, files, self._timeout, plan.variant.name, self._printed)
         self._running.add(process)
         return process
 
@@ -124,13 +126,17 @@ class CpuExecutable:
 
     def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
         self._launches, self._threads, self._rotation = launches, threads, rotation
+        self._is_kernel = isinstance(launches, KernelProcess)
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
         competitors = count_competitors()
         self._threads.leave_cores(round(competitors))
         first = self._rotation.take(launches)[0]
-        return Window(self._launches.time(first, launches), launches, competitors=competitors)
+        begin = time.perf_counter()
+        seconds = self._launches.time(first, launches)
+        elapsed = time.perf_counter() - begin if self._is_kernel else 0.0
+        return Window(seconds, launches, competitors=competitors, elapsed=elapsed)
 
     def time_exactly(self, launches: int) -> Window:
         """As base.CountingExecutable: it has no graphs."""

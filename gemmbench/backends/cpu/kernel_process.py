@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 import weakref
 from collections.abc import Sequence
@@ -18,9 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from gemmbench.backends.base import pack_allocations
+from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
 from gemmbench.errors import LaunchError, LaunchTimeout, OutOfMemory, name_signal
+from gemmbench.planning.files import escape_cell
 
 
 class CpuMemory(HostBytes):
@@ -57,7 +60,11 @@ _GLANCE = 0.5
 the connection open."""
 _PAUSE = 0.0005
 _LONGEST_REPLY = 1024
-_STDERR = 2
+_KEPT_OUTPUT = 2048
+"""Bytes of a kernel's output that are kept; the lines after them are counted."""
+_SHOWN_OUTPUT = 200
+_BY_SIGNAL = 128
+"""Added to a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
@@ -68,24 +75,74 @@ _HINTS = {
 }
 
 
+class PrintedText:
+    """What the processes of a kernel print: the first bytes of it, and how many lines."""
+
+    def __init__(self, name: str, known: set[str]) -> None:
+        self._name, self._known = name, known
+        self._source, self.sink = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(self.sink, True)
+        self._start, self._lines, self._last = b"", 0, b"\n"
+
+    def fileno(self) -> int:
+        """The descriptor to wait for."""
+        return self._source
+
+    def read(self) -> None:
+        """Take what has been printed so far, at most 64 KiB; a kernel that prints on does not hold up its row."""
+        with contextlib.suppress(BlockingIOError):
+            if more := os.read(self._source, 1 << 16):
+                self._start += more[: _KEPT_OUTPUT - len(self._start)]
+                self._lines, self._last = self._lines + more.count(b"\n"), more[-1:]
+
+    def summarize(self) -> str:
+        """`printed 12 lines, the first: ...`, or nothing."""
+        count = self._lines + (self._last != b"\n")
+        if not count:
+            return ""
+        first = escape_cell(self._start.strip().partition(b"\n")[0].decode(errors="replace"))[:_SHOWN_OUTPUT]
+        return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
+
+    def close(self) -> None:
+        """Close the pipe and say on standard error what came, once for each name in `known`."""
+        os.close(self._source)
+        if (summary := self.summarize()) and self._name not in self._known:
+            self._known.add(self._name)
+            print(f"{escape_cell(self._name).lstrip(':')} {summary}", file=sys.stderr, flush=True)
+
+
 class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    What it prints becomes one line that begins with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
 
-    def __init__(self, path: Path, binding: str, files: Sequence[int], timeout: float):
+    def __init__(
+        self,
+        path: Path,
+        binding: str,
+        files: Sequence[int],
+        timeout: float,
+        name: str = "the kernel",
+        known: set[str] | None = None,
+    ):
         self._timeout, self._started = timeout, False
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
+        self.printed = PrintedText(name, set() if known is None else known)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(self._connection.close)
-            self._child = _start_process(path, (theirs.fileno(), *files))
+            undo.callback(self.printed.close)
+            try:
+                self._child = _start_process(path, (theirs.fileno(), *files), self.printed.sink)
+            finally:
+                os.close(self.printed.sink)
             undo.pop_all()
-        self.end = weakref.finalize(self, _end_process, self._child, self._connection)
+        self.end = weakref.finalize(self, _end_process, self._child, self._connection, self.printed)
         self._ask("bind", binding)
         self._started = True
 
@@ -121,7 +178,7 @@ class KernelProcess:
         """The next line, or the start of what came instead."""
         reply, deadline = b"", time.monotonic() + self._timeout
         while b"\n" not in reply and len(reply) < _LONGEST_REPLY:
-            if not _wait_for_input(self._connection, min(_GLANCE, deadline - time.monotonic())):
+            if not self._wait_for_reply(min(_GLANCE, deadline - time.monotonic())):
                 self._check_alive(deadline)
                 continue
             more = self._receive()
@@ -129,6 +186,18 @@ class KernelProcess:
                 raise self._explain_death()
             reply += more
         return reply.decode(errors="replace").removesuffix("\n")
+
+    def _wait_for_reply(self, seconds: float) -> bool:
+        """Wait for a part of a reply, and take what the kernel prints meanwhile; False if none came."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        poll.register(self.printed, select.POLLIN)
+        ready = dict(poll.poll(max(0.0, seconds) * 1000))
+        if ready.get(self.printed.fileno(), 0) & select.POLLIN:
+            self.printed.read()
+        elif ready and self._connection.fileno() not in ready:  # all who could print have closed the pipe
+            return _wait_for_input(self._connection, seconds)
+        return self._connection.fileno() in ready
 
     def _receive(self) -> bytes:
         try:
@@ -138,12 +207,15 @@ class KernelProcess:
 
     def _check_alive(self, deadline: float) -> None:
         """Raise LaunchError if the process has ended silently, LaunchTimeout after the deadline."""
+        if time.monotonic() < deadline and not _has_ended(self._child.pid):
+            return
         if _has_ended(self._child.pid) and not _wait_for_input(self._connection, 0.0):
             raise self._explain_death()
         if time.monotonic() >= deadline:
             raise self._give_up()
 
     def _give_up(self) -> LaunchTimeout:
+        _kill_children(self._child.pid)
         self._child.kill()  # its workers die with it
         self.end()
         return LaunchTimeout(f"did not {'end' if self._started else 'start'} within {self._timeout:g} s")
@@ -155,28 +227,34 @@ class KernelProcess:
             return LaunchError("the kernel closed the connection of its runtime")
         code = self._child.returncode
         when = "" if self._started else " before its first launch, in a static constructor?"
+        if _BY_SIGNAL < code <= _BY_SIGNAL + signal.SIGRTMAX and walls.find_namespaces():
+            code = _BY_SIGNAL - code
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
         return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 
-def _start_process(path: Path, descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
-    """Start an executable with descriptors, the first of them its connection. Raises LaunchError.
+def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
+    """Start an executable behind walls, with descriptors, the first of them its connection. Raises LaunchError.
 
-    What it prints goes to standard error.
+    What it prints goes to the descriptor `output`.
     """
     try:
         return subprocess.Popen(
-            [path, str(descriptors[0])],
+            [*walls.find_namespaces(), path, str(descriptors[0])],
             stdin=subprocess.DEVNULL,
-            stdout=_STDERR,
+            stdout=output,
+            stderr=output,
+            cwd="/",
+            env=walls.ENVIRONMENT,
             pass_fds=tuple(descriptors),
             start_new_session=True,
+            preexec_fn=walls.restrict_files((path,)),
         )
-    except OSError as fault:
+    except (OSError, subprocess.SubprocessError) as fault:
         hint = "; is GEMMBENCH_CACHE_DIR mounted noexec?" if isinstance(fault, PermissionError) else ""
-        raise LaunchError(f"cannot start {path}: {fault.strerror}{hint}") from None
+        raise LaunchError(f"cannot start {path}: {getattr(fault, 'strerror', fault)}{hint}") from None
 
 
 def _wait_for_input(connection: socket.socket, seconds: float) -> bool:
@@ -204,14 +282,24 @@ def _wait_for_end(process: int) -> bool:
     return True
 
 
-def _end_process(child: subprocess.Popen[bytes], connection: socket.socket) -> None:
+def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: PrintedText) -> None:
     """End a process and everything that it has started, and reap it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input
     _wait_for_end(child.pid)
     connection.close()
+    _kill_children(child.pid)
     _kill_session(child.pid)
     child.wait()
+    printed.read()
+    printed.close()
+
+
+def _kill_children(parent: int) -> None:
+    """Kill the children of a process: with the first process of a namespace ends all that it holds."""
+    with contextlib.suppress(OSError):
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split():
+            os.kill(int(child), signal.SIGKILL)
 
 
 def _kill_session(leader: int) -> None:

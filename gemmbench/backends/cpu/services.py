@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gemmbench.backends.base import Backend, Device, InspectingCompiler
+from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.entry import cpu_name, describe_cpu
 from gemmbench.backends.cpu.openblas import CpuSoftware, blas_version
@@ -18,6 +19,7 @@ def examine_cpu(needed: bool) -> list[HealthCheck]:
     return [
         passed_check("CPU", f"{cpu_name()}, {count_cores()} cores"),
         _check_compiler(needed),
+        *_check_walls(),
         _check_blas(),
         _check_load(),
     ]
@@ -30,6 +32,28 @@ def _check_compiler(needed: bool) -> HealthCheck:
         return failed_check(
             "C++ compiler", "not found: no kernel can run on the CPU", "apt-get install g++, or set CXX", needed
         )
+
+
+def _check_walls() -> list[HealthCheck]:
+    """A row for each protection from the kernels that run here."""
+    spaces = ("kernel processes", "see no other process and no network, and leave none behind")
+    files = ("kernel files", "only the system's libraries and their own executable, read-only")
+    return [
+        passed_check(*spaces)
+        if walls.find_namespaces()
+        else failed_check(
+            spaces[0],
+            "not separated: a kernel can signal your processes and use the network",
+            "install util-linux and allow user namespaces, or run only kernels you trust",
+        ),
+        passed_check(*files)
+        if walls.landlock_version()
+        else failed_check(
+            files[0],
+            "not separated: a kernel can read and write your files",
+            "use Linux 5.13 or later with Landlock, or run only kernels you trust",
+        ),
+    ]
 
 
 def _check_blas() -> HealthCheck:

@@ -18,7 +18,7 @@ from gemmbench.backends.cpu import entry
 from gemmbench.backends.cpu.entry import cpu_name
 from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
 from gemmbench.backends.sources import quote_path, split_text, suggest_fix
-from gemmbench.errors import BuildError, DeviceError
+from gemmbench.errors import BuildError, DeviceError, name_signal
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -51,6 +51,8 @@ _FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
 _SUFFIX = ".kernel"
+_LARGEST_FILE = 256 << 20
+"""Bytes of a file that the compiler may write."""
 
 _DYNAMIC_SHARED = re.compile(
     rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]{{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
@@ -173,7 +175,10 @@ class CpuCompiler:
     @cached_property
     def version(self) -> str:
         """The first line of the compiler's --version. Raises DeviceError."""
-        return self._run(["--version"]).stdout.partition("\n")[0]
+        done = self._run(["--version"])
+        if done.returncode:
+            raise DeviceError(f"{shlex.join(self._command)} --version failed: {_explain_failure(done)}; set CXX")
+        return done.stdout.partition("\n")[0]
 
     @cached_property
     def _command(self) -> list[str]:
@@ -215,7 +220,7 @@ class CpuCompiler:
         environment = {**os.environ, "LC_ALL": "C"}
         command = [*self._command, *arguments]
         try:
-            return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS)
+            return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS, _LARGEST_FILE)
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
@@ -229,7 +234,16 @@ class CpuCompiler:
     def _run_checked(self, arguments: list[str], folder: Path) -> None:
         done = self._run(arguments, folder)
         if done.returncode:
-            raise BuildError(_first_errors(done.stderr))
+            raise BuildError(_explain_failure(done))
+        made = folder / (arguments[-1] if "-o" in arguments else f"{Path(arguments[-1]).stem}.o")
+        if not made.is_file():
+            raise BuildError(f"{shlex.join(self._command)} reported success but did not make {made.name}; set CXX")
+
+
+def _explain_failure(done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode < 0:
+        return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
+    return _first_errors(done.stderr) or f"the C++ compiler ended with exit code {done.returncode} and said nothing"
 
 
 _LINKER = re.compile(r"(?:\S*/)?(?:\S+-)?ld(?:\.\w+)?: (?!warning: )")

@@ -294,5 +294,6 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
         "telemetry": trial.telemetry,
         "sustained": trial.sustained,
         "no_graph": trial.no_graph if timed else "",
+        "elapsed_ratio": trial.measurement.elapsed_ratio,
         "competitors": fmean(trial.measurement.competitors) if trial.measurement.competitors else None,
     }

@@ -7,12 +7,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, field
-from statistics import fmean
+from statistics import fmean, median
 from typing import Protocol
 
 from gemmbench.backends.base import Monitor, Window
 from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
+
+_MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
+"""Seconds: the shortest wait that says something of the time reported; what command and reply may take of it."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,16 @@ class Measurement:
         """The competitors of each window in which they were counted."""
         counts = (window.competitors for window in self.windows.values())
         return [count for count in counts if count is not None]
+
+    @property
+    def elapsed_ratio(self) -> float | None:
+        """How many times as long gemmbench waited as the kernel's process says, in the median.
+
+        Of windows that took long enough for that to mean something; None if there is none.
+        """
+        long = [window for window in self.windows.values() if window.elapsed >= _MEANINGFUL]
+        ratios = [(window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long]
+        return median(ratios) if ratios else None
 
     @property
     def gated(self) -> bool:

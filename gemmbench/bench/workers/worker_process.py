@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
+from gemmbench.analysis.toolkit import remove_secrets
 from gemmbench.backends.host import BLAS_SETTINGS
 from gemmbench.bench.workers.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError, name_signal
@@ -53,7 +54,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=_STDERR,
                 pass_fds=[theirs.fileno()],
-                env=BLAS_SETTINGS | HEAP_SETTINGS | os.environ,
+                env=BLAS_SETTINGS | HEAP_SETTINGS | remove_secrets(os.environ),
                 start_new_session=True,
             )
         self._stopping = False

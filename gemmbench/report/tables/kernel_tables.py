@@ -13,7 +13,7 @@ from gemmbench.report.columns.transfer_columns import TABLE, format_mode
 from gemmbench.report.comparison import Comparison, ProblemRows, TransferProblem, TransferRow
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.flags import explain_letters
-from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import detail_lines, footer_lines
@@ -77,6 +77,9 @@ def _explain_status(row: Row) -> Iterator[str]:
     name = " ".join(filter(None, (record.variant, record.configuration)))
     if record.status not in ("ok", "skipped"):
         yield f"{name}: {record.status}: {record.reason}"
+    elif is_forged(row.record):
+        ratio = f"{record.elapsed_ratio:.1f}"
+        yield f"{name}: its windows took {ratio} times as long as its process says; not ranked"
     elif row.too_good:
         yield f"{name}: faster than this device can be; not ranked"
     elif row.status == UNRANKED:
