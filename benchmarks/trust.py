@@ -67,12 +67,12 @@ def main() -> int:
     names = arguments.claims or list(CLAIMS)
     broken = [name for name in names if not (check(name, folder) if names == [name] else check_alone(name, folder))]
     if len(names) > 1:
-        print(f"claims that do not hold: {', '.join(broken)}" if broken else "every claim holds")
+        print(f"do not hold, or could not be checked: {', '.join(broken)}" if broken else "every claim holds")
     return 1 if broken else 0
 
 
 def check(name: str, folder: Path) -> bool:
-    """Check a claim in this process, and add to trust.txt whether it holds."""
+    """Whether a claim holds, checked in this process; its table is added to trust.txt."""
     origin, started = describe_origin(), time.monotonic()
     claim = import_module(f"claims.{name}").check(folder)
     ended = f"{'holds' if claim.holds else 'DOES NOT HOLD'} ({time.monotonic() - started:.0f} s)"
@@ -84,7 +84,7 @@ def check(name: str, folder: Path) -> bool:
 
 
 def check_alone(name: str, folder: Path) -> bool:
-    """Check a claim in a process of its own: some open the GPU, and NVBench runs only once in a process."""
+    """Whether a claim holds in a process of its own: some open the GPU, and NVBench runs only once in a process."""
     return subprocess.run([sys.executable, __file__, name, "--out", str(folder)]).returncode == 0
 
 

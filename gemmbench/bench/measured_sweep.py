@@ -169,7 +169,7 @@ def _rank_candidates(
 
 
 def _find_ranking(candidates: Sequence[Chain], earlier: Sequence[Record]) -> Ranking | None:
-    """What an earlier row of these candidates says of their short loads, if it is about as many."""
+    """What an earlier row of these candidates says of their short loads, if there were as many."""
     rows = {_row_key(chain) for chain in candidates}
     found = (record.ranking for record in earlier if record.ranking and _row_key(record) in rows)
     return next((ranking for ranking in found if ranking.candidates == len(candidates)), None)

@@ -39,7 +39,9 @@ NO_GRAPHS = {
     "asks_an_event": "cannot be recorded",
     "cupy_product": "cannot be recorded",  # CuPy refuses to call cuBLAS while a stream is recorded
 }
-LEFT_OUT = ("leaks",) if "PYTEST_XDIST_WORKER" in os.environ else ()
+IS_SHARED = "PYTEST_XDIST_WORKER" in os.environ
+"""Other tests use the GPU meanwhile, which makes some windows longer."""
+LEFT_OUT = ("leaks",) if IS_SHARED else ()
 """A leak is only seen where no other process uses the GPU, and until then it takes all memory."""
 
 
@@ -100,15 +102,16 @@ def test_a_function_is_timed_or_says_why_not(timed, name):
 @pytest.mark.parametrize("name", [*SHIPPED, "triton_autotuned"])
 def test_short_launches_become_graphs_behind_a_gate(timed, name):
     row = timed[name]
-    assert row["graph"] or max(row["samples"]) > SHORT  # another process on the GPU makes some windows longer
+    longest = max(row["samples"]) if IS_SHARED else min(row["samples"])
+    assert row["graph"] or longest > SHORT
     assert (row.get("gated", True), row["no_graph"]) == (True, "")
 
 
 @pytest.mark.parametrize("name", NO_GRAPHS)
 def test_what_cannot_be_recorded_says_so_and_no_row_beside_it_is_a_graph(unrecorded, name):
     rows = unrecorded[name]
-    assert rows[name]["status"] == "ok"
-    assert any(words in rows[name]["no_graph"] for words in (NO_GRAPHS[name], "graph of two launches on each operand"))
+    words = [NO_GRAPHS[name], *(["a CUDA graph of two launches on each operand set would take"] if IS_SHARED else [])]
+    assert rows[name]["status"] == "ok" and any(each in rows[name]["no_graph"] for each in words)
     assert not any(row.get("graph") for row in rows.values())
     assert rows[name].get("gated", True) == (name != "waits")
     assert rows[name].get("overlap_unknown", False) == (name != "waits")

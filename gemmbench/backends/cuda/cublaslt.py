@@ -102,7 +102,7 @@ class CublasLt:
         self._workspace = LibraryWorkspace()
         self._scale = UnitScale()
         self._offers: tuple[tuple[object, ...], list[_Offer]] = ((), [])
-        """The latest ones, and what was asked: candidates of one product are bound one after the other."""
+        """What was asked last, and the answer: candidates of one product are bound one after the other."""
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.
