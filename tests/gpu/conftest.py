@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,18 +12,45 @@ import pytest
 from gemmbench.backends.cuda.system import probe
 
 if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
+
     from gemmbench.backends.cuda.backend import CudaBackend
 
 
+MEASURED_ONCE = ("citations", "foreign_forms", "hostile", "launchers", "python_variants")
+"""The files whose tests look at the same rows."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """With -n, the tests of such a file run in one process, so that its rows are measured once."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file.endswith(tuple(f"test_{name}.py" for name in MEASURED_ONCE)) else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CudaBackend]:
-    """The GPU, with an empty compiler cache."""
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A compiler cache, empty at first, that all processes of the tests share."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+
+
+@pytest.fixture(scope="session")
+def backend(cache: Path) -> Iterator[CudaBackend]:
+    """The GPU."""
     if why := probe.why_no_gpu():
         pytest.skip(why)
     from gemmbench.backends.cuda.backend import CudaBackend
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("GEMMBENCH_CACHE_DIR", str(cache))
         opened = CudaBackend()
         yield opened
         opened.close()
