@@ -207,7 +207,7 @@ class CpuCompiler:
     def _readable(self) -> list[str | Path]:
         """What the compiler reads besides the system's folders: itself, what it searches, and the prelude."""
         named = [os.environ.get(name, "") for name in _VARIABLES]
-        searched = [folder for value in named for folder in value.split(os.pathsep) if os.path.isabs(folder)]
+        searched = [folder for value in named for folder in value.split(os.pathsep) if folder.startswith("/")]
         programs = [found for word in self._command if (found := shutil.which(word))]
         installed = [prefix for program in programs if (prefix := _find_prefix(Path(program).resolve()))]
         return [PRELUDE, *programs, *(Path(program).resolve() for program in programs), *installed, *searched]

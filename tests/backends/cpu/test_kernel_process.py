@@ -211,7 +211,9 @@ WALLS = {
 @pytest.mark.skipif("not WALLED", reason="this system has no namespaces or no Landlock")
 def test_a_kernel_sees_neither_environment_nor_files_nor_other_processes(bench, monkeypatch, body):
     monkeypatch.setenv("SECRET_TOKEN", "x")
-    assert bench.run(bench.plan(f"{SYSTEM}#include <signal.h>\nSIGNATURE {{ {body} }}")) == 1  # the one variable is LC_ALL
+    assert (
+        bench.run(bench.plan(f"{SYSTEM}#include <signal.h>\nSIGNATURE {{ {body} }}")) == 1
+    )  # the one variable is LC_ALL
 
 
 def test_a_kernel_that_signals_its_parent_costs_only_its_own_row(bench):

@@ -147,7 +147,9 @@ def test_a_text_includes_no_file_outside_its_folders(bench, tmp_path):
 @pytest.mark.parametrize("stream", ["", ">&2"], ids=["standard output", "standard error"])
 def test_a_compiler_that_prints_for_ever_meets_the_limit_and_fills_no_memory(monkeypatch, tmp_path, stream):
     program = tmp_path / "cxx"
-    program.write_text(f"#!/bin/sh\ncase $* in *launcher.cpp*) exec g++ $@;; esac\nyes error {stream}\n", encoding="utf-8")
+    program.write_text(
+        f"#!/bin/sh\ncase $* in *launcher.cpp*) exec g++ $@;; esac\nyes error {stream}\n", encoding="utf-8"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("CXX", str(program))
     walls.find_launcher()
