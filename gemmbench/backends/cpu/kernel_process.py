@@ -119,9 +119,12 @@ class KernelProcess:
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    `waited` is how long gemmbench waited for the last window.
     What it prints becomes one line that begins with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
+
+    waited = 0.0
 
     def __init__(
         self,
@@ -153,10 +156,16 @@ class KernelProcess:
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
-        return float(self._ask("time", f"{first} {launches}"))
+        begin = time.perf_counter()
+        seconds = float(self._ask("time", f"{first} {launches}"))
+        self.waited = time.perf_counter() - begin
+        return seconds
 
     def _ask(self, command: str, numbers: str) -> str:
-        """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""
+        """The text of the reply, which must repeat the nonce of the command.
+
+        A kernel that writes to all its descriptors does not know it; one that is meant to deceive can find it.
+        """
         if not self.end.alive:
             raise LaunchError("the kernel's process ended after an earlier error")
         nonce = secrets.token_hex(16)

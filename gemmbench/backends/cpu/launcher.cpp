@@ -1,10 +1,12 @@
 // Starts a program behind walls, each of which is asked for by name:
 //
-//     launcher [spaces] [files] [read=PATH]... [write=PATH]... [memory=BYTES] [file=BYTES] [processes=N] -- PROGRAM...
+//     launcher [spaces] [files] [read=PATH]... [write=PATH]... [memory=BYTES] [file=BYTES] [processes=N] [parent=N]
+//         -- PROGRAM...
 //     launcher reach FILE PROCESS
 //
 // spaces     user, network, IPC and PID namespaces of its own; all its processes end with it
 // files      only what `read` and `write` name (Landlock); also no TCP and no signals to others where Landlock can
+// parent     the process that starts it; nothing runs if that has ended already
 // The second form prints what it can reach, for `doctor`: files, network, processes.
 //
 // It ends as the program ends, by the same signal or with the same exit code, and together with the thread that started
@@ -172,15 +174,18 @@ static int say_reach(const char* file, const char* process) {
 int main(int count, char** words) {
     if (count == 4 && !strcmp(words[1], "reach")) return say_reach(words[2], words[3]);
     char **options = words + 1, **program = options;
+    end_with_parent();
+    const pid_t parent = getppid();
     bool spaces = false, files = false;
     for (; *program && strcmp(*program, "--"); ++program) {
         spaces |= !strcmp(*program, "spaces");
         files |= !strcmp(*program, "files");
+        if (const char* number = value_of(*program, "parent="))
+            if (atoi(number) != parent) _exit(kNoWalls);
     }
     errno = EINVAL;
     must(*program && program[1], "arguments");
     limit(RLIMIT_CORE, 0);
-    end_with_parent();
     const int rules = files ? make_rules(options) : -1;
     if (spaces) run_in_spaces(options, program + 1, rules);
     run(options, program + 1, rules);

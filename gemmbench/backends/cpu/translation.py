@@ -49,7 +49,7 @@ def read_static_shared(path: Path) -> int:
     return next((size for name, _, size in sections if code.startswith(_SHARED + b"\0", names + name)), 0)
 
 
-def read_memory_size(path: Path) -> int:
+def _read_memory_size(path: Path) -> int:
     """Bytes of memory that code, static arrays and static variables take once an executable is loaded."""
     with path.open("rb") as file:
         table, step, count = _PROGRAM_HEADER.unpack(file.read(_PROGRAM_HEADER.size))
@@ -262,7 +262,7 @@ class CpuCompiler:
         runtime = self._runtime
         arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
         self._run_checked(arguments, folder, [runtime])
-        if (needed := read_memory_size(path)) > walls.KERNEL_MEMORY:
+        if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
             limit = walls.KERNEL_MEMORY >> 20
             raise BuildError(f"code and static arrays take {needed >> 20} MiB of memory, but {limit} MiB is the limit")
         return Build(shared=read_static_shared(path))

@@ -110,7 +110,8 @@ def wrap_command(
     It reads the system's libraries and `readable`, and writes to `writable` only. Raises as find_launcher.
     """
     launcher, limits = find_launcher(limit), limits or Limits()
-    options = ["spaces"] if has_namespaces(launcher) else []
+    options = [f"parent={os.getpid()}"]
+    options += ["spaces"] if has_namespaces(launcher) else []
     if has_landlock(launcher):
         options += ["files", *(f"read={path}" for path in (*_SYSTEM, *readable))]
         options += [f"write={path}" for path in ("/dev/null", *writable)]

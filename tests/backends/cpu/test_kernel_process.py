@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.cpu import kernel_process, walls
+from gemmbench.backends.cpu.backend import StepsInTurn
 from gemmbench.backends.cpu.translation import read_static_shared
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout
 
@@ -251,3 +252,26 @@ def list_running(path):
 def test_a_window_says_how_long_it_took_by_the_clock_of_gemmbench(bench):
     window = bench.bind_one(bench.plan(f"{SYSTEM} SIGNATURE {{ usleep(20000); C[0] = 5; }}")).time(1)
     assert window.elapsed >= window.seconds >= 0.02
+
+
+class FakeStep:
+    """A step whose process says that a launch takes a millisecond."""
+
+    def __init__(self, waited):
+        self.waited = waited
+
+    def time(self, first, launches):
+        return 1e-3 * launches
+
+
+def test_the_steps_of_a_product_are_compared_with_the_clock_of_gemmbench_together():
+    honest, forged, library = FakeStep(1.1e-3), FakeStep(20e-3), FakeStep(0.0)
+    for steps, waited in (
+        ([honest, forged], 4 * 21.1e-3),
+        ([honest, library], 4 * 2.1e-3),
+        ([library, library], 0.0),
+        ([FakeStep(0.5e-3), FakeStep(0.5e-3)], 0.0),  # asking takes too large a part of that
+    ):
+        turns = StepsInTurn(steps)
+        turns.time(0, 4)
+        assert turns.waited == pytest.approx(waited)

@@ -53,13 +53,24 @@ def test_no_program_runs_where_a_wall_cannot_be_built():
     assert done.returncode == walls.NO_WALLS and "landlock_restrict_self" in done.stderr and not done.stdout
 
 
-def test_the_launcher_and_its_program_end_with_the_thread_that_started_them(tmp_path):
-    command = walls.wrap_command(["sleep", "100"])
+def test_the_launcher_and_its_program_end_with_the_thread_that_started_them():
+    command = walls.wrap_command(["/bin/sh", "-c", "echo ready; read nothing"])
     started = []
-    thread = threading.Thread(target=lambda: started.append(subprocess.Popen(command)))
+
+    def start():
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        started[0].stdout.readline()
+
+    thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    assert started[0].wait(10) == -9
+    with started[0] as process:
+        assert process.wait(10) == -9
+
+
+def test_a_launcher_whose_parent_has_ended_starts_nothing():
+    done = subprocess.run([LAUNCHER, "parent=1", "--", "echo", "it runs"], capture_output=True, text=True)
+    assert done.returncode == walls.NO_WALLS and not done.stdout
 
 
 @needs_walls
