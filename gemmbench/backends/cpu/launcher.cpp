@@ -167,7 +167,8 @@ static int say_reach(const char* file, const char* process) {
     sockaddr_in address{};
     address.sin_family = AF_INET, address.sin_port = htons(9), address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (!connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof address)) puts("network");
-    if (!kill(atoi(process), 0)) puts("processes");
+    const pid_t other = atoi(process);  // in a namespace of its own this is process 2
+    if (getpid() != 2 || (other > 2 && !kill(other, 0))) puts("processes");
     return 0;
 }
 
