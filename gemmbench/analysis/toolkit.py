@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import resource
+import selectors
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +22,10 @@ from gemmbench.errors import BuildTimeout, DeviceError
 
 COMPILER_NICENESS = 10
 """For compilers that run while kernels are measured: whatever drives the device comes first."""
+
+_MOST_OUTPUT, _CHUNK = 64 << 20, 1 << 16
+LOOKUP_LIMIT = 60.0
+"""Seconds for a tool that only looks something up."""
 
 _running: set[int] = set()
 """Process groups of the commands that run now, in any thread."""
@@ -40,11 +46,12 @@ def run_limited(
     environment: Mapping[str, str] | None = None,
     niceness: int = 0,
     largest_file: int | None = None,
+    most_output: int = _MOST_OUTPUT,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` with this niceness, and return its output and exit code.
 
-    It may write no file of more than `largest_file` bytes. It gets `environment`, or that of this
-    process, without secrets.
+    It may write no file of more than `largest_file` bytes. Of standard output and standard error, the
+    first `most_output` bytes each are kept. It gets `environment`, or that of this process, without secrets.
 
     Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
     """
@@ -55,9 +62,6 @@ def run_limited(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
         start_new_session=True,
     ) as process:
         _running.add(process.pid)
@@ -67,7 +71,7 @@ def run_limited(
         if niceness:
             _renice(process.pid, niceness)
         try:
-            out, complaints = process.communicate(timeout=limit)
+            out, complaints = _read_output(process, time.monotonic() + limit, most_output)
         except subprocess.TimeoutExpired:
             _kill_group(process.pid)  # a compiler runs its passes as processes of their own
             raise BuildTimeout(f"did not compile within {limit:g} s, the limit for one compilation") from None
@@ -77,6 +81,33 @@ def run_limited(
         finally:
             _running.discard(process.pid)
     return subprocess.CompletedProcess(list(command), process.returncode, out, complaints)
+
+
+def _read_output(process: subprocess.Popen[bytes], deadline: float, most: int) -> tuple[str, str]:
+    """The start of both streams of a process, when it has ended; what follows is read and dropped.
+
+    Raises subprocess.TimeoutExpired after the deadline.
+    """
+    kept = {stream: bytearray() for stream in (process.stdout, process.stderr) if stream}
+    with selectors.DefaultSelector() as waiting:
+        for stream in kept:
+            waiting.register(stream, selectors.EVENT_READ)
+        while waiting.get_map():
+            ready = waiting.select(max(0.0, deadline - time.monotonic()))
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired(process.args, 0)
+            for stream in (stream for stream in kept if any(key.fileobj is stream for key, _ in ready)):
+                more = os.read(stream.fileno(), _CHUNK)
+                kept[stream] += more[: most - len(kept[stream])]
+                if not more:
+                    waiting.unregister(stream)
+    process.wait(max(0.0, deadline - time.monotonic()))
+    out, complaints = (_read_text(bytes(text)) for text in kept.values())
+    return out, complaints
+
+
+def _read_text(output: bytes) -> str:
+    return output.decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def kill_running_commands() -> None:
@@ -138,10 +169,14 @@ def _release_number(toolkit: Path) -> list[int]:
 def nvcc_version(nvcc: str) -> str:
     """The version of this nvcc, like `13.0.88`. Raises DeviceError if it does not run."""
     try:
-        output = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as fault:
+        done = run_limited([nvcc, "--version"], LOOKUP_LIMIT)
+    except OSError as fault:
         raise DeviceError(f"{nvcc} does not run: {fault}") from fault
-    release = re.search(r"\bV(\d+[.\d]*)", output)
+    except BuildTimeout:
+        raise DeviceError(f"{nvcc} --version did not end within {LOOKUP_LIMIT:g} s") from None
+    if done.returncode:
+        raise DeviceError(f"{nvcc} does not run: {done.stderr.strip() or f'exit code {done.returncode}'}")
+    release = re.search(r"\bV(\d+[.\d]*)", done.stdout)
     return release[1] if release else "unknown"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,8 @@ from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
 _TIMEOUT = 60.0
+_MEANINGFUL = 1e-3
+"""Seconds of waiting for each launch of a step, below which the time of asking for it weighs too much."""
 _MOST_THREADS = 1024
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
@@ -110,7 +111,13 @@ class CpuBackend:
 
 
 class BoundStep(Protocol):
-    """Launches of one step or of several, on its operand sets."""
+    """Launches of one step or of several, on its operand sets.
+
+    `waited` is how long gemmbench waited for the last ones; 0 if no process of a kernel has timed them, or if they
+    were so short that it says nothing.
+    """
+
+    waited: float
 
     def time(self, first: int, launches: int) -> float:
         """Seconds of `launches` launches back to back, on set number `first` and those after it in turn."""
@@ -126,17 +133,14 @@ class CpuExecutable:
 
     def __init__(self, launches: BoundStep, threads: BlasThreads, rotation: Rotation):
         self._launches, self._threads, self._rotation = launches, threads, rotation
-        self._is_kernel = isinstance(launches, KernelProcess)
 
     def time(self, launches: int) -> Window:
         """As base.Executable."""
         competitors = count_competitors()
         self._threads.leave_cores(round(competitors))
         first = self._rotation.take(launches)[0]
-        begin = time.perf_counter()
         seconds = self._launches.time(first, launches)
-        elapsed = time.perf_counter() - begin if self._is_kernel else 0.0
-        return Window(seconds, launches, competitors=competitors, elapsed=elapsed)
+        return Window(seconds, launches, competitors=competitors, elapsed=self._launches.waited)
 
     def time_exactly(self, launches: int) -> Window:
         """As base.CountingExecutable: it has no graphs."""
@@ -149,12 +153,24 @@ class StepsInTurn:
     Only their own time counts, not that of asking them.
     """
 
+    waited = 0.0
+
     def __init__(self, parts: Sequence[BoundStep]):
         self._parts = parts
 
     def time(self, first: int, launches: int) -> float:
         """As BoundStep, of all steps."""
-        return sum(part.time(first + number, 1) for number in range(launches) for part in self._parts)
+        total = waited = 0.0
+        asked = 0
+        for number in range(launches):
+            for part in self._parts:
+                seconds = part.time(first + number, 1)
+                total += seconds
+                waited += part.waited or seconds
+                asked += part.waited > 0
+        # Each question takes time of its own, which must be small next to what is asked.
+        self.waited = waited if asked and waited >= asked * _MEANINGFUL else 0.0
+        return total
 
 
 def _workspace_memory(place: Place) -> CpuMemory:

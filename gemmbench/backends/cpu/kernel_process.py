@@ -22,7 +22,7 @@ from gemmbench.backends.base import pack_allocations
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
-from gemmbench.errors import LaunchError, LaunchTimeout, OutOfMemory, name_signal
+from gemmbench.errors import BuildError, DeviceError, LaunchError, LaunchTimeout, OutOfMemory, name_signal
 from gemmbench.planning.files import escape_cell
 
 
@@ -63,14 +63,16 @@ _LONGEST_REPLY = 1024
 _KEPT_OUTPUT = 2048
 """Bytes of a kernel's output that are kept; the lines after them are counted."""
 _SHOWN_OUTPUT = 200
-_BY_SIGNAL = 128
-"""Added to a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
+_MARGINS = 128 << 20
+"""Bytes of address space around each file that the runtime maps."""
+_MOST_PROCESSES = 1024
 
 _HINTS = {
-    "SIGSEGV": "an access outside its operands, shared memory or stack, or a misaligned vector",
+    "SIGSEGV": "an access outside its operands, shared memory or stack, a misaligned vector, or memory beyond the "
+    f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may have besides its operands",
     "SIGFPE": "an integer division by zero",
     "SIGILL": "__trap, or an instruction that this processor does not have",
-    "SIGABRT": "a failed assertion",
+    "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
     "SIGKILL": "killed by the system, usually because memory ran out",
 }
 
@@ -117,9 +119,12 @@ class KernelProcess:
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    `waited` is how long gemmbench waited for the last window.
     What it prints becomes one line that begins with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
+
+    waited = 0.0
 
     def __init__(
         self,
@@ -151,10 +156,16 @@ class KernelProcess:
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
-        return float(self._ask("time", f"{first} {launches}"))
+        begin = time.perf_counter()
+        seconds = float(self._ask("time", f"{first} {launches}"))
+        self.waited = time.perf_counter() - begin
+        return seconds
 
     def _ask(self, command: str, numbers: str) -> str:
-        """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""
+        """The text of the reply, which must repeat the nonce of the command.
+
+        A kernel that writes to all its descriptors does not know it; one that is meant to deceive can find it.
+        """
         if not self.end.alive:
             raise LaunchError("the kernel's process ended after an earlier error")
         nonce = secrets.token_hex(16)
@@ -227,8 +238,8 @@ class KernelProcess:
             return LaunchError("the kernel closed the connection of its runtime")
         code = self._child.returncode
         when = "" if self._started else " before its first launch, in a static constructor?"
-        if _BY_SIGNAL < code <= _BY_SIGNAL + signal.SIGRTMAX and walls.find_namespaces():
-            code = _BY_SIGNAL - code
+        if code in (walls.NO_WALLS, walls.NO_PROGRAM) and not self._started:
+            return LaunchError(f"the kernel's process did not start: it {self.printed.summarize()}")
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
@@ -240,9 +251,12 @@ def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subpr
 
     What it prints goes to the descriptor `output`.
     """
+    shared = sum(os.fstat(file).st_size + _MARGINS for file in descriptors[1:])
+    limits = walls.Limits(shared + walls.KERNEL_MEMORY, 0, _MOST_PROCESSES)
     try:
+        command = walls.wrap_command([path, str(descriptors[0])], [path], limits=limits)
         return subprocess.Popen(
-            [*walls.find_namespaces(), path, str(descriptors[0])],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -250,9 +264,8 @@ def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subpr
             env=walls.ENVIRONMENT,
             pass_fds=tuple(descriptors),
             start_new_session=True,
-            preexec_fn=walls.restrict_files((path,)),
         )
-    except (OSError, subprocess.SubprocessError) as fault:
+    except (OSError, subprocess.SubprocessError, BuildError, DeviceError) as fault:
         hint = "; is GEMMBENCH_CACHE_DIR mounted noexec?" if isinstance(fault, PermissionError) else ""
         raise LaunchError(f"cannot start {path}: {getattr(fault, 'strerror', fault)}{hint}") from None
 

@@ -11,7 +11,7 @@ from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.devices import DeviceChoice, HealthCheck, failed_check, passed_check
 from gemmbench.backends.host import average_competitors, count_cores, is_busy
 from gemmbench.backends.registry import BackendServices
-from gemmbench.errors import DeviceError
+from gemmbench.errors import BuildError, BuildTimeout, DeviceError
 
 
 def examine_cpu(needed: bool) -> list[HealthCheck]:
@@ -28,31 +28,45 @@ def examine_cpu(needed: bool) -> list[HealthCheck]:
 def _check_compiler(needed: bool) -> HealthCheck:
     try:
         return passed_check("C++ compiler", CpuCompiler().version)
+    except BuildTimeout:
+        return failed_check("C++ compiler", "does not answer to --version", "set CXX", needed)
     except DeviceError:
         return failed_check(
             "C++ compiler", "not found: no kernel can run on the CPU", "apt-get install g++, or set CXX", needed
         )
 
 
+_WALLS = {
+    "processes": (
+        "no kernel signals your processes, and none of its own outlives it",
+        "a kernel can signal your processes, and leave processes behind",
+    ),
+    "network": ("kernels have none", "a kernel can use the network"),
+    "files": (
+        "kernels read the system's libraries and their own executable, and write none",
+        "a kernel can read and write your files",
+    ),
+}
+"""What a program reaches without walls: what doctor says where a probe does not reach it, and where it does."""
+_MEND_WALLS = {
+    "files": "use Linux 5.13 or later with Landlock, or run only kernels you trust",
+    "processes": "allow user namespaces (sysctl user.max_user_namespaces), or run only kernels you trust",
+}
+
+
 def _check_walls() -> list[HealthCheck]:
-    """A row for each protection from the kernels that run here."""
-    spaces = ("kernel processes", "see no other process and no network, and leave none behind")
-    files = ("kernel files", "only the system's libraries and their own executable, read-only")
+    """A row for each protection from the kernels that run here, tried with a program behind the same walls."""
+    try:
+        reached = walls.find_reach()
+    except DeviceError:
+        return []  # without a compiler no kernel runs
+    except BuildError as fault:
+        return [failed_check("walls around kernels", str(fault), "see the lines above; no kernel can run", True)]
     return [
-        passed_check(*spaces)
-        if walls.find_namespaces()
-        else failed_check(
-            spaces[0],
-            "not separated: a kernel can signal your processes and use the network",
-            "install util-linux and allow user namespaces, or run only kernels you trust",
-        ),
-        passed_check(*files)
-        if walls.landlock_version()
-        else failed_check(
-            files[0],
-            "not separated: a kernel can read and write your files",
-            "use Linux 5.13 or later with Landlock, or run only kernels you trust",
-        ),
+        failed_check(f"walls: {name}", open_, _MEND_WALLS.get(name, _MEND_WALLS["processes"]))
+        if name in reached
+        else passed_check(f"walls: {name}", closed)
+        for name, (closed, open_) in _WALLS.items()
     ]
 
 

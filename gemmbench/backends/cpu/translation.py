@@ -8,17 +8,18 @@ import shlex
 import shutil
 import struct
 import subprocess
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
-from gemmbench.backends.cpu import entry
+from gemmbench.backends.cpu import entry, walls
 from gemmbench.backends.cpu.entry import cpu_name
 from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
 from gemmbench.backends.sources import quote_path, split_text, suggest_fix
-from gemmbench.errors import BuildError, DeviceError, name_signal
+from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -31,6 +32,10 @@ _HEADER = struct.Struct("<40xQ10xHHH")
 """Of the file: offset of the section headers; size and number of them, and which one names them."""
 _SECTION = struct.Struct("<I20xQQ24x")
 """Of a section: offset of its name among the names, offset in the file, size."""
+_PROGRAM_HEADER = struct.Struct("<32xQ14xHH")
+"""Of the file: offset, size of each and number of the program headers."""
+_SEGMENT, _LOADED = struct.Struct("<I36xQ"), 1
+"""Of a program header: its kind, and its size in memory."""
 
 
 def read_static_shared(path: Path) -> int:
@@ -44,15 +49,28 @@ def read_static_shared(path: Path) -> int:
     return next((size for name, _, size in sections if code.startswith(_SHARED + b"\0", names + name)), 0)
 
 
+def _read_memory_size(path: Path) -> int:
+    """Bytes of memory that code, static arrays and static variables take once an executable is loaded."""
+    with path.open("rb") as file:
+        table, step, count = _PROGRAM_HEADER.unpack(file.read(_PROGRAM_HEADER.size))
+        file.seek(table)
+        segments = [_SEGMENT.unpack_from(file.read(step)) for _ in range(count)]
+    return sum(size for kind, size in segments if kind == _LOADED)
+
+
 PRELUDE = Path(__file__).parent / "prelude"
 
 # nvcc lets kernels read memory through other types than it was written with.
 _FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never")
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
+_MOST_OUTPUT = 1 << 20
 _SUFFIX = ".kernel"
-_LARGEST_FILE = 256 << 20
-"""Bytes of a file that the compiler may write."""
+_LIMITS = walls.Limits(memory=4 << 30, file=256 << 20)
+_VARIABLES = (
+    "PATH LD_LIBRARY_PATH COMPILER_PATH GCC_EXEC_PREFIX CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH"
+).split()
+"""Of the environment, what a compiler searches; their folders can be read."""
 
 _DYNAMIC_SHARED = re.compile(
     rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]{{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
@@ -177,17 +195,22 @@ class CpuCompiler:
         """The first line of the compiler's --version. Raises DeviceError."""
         done = self._run(["--version"])
         if done.returncode:
-            raise DeviceError(f"{shlex.join(self._command)} --version failed: {_explain_failure(done)}; set CXX")
+            reason = _first_errors(done.stderr) or walls.explain_compiler(self._command, done, "anything")
+            raise DeviceError(f"{shlex.join(self._command)} --version failed: {reason}; set CXX")
         return done.stdout.partition("\n")[0]
 
     @cached_property
     def _command(self) -> list[str]:
-        if chosen := os.environ.get("CXX"):
-            return shlex.split(chosen)
-        for name in ("g++", "clang++", "c++"):
-            if shutil.which(name):
-                return [name]
-        raise DeviceError("the cpu device needs a C++ compiler: apt-get install g++, or set CXX")
+        return walls.find_compiler()
+
+    @cached_property
+    def _readable(self) -> list[str | Path]:
+        """What the compiler reads besides the system's folders: itself, what it searches, and the prelude."""
+        named = [os.environ.get(name, "") for name in _VARIABLES]
+        searched = [folder for value in named for folder in value.split(os.pathsep) if folder.startswith("/")]
+        programs = [found for word in self._command if (found := shutil.which(word))]
+        installed = [prefix for program in programs if (prefix := _find_prefix(Path(program).resolve()))]
+        return [PRELUDE, *programs, *(Path(program).resolve() for program in programs), *installed, *searched]
 
     @cached_property
     def _probe(self) -> subprocess.CompletedProcess[str]:
@@ -216,11 +239,19 @@ class CpuCompiler:
 
         return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
-    def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "LC_ALL": "C"}
-        command = [*self._command, *arguments]
+    def _run(
+        self, arguments: list[str], folder: Path | None = None, readable: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the compiler behind walls; it writes to `folder` only. Raises BuildTimeout, DeviceError."""
+        kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        kept |= {name: value for name, value in os.environ.items() if name.startswith("NIX_")}
+        # ccache and distcc would need files and network that are behind the walls.
+        environment = {**kept, "LC_ALL": "C", "CCACHE_DISABLE": "1", "TMPDIR": str(folder or "/nowhere")}
+        writable = [folder] if folder else []
+        paths = [*self._readable, *readable]
+        command = walls.wrap_command([*self._command, *arguments], paths, writable, _LIMITS, self._limit)
         try:
-            return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS, _LARGEST_FILE)
+            return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS, most_output=_MOST_OUTPUT)
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
@@ -228,22 +259,25 @@ class CpuCompiler:
         folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
-        self._run_checked([f"{kind}.o", self._runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name], folder)
+        runtime = self._runtime
+        arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
+        self._run_checked(arguments, folder, [runtime])
+        if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
+            limit = walls.KERNEL_MEMORY >> 20
+            raise BuildError(f"code and static arrays take {needed >> 20} MiB of memory, but {limit} MiB is the limit")
         return Build(shared=read_static_shared(path))
 
-    def _run_checked(self, arguments: list[str], folder: Path) -> None:
-        done = self._run(arguments, folder)
-        if done.returncode:
-            raise BuildError(_explain_failure(done))
+    def _run_checked(self, arguments: list[str], folder: Path, readable: Sequence[str] = ()) -> None:
+        done = self._run(arguments, folder, readable)
         made = folder / (arguments[-1] if "-o" in arguments else f"{Path(arguments[-1]).stem}.o")
-        if not made.is_file():
-            raise BuildError(f"{shlex.join(self._command)} reported success but did not make {made.name}; set CXX")
+        if done.returncode or not made.is_file():
+            raise BuildError(_first_errors(done.stderr) or walls.explain_compiler(self._command, done, made.name))
 
 
-def _explain_failure(done: subprocess.CompletedProcess[str]) -> str:
-    if done.returncode < 0:
-        return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
-    return _first_errors(done.stderr) or f"the C++ compiler ended with exit code {done.returncode} and said nothing"
+def _find_prefix(program: Path) -> Path | None:
+    """The folder in which a compiler is installed, with its libraries; None if that would be a user's home or more."""
+    prefix = program.parent.parent
+    return None if program.parent.name != "bin" or Path.home().is_relative_to(prefix) else prefix
 
 
 _LINKER = re.compile(r"(?:\S*/)?(?:\S+-)?ld(?:\.\w+)?: (?!warning: )")

@@ -1,97 +1,152 @@
-"""What the process of a kernel cannot reach: namespaces, files (Landlock), the environment and limits."""
+"""What kernels and C++ compilers cannot reach: files, network, other processes, the environment; and their limits.
+
+A launcher builds the walls and then runs the program. It is a program of its own (launcher.cpp), since code that runs
+between fork and exec in a process with threads may deadlock.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import os
-import resource
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from gemmbench.analysis.toolkit import run_limited
+from gemmbench.backends.base import Build
+from gemmbench.backends.code_cache import content_key, fetch_or_build
+from gemmbench.errors import BuildError, DeviceError, name_signal
+from gemmbench.planning.sweeps.overrides import TimeLimits
 
 ENVIRONMENT = {"LC_ALL": "C"}
 """All that a kernel's process sees of the environment."""
 
-_NAMESPACES = ("--user", "--net", "--ipc", "--pid", "--fork", "--kill-child")
-_PROBE_LIMIT = 5.0
-_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache", "/dev/null")
+KERNEL_MEMORY = 1 << 30
+"""Bytes of address space that each process of a kernel may have besides the operands."""
+
+NO_WALLS, NO_PROGRAM = 125, 126
+"""Exit codes of the launcher: a wall could not be built, the program could not be started."""
+
+_SOURCE = Path(__file__).parent / "launcher.cpp"
+_PROBE_LIMIT = 10.0
+_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache")
 """Where a program and its loader find libraries: read and executed, never written."""
-
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_VERSION_FLAG, _PATH_BENEATH = 1, 1
-_EXECUTE, _READ_FILE, _READ_DIR, _WRITE_FILE = 1 << 0, 1 << 2, 1 << 3, 1 << 1
-_ALL_BY_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-_NO_NEW_PRIVILEGES = 38
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
+REACHABLE = ("files", "network", "processes")
+"""What a program without walls reaches: files of yours, the network, and your processes."""
 
 
-class _Ruleset(ctypes.Structure):
-    _fields_ = (("files", ctypes.c_uint64),)
+@dataclass(frozen=True)
+class Limits:
+    """Most bytes of address space and of a written file, and most processes; None is no limit.
 
-
-class _PathBeneath(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
-
-
-@lru_cache
-def find_namespaces() -> tuple[str, ...]:
-    """The command that starts a program in namespaces of its own; empty where the system allows none."""
-    program = shutil.which("unshare", path="/usr/bin:/bin:/usr/sbin:/sbin")
-    if program is None:
-        return ()
-    command = (program, *_NAMESPACES)
-    try:
-        done = subprocess.run([*command, "true"], capture_output=True, timeout=_PROBE_LIMIT, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return () if done.returncode else command
-
-
-@lru_cache
-def landlock_version() -> int:
-    """The ABI of Landlock; 0 where the system has none."""
-    return max(0, int(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION_FLAG))))
-
-
-def restrict_files(readable: Sequence[Path | str]) -> Callable[[], None]:
-    """A function that leaves its process the system's libraries and `readable`, and limits it; for after a fork.
-
-    All that can fail or allocates is done here, in the parent.
+    Processes are limited only in namespaces of their own, and not for root.
     """
-    rules = _make_ruleset((*_SYSTEM, *readable)) if landlock_version() else -1
-    limits = ((resource.RLIMIT_CORE, (0, 0)), (resource.RLIMIT_FSIZE, (0, 0)))
 
-    def apply() -> None:
-        for which, values in limits:
-            resource.setrlimit(which, values)
-        if rules >= 0:
-            _LIBC.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-            if _LIBC.syscall(_RESTRICT_SELF, rules, 0):
-                os._exit(126)
-
-    return apply
+    memory: int | None = None
+    file: int | None = None
+    processes: int | None = None
 
 
-@lru_cache(maxsize=64)
-def _make_ruleset(readable: tuple[Path | str, ...]) -> int:
-    """The descriptor of a ruleset, kept open and not inherited; -1 if the system refuses it."""
-    handled = _ALL_BY_ABI[min(landlock_version(), max(_ALL_BY_ABI))]
-    attributes = _Ruleset(handled)
-    size = ctypes.c_size_t(ctypes.sizeof(attributes))
-    rules = int(_LIBC.syscall(_CREATE_RULESET, ctypes.byref(attributes), size, ctypes.c_uint(0)))
-    for name in readable if rules >= 0 else ():
-        try:
-            place = os.open(name, os.O_PATH | os.O_CLOEXEC)
-        except OSError:
-            continue  # not on this system
-        allowed = _EXECUTE | _READ_FILE | (_READ_DIR if Path(name).is_dir() else 0)
-        if name == "/dev/null":
-            allowed = _READ_FILE | _WRITE_FILE
-        rule = _PathBeneath(allowed, place)
-        _LIBC.syscall(_ADD_RULE, rules, _PATH_BENEATH, ctypes.byref(rule), 0)
-        os.close(place)
-    return rules
+def find_compiler() -> list[str]:
+    """The command of the C++ compiler: $CXX, else g++, clang++ or c++. Raises DeviceError."""
+    if chosen := os.environ.get("CXX"):
+        command = shlex.split(chosen)
+        if not command or not shutil.which(command[0]):
+            raise DeviceError(f"cannot run the C++ compiler {chosen}: no such program; set CXX")
+        return command
+    for name in ("g++", "clang++", "c++"):
+        if shutil.which(name):
+            return [name]
+    raise DeviceError("the cpu device needs a C++ compiler: apt-get install g++, or set CXX")
+
+
+def find_launcher(limit: float = TimeLimits.compile) -> str:
+    """Path of the launcher, compiled within `limit` seconds if the cache lacks it.
+
+    Raises BuildError, BuildTimeout, DeviceError.
+    """
+    compiler = find_compiler()
+
+    def build(path: Path) -> Build:
+        # The compiler reads nothing of a stranger's here, so it needs no walls.
+        command = [*compiler, "-std=c++17", "-O1", "-w", str(_SOURCE), "-o", path.name]
+        done = run_limited(command, limit, path.parent)
+        if done.returncode or not path.is_file():
+            raise BuildError(explain_compiler(compiler, done, "the launcher of kernels"))
+        return Build()
+
+    return fetch_or_build(_launcher_key(*compiler), ".kernel", build).path
+
+
+@lru_cache
+def _launcher_key(*compiler: str) -> str:
+    return content_key(["launcher", *compiler, os.uname().machine, _SOURCE.read_text(encoding="utf-8")])
+
+
+def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[str], made: str) -> str:
+    """Why a compiler did not make what it should have made, where its errors do not say it."""
+    if done.returncode < 0:
+        return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
+    if not done.returncode:
+        return f"{shlex.join(compiler)} reported success but did not make {made}; set CXX"
+    if not done.stderr.strip():
+        return f"the C++ compiler ended with exit code {done.returncode} and said nothing"
+    return done.stderr.strip()
+
+
+def wrap_command(
+    command: Sequence[str | Path],
+    readable: Iterable[str | Path] = (),
+    writable: Iterable[str | Path] = (),
+    limits: Limits | None = None,
+    limit: float = TimeLimits.compile,
+) -> list[str]:
+    """The command that runs `command` behind all walls that this system has.
+
+    It reads the system's libraries and `readable`, and writes to `writable` only. Raises as find_launcher.
+    """
+    launcher, limits = find_launcher(limit), limits or Limits()
+    options = [f"parent={os.getpid()}"]
+    options += ["spaces"] if has_namespaces(launcher) else []
+    if has_landlock(launcher):
+        options += ["files", *(f"read={path}" for path in (*_SYSTEM, *readable))]
+        options += [f"write={path}" for path in ("/dev/null", *writable)]
+    options += [f"memory={limits.memory}"] if limits.memory is not None else []
+    options += [f"file={limits.file}"] if limits.file is not None else []
+    options += [f"processes={limits.processes}"] if limits.processes is not None and "spaces" in options else []
+    return [launcher, *options, "--", *map(str, command)]
+
+
+@lru_cache
+def has_namespaces(launcher: str) -> bool:
+    """Whether the launcher can put a program into namespaces of its own here."""
+    return _try_wall(launcher, "spaces")
+
+
+@lru_cache
+def has_landlock(launcher: str) -> bool:
+    """Whether the launcher can keep a program from files here."""
+    return _try_wall(launcher, "files", "read=/")
+
+
+def _try_wall(launcher: str, *options: str) -> bool:
+    done = run_limited([launcher, *options, "--", launcher, "reach", "/", "0"], _PROBE_LIMIT, environment=ENVIRONMENT)
+    return done.returncode == 0
+
+
+def find_reach() -> frozenset[str]:
+    """Which of REACHABLE a program behind the walls reaches, found by running one that tries.
+
+    Raises as find_launcher, and BuildError if it does not run.
+    """
+    launcher = find_launcher()
+    with tempfile.NamedTemporaryFile() as file:
+        command = wrap_command([launcher, "reach", file.name, str(os.getpid())], [launcher])
+        done = run_limited(command, _PROBE_LIMIT, environment=ENVIRONMENT)
+    if done.returncode:
+        raise BuildError(f"no program can be started behind them: {done.stderr.strip()}")
+    return frozenset(done.stdout.split())

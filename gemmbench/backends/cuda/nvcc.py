@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +34,8 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
 
 _TAG = "gemmbench_kernel"
+_LARGEST_FILE = 1 << 30
+"""Bytes of a file that nvcc may write."""
 _SUBSTITUTION = re.compile(r"S[0-9A-Z]{0,9}_")
 
 
@@ -319,7 +320,7 @@ class NvccCompiler:
         Raises as compile does, or DeviceError without cuobjdump.
         """
         command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
+        done = run_limited(command, self._limit)
         if done.returncode:
             raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
         return done.stdout
@@ -332,7 +333,7 @@ class NvccCompiler:
         code = "compute" if "-ptx" in mode else "sm"
         target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
         command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
-        done = run_limited(command, self._limit, niceness=self._niceness)
+        done = run_limited(command, self._limit, niceness=self._niceness, largest_file=_LARGEST_FILE)
         if done.returncode:
             output = done.stderr or done.stdout
             raise BuildError(unit.explain(output) or self._explain_errors(output, unit, source))

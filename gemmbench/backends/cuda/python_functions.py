@@ -108,6 +108,8 @@ class MemoryWatch:
 
 Gemm = Callable[..., object]
 
+_PACKAGE = __name__.partition(".")[0]
+
 _ADVICE_OF_TORCH = "CUDA kernel errors might be asynchronously reported"
 """How the advice begins with which PyTorch ends every error of CUDA."""
 
@@ -119,7 +121,7 @@ def load_function(variant: Variant) -> Gemm:
     """
     name = _name_module(variant)
     if name not in sys.modules:
-        with explain_errors(variant):
+        with explain_errors(variant), _keep_own_code(variant):
             sys.modules[name] = _run_module(name, variant)
     gemm: Gemm = getattr(sys.modules[name], FUNCTION)
     return gemm
@@ -128,6 +130,38 @@ def load_function(variant: Variant) -> Gemm:
 def forget_module(variant: Variant) -> None:
     """Let go of a module, and of what it keeps, once no function of it is in use."""
     sys.modules.pop(_name_module(variant), None)
+
+
+@contextmanager
+def _keep_own_code(variant: Variant) -> Iterator[None]:
+    """Put back the functions and classes of gemmbench that the block replaces, such as its timer.
+
+    Raises LaunchError if there are any: the rows of a batch share them.
+    """
+    before = [(owner, name, value) for owner in _list_own_code() for name, value in list(vars(owner).items())]
+    changed = []
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            if _is_code(value) and vars(owner).get(name) is not value:
+                setattr(owner, name, value)
+                changed.append(f"{owner.__name__}.{name}")
+    if changed:
+        sys.modules.pop(_name_module(variant), None)
+        raise LaunchError(f"{variant.path} replaces {changed[0]} of gemmbench, which its rows share; leave it as it is")
+
+
+def _list_own_code() -> Iterator[ModuleType | type]:
+    """The modules of gemmbench that are loaded, and their classes."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == _PACKAGE:
+            yield module
+            yield from (each for each in vars(module).values() if isinstance(each, type) and each.__module__ == name)
+
+
+def _is_code(value: object) -> bool:
+    return callable(value) or hasattr(value, "__get__")
 
 
 def _name_module(variant: Variant) -> str:

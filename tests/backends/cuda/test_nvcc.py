@@ -81,7 +81,8 @@ def test_a_cubin_with_the_build_facts_of_the_kernel_comes_from_the_cache_for_oth
 def test_compilers_give_way_to_what_drives_the_device(compiler, make_text_plan, monkeypatch, options, niceness):
     asked = []
 
-    def refuse(*_, niceness):
+    def refuse(*_, niceness, largest_file):
+        assert largest_file
         asked.append(niceness)
         raise BuildError("not now")
 

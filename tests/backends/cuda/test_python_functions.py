@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gemmbench.backends.cuda import window
 from gemmbench.backends.cuda.python_functions import (
     MemoryWatch,
     explain_errors,
@@ -171,3 +172,28 @@ def test_what_a_function_raises_names_its_line(make_function, line, kind, words)
     with pytest.raises(kind) as caught, explain_errors(variant):
         load_function(variant)()
     assert type(caught.value) is kind and words in str(caught.value)
+
+
+EVIL = """
+from gemmbench.backends.cuda import window
+{}
+def gemm(*_): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("window.WindowTimer.time = lambda self, launches: 0.0", "replaces WindowTimer.time of gemmbench"),
+        ("window.median_frequency = lambda *_: 1e12", "replaces gemmbench.backends.cuda.window.median_frequency of"),
+        ("del window.WindowTimer.time", "replaces WindowTimer.time of gemmbench"),
+        ("window.WindowTimer.time = None; raise SystemExit", "SystemExit"),
+    ],
+)
+def test_a_file_that_replaces_the_timer_fails_and_changes_no_other_row(make_function, line, words):
+    before = window.WindowTimer.time, window.median_frequency
+    for _ in range(2):
+        with pytest.raises(LaunchError, match=words):
+            load_function(make_function(EVIL.format(line)))
+        assert (window.WindowTimer.time, window.median_frequency) == before
+    load_function(make_function(EVIL.format("")))

@@ -1,10 +1,12 @@
 // The connection to gemmbench. A command is one line, `WORD NONCE NUMBERS`; its reply is the line
 // `NONCE WORD TEXT`.
 //
-// The code of a kernel runs in this process and must not be able to forge a reply, so each reply
-// repeats the random nonce of its command. The nonce is read without stdio, whose buffers a kernel
-// could read, and kept in a page that is inaccessible while kernels run. Workers have neither the
-// page nor the connection.
+// Each reply repeats the random nonce of its command, so that a kernel that writes to all its
+// descriptors by mistake forges none. The nonce is read without stdio, whose buffers keep copies, and
+// kept in a page that is inaccessible while kernels run. Workers have neither the page nor the
+// connection. A kernel that is meant to deceive can still find it, since it shares this process: it may
+// make the page accessible, or define the functions of libc that are called here. So gemmbench
+// also takes the time between command and reply.
 #pragma once
 #include <errno.h>
 #include <stdarg.h>

@@ -4,9 +4,6 @@
 //     time FIRST LAUNCHES              -> seconds S       on operand set FIRST and those after it in turn
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
-#include <signal.h>
-#include <sys/resource.h>
-
 #include "workers.h"
 
 namespace gb {
@@ -109,18 +106,8 @@ static void serve() {
 
 }  // namespace gb
 
-// As the first process of a namespace this one is not ended by a signal that it raises, so abort() needs help. Runs
-// before the static constructors of a kernel.
-static void leave_aborted(int) {
-    if (getpid() == 1) _exit(128 + SIGABRT);
-}
-__attribute__((constructor(101))) static void catch_abort() { signal(SIGABRT, leave_aborted); }
-
 // The argument is the descriptor of the connection.
 int main(int, char** arguments) {
-    const rlimit none{0, 0};
-    setrlimit(RLIMIT_CORE, &none);  // a crash of a kernel must leave no core file
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setvbuf(stdout, nullptr, _IOLBF, 0);
     gb::open_connection(atoi(arguments[1]));
     gb::serve();

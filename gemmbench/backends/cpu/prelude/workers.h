@@ -84,7 +84,6 @@ static void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, nu
 static void share_fate() {
     int status;
     if (waitpid(-1, &status, WNOHANG) <= 0) return;
-    if (WIFSIGNALED(status) && getpid() == 1) _exit(128 + WTERMSIG(status));  // where raise has no effect
     if (WIFSIGNALED(status)) raise(WTERMSIG(status));
     if (*control->complaint) fault("%s", control->complaint);
     _exit(1);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
@@ -82,8 +81,7 @@ def _check_toolkit(sm: int, supported: int, fatal: bool) -> HealthCheck:
 
 def _list_architectures(path: str) -> list[str]:
     """The architectures that this nvcc compiles for."""
-    done = subprocess.run([path, "--list-gpu-code"], capture_output=True, text=True, check=False)
-    return done.stdout.split()
+    return toolkit.run_limited([path, "--list-gpu-code"], toolkit.LOOKUP_LIMIT).stdout.split()
 
 
 def _check_pycuda() -> HealthCheck:
