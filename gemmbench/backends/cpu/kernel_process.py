@@ -10,7 +10,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 import weakref
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ from gemmbench.backends.base import pack_allocations
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
+from gemmbench.backends.printed_text import OutputPipe, PrintedLines
 from gemmbench.errors import LaunchError, LaunchTimeout, OutOfMemory, name_signal
-from gemmbench.planning.files import escape_cell
 
 
 class CpuMemory(HostBytes):
@@ -60,9 +59,6 @@ _GLANCE = 0.5
 the connection open."""
 _PAUSE = 0.0005
 _LONGEST_REPLY = 1024
-_KEPT_OUTPUT = 2048
-"""Bytes of a kernel's output that are kept; the lines after them are counted."""
-_SHOWN_OUTPUT = 200
 _BY_SIGNAL = 128
 """Added to a signal: the exit code of the first process of a namespace, which no signal of its own ends."""
 
@@ -75,49 +71,13 @@ _HINTS = {
 }
 
 
-class PrintedText:
-    """What the processes of a kernel print: the first bytes of it, and how many lines."""
-
-    def __init__(self, name: str, known: set[str]) -> None:
-        self._name, self._known = name, known
-        self._source, self.sink = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        os.set_blocking(self.sink, True)
-        self._start, self._lines, self._last = b"", 0, b"\n"
-
-    def fileno(self) -> int:
-        """The descriptor to wait for."""
-        return self._source
-
-    def read(self) -> None:
-        """Take what has been printed so far, at most 64 KiB; a kernel that prints on does not hold up its row."""
-        with contextlib.suppress(BlockingIOError):
-            if more := os.read(self._source, 1 << 16):
-                self._start += more[: _KEPT_OUTPUT - len(self._start)]
-                self._lines, self._last = self._lines + more.count(b"\n"), more[-1:]
-
-    def summarize(self) -> str:
-        """`printed 12 lines, the first: ...`, or nothing."""
-        count = self._lines + (self._last != b"\n")
-        if not count:
-            return ""
-        first = escape_cell(self._start.strip().partition(b"\n")[0].decode(errors="replace"))[:_SHOWN_OUTPUT]
-        return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
-
-    def close(self) -> None:
-        """Close the pipe and say on standard error what came, once for each name in `known`."""
-        os.close(self._source)
-        if (summary := self.summarize()) and self._name not in self._known:
-            self._known.add(self._name)
-            print(f"{escape_cell(self._name).lstrip(':')} {summary}", file=sys.stderr, flush=True)
-
-
 class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
-    What it prints becomes one line that begins with `name`, unless `known` has the name already.
+    What it prints is added to `printed`.
     Raises LaunchError, LaunchTimeout.
     """
 
@@ -127,13 +87,12 @@ class KernelProcess:
         binding: str,
         files: Sequence[int],
         timeout: float,
-        name: str = "the kernel",
-        known: set[str] | None = None,
+        printed: PrintedLines | None = None,
     ):
         self._timeout, self._started = timeout, False
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
-        self.printed = PrintedText(name, set() if known is None else known)
+        self.printed = OutputPipe((printed or PrintedLines()).add)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(self._connection.close)
             undo.callback(self.printed.close)
@@ -152,6 +111,11 @@ class KernelProcess:
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
         return float(self._ask("time", f"{first} {launches}"))
+
+    def take_printed(self) -> None:
+        """Take what it has printed so far."""
+        if self.end.alive:
+            self.printed.read()
 
     def _ask(self, command: str, numbers: str) -> str:
         """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""
@@ -282,7 +246,7 @@ def _wait_for_end(process: int) -> bool:
     return True
 
 
-def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: PrintedText) -> None:
+def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: OutputPipe) -> None:
     """End a process and everything that it has started, and reap it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input
