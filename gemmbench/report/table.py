@@ -1,8 +1,8 @@
 """Tables with titles, notes and a footer, and how they become text.
 
 `simple` is for reading: it fits a width. All other formats are tabulate's, for programs and
-documents, and always hold every column; formats whose markup nothing here escapes are not offered. Names and reasons come from files, so what a format would
-take for markup is escaped.
+documents, and always hold every column. Names and reasons come from files, so what a format would
+take for markup is escaped; formats for which nothing here does that are not offered.
 """
 
 from __future__ import annotations
