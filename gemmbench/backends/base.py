@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.precisions import StorageType
@@ -442,3 +442,11 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Free everything the back end holds."""
+
+
+@runtime_checkable
+class PrintingBackend(Protocol):
+    """A back end that reads what its kernels print itself. What others print, the runner takes from the worker."""
+
+    def take_printed(self) -> dict[str, str]:
+        """What was printed since the last call, in words, by the name of the row."""

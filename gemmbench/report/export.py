@@ -15,6 +15,7 @@ from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import (
     defuse_workflow_commands,
+    escape_controls,
     exists,
     follow_links,
     is_file,
@@ -72,7 +73,8 @@ def format_csv(rows: Sequence[ExportRow]) -> str:
 
 
 def _escape_value(value: object) -> object:
-    return escape_formula(value) if isinstance(value, str) else value
+    """A text that is one cell for every reader: some end a row at a carriage return, which csv does not quote."""
+    return escape_controls(escape_formula(value)) if isinstance(value, str) else value
 
 
 def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: Sequence[ExportRow] = ()) -> str:

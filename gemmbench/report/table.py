@@ -2,7 +2,7 @@
 
 `simple` is for reading: it fits a width. All other formats are tabulate's, for programs and
 documents, and always hold every column. Names and reasons come from files, so what a format would
-take for markup is escaped.
+take for markup is escaped; formats for which nothing here does that are not offered.
 """
 
 from __future__ import annotations

@@ -57,6 +57,23 @@ def test_a_push_is_measured_without_a_check_and_its_results_file_says_itself_wha
     assert f"check against {reference.stem}" in run.summary.read_text()
 
 
+def test_no_extras_install_the_package_alone(run_action, script):
+    run = run_action({**INPUTS, "device": script(times={"mine": 1e-3, "cublas": 1e-3}), "extras": ""}, base=False)
+    assert run.installed == f"install --quiet --editable {ROOT}"
+
+
+def test_no_step_has_an_input_in_its_text():
+    """It would be code: inputs reach steps as environment variables."""
+    for path in [ROOT / "action.yml", *(ROOT / ".github/workflows").iterdir()]:
+        document = yaml.safe_load(path.read_text())
+        jobs = [document["runs"]] if "runs" in document else document["jobs"].values()
+        steps = [step for job in jobs for step in job["steps"]]
+        assert [step for step in steps if "${{" in step.get("run", "")] == []
+        actions = [step["uses"] for step in steps if not step.get("uses", ".").startswith(".")]
+        assert [each for each in actions if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each)] == []
+        assert "runs" in document or document["permissions"] == {"contents": "read"}
+
+
 @pytest.mark.parametrize("place", [".", "gemmbench-results", "gemmbench-results/saved"])
 def test_no_file_of_a_pull_request_takes_the_place_of_its_base(run_action, script, place):
     """Here a results file of a slower kernel, by the hash of the base."""

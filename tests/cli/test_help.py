@@ -12,7 +12,7 @@ import tabulate
 from gemmbench import __version__
 from gemmbench.cli import group
 from gemmbench.cli.option_fields import HEADINGS, VARIABLES
-from gemmbench.cli.options import FORMATS
+from gemmbench.cli.options import FORMATS, MARKUP
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = group.table
@@ -117,7 +117,7 @@ def test_an_environment_variable_means_the_same_to_every_command():
 
 
 def test_the_formats_are_tabulate_s():
-    assert sorted(FORMATS) == sorted(tabulate.tabulate_formats)
+    assert sorted([*FORMATS, *MARKUP]) == sorted(tabulate.tabulate_formats)
 
 
 def imported_by(*groups):

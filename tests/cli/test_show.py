@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import tabulate
 
 from gemmbench.bench.record import SCHEMA
+from gemmbench.cli.options import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
@@ -34,7 +34,7 @@ def test_the_table_is_that_of_the_run_and_several_files_are_shown_one_after_anot
 
 def test_every_format_shows_every_row(gemmbench, run_three, saved):
     run_three("--rounds", "1")
-    for style in ("rich", *tabulate.tabulate_formats):
+    for style in ("rich", *FORMATS):
         said = gemmbench("show", saved()[0], "--format", style)
         shown = ("naive", "tiled", "cublas", "2.00", "1.00", "0.250", "GFLOPS")
         assert said.code == 0 and all(word in said.out for word in shown), style

@@ -47,7 +47,7 @@ COMMANDS = [
     ["show", "FILE", "--explain", "1"],
     ["show", "FILE", "--explain", "2"],
     ["show", "FILE", "--export-csv", "x.csv", "--export-json", "x.json", "--export-markdown", "x.md", "--wide"],
-    *(["show", "FILE", "--format", style] for style in ("github", "html", "rich", "latex", "tsv", "rst", "jira")),
+    *(["show", "FILE", "--format", style] for style in ("github", "html", "rich", "latex", "tsv", "pipe", "grid")),
     ["show", "."],
     ["compare", "GOOD", "FILE"],
     ["compare", "FILE", "GOOD", "--export-csv", "x.csv", "--export-json", "x.json", "--export-markdown", "x.md"],

@@ -6,6 +6,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
+from gemmbench.planning.files import escape_controls
 from gemmbench.report.export import format_csv
 from gemmbench.report.table import Report, Table, escape_markdown
 
@@ -115,7 +116,7 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_spreadsheet_computes_no_text(text):
     rows = format_csv([{"variant": text, "seconds": -1.5, "count": -2, "none": None}]).split("\n", 1)[1]
-    assert rows.lstrip('"').startswith("'" + text[:2]) and rows.endswith(",-1.5,-2,\n")
+    assert rows.lstrip('"').startswith("'" + escape_controls(text)[:2]) and rows.endswith(",-1.5,-2,\n")
 
 
 def test_numbers_and_dashes_of_tsv_stay():

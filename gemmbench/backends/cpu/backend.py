@@ -13,6 +13,7 @@ from gemmbench.backends.cpu.entry import describe_cpu, free_memory
 from gemmbench.backends.cpu.kernel_process import CpuMemory, KernelProcess
 from gemmbench.backends.cpu.openblas import BlasThreads, CpuSoftware, Openblas
 from gemmbench.backends.host import count_competitors
+from gemmbench.backends.printed_text import PrintedLines
 from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
 
@@ -43,7 +44,7 @@ class CpuBackend:
         self.device = describe_cpu(CpuSoftware())
         self._threads = BlasThreads()
         self._timeout = timeout
-        self._printed: set[str] = set()
+        self._printed: dict[str, PrintedLines] = {}
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
     def allocate(self, *nbytes: int) -> CpuMemory:
@@ -89,19 +90,27 @@ class CpuBackend:
         """
         if graph or turns:
             raise NotOffered("the cpu device has no graphs")
-        bound = [self._bind_step(step, memory, mode) for step in steps]
+        printed = self._printed.setdefault(name, PrintedLines())
+        bound = [self._bind_step(step, memory, mode, printed) for step in steps]
         launches = bound[0] if len(bound) == 1 else StepsInTurn(bound)
         return CpuExecutable(launches, self._threads, rotation or Rotation(len(steps[0].sets)))
 
-    def _bind_step(self, step: Step, memory: CpuMemory, mode: str) -> BoundStep:
+    def _bind_step(self, step: Step, memory: CpuMemory, mode: str, printed: PrintedLines) -> BoundStep:
         plan = step.plan
         if step.loaded is None:
             return Openblas(plan.problem, memory, step.sets)
         command = _binding_command(step, memory, mode, self.device.target)
         files = (memory.file, *([_workspace_memory(step.workspace).file] if step.workspace else []))
-        process = KernelProcess(step.loaded, command, files, self._timeout, plan.variant.name, self._printed)
+        process = KernelProcess(step.loaded, command, files, self._timeout, printed)
         self._running.add(process)
         return process
+
+    def take_printed(self) -> dict[str, str]:
+        """As base.PrintingBackend."""
+        for process in list(self._running):
+            process.take_printed()
+        taken, self._printed = self._printed, {}
+        return {name: summary for name, lines in taken.items() if (summary := lines.summarize())}
 
     def close(self) -> None:
         """End every process that still runs, and let BLAS have all its threads again."""

@@ -10,7 +10,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 import weakref
 from collections.abc import Sequence
@@ -22,8 +21,8 @@ from gemmbench.backends.base import pack_allocations
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
+from gemmbench.backends.printed_text import OutputPipe, PrintedLines
 from gemmbench.errors import BuildError, DeviceError, LaunchError, LaunchTimeout, OutOfMemory, name_signal
-from gemmbench.planning.files import escape_cell
 
 
 class CpuMemory(HostBytes):
@@ -60,9 +59,6 @@ _GLANCE = 0.5
 the connection open."""
 _PAUSE = 0.0005
 _LONGEST_REPLY = 1024
-_KEPT_OUTPUT = 2048
-"""Bytes of a kernel's output that are kept; the lines after them are counted."""
-_SHOWN_OUTPUT = 200
 _MARGINS = 128 << 20
 """Bytes of address space around each file that the runtime maps."""
 _MOST_PROCESSES = 1024
@@ -77,42 +73,6 @@ _HINTS = {
 }
 
 
-class PrintedText:
-    """What the processes of a kernel print: the first bytes of it, and how many lines."""
-
-    def __init__(self, name: str, known: set[str]) -> None:
-        self._name, self._known = name, known
-        self._source, self.sink = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        os.set_blocking(self.sink, True)
-        self._start, self._lines, self._last = b"", 0, b"\n"
-
-    def fileno(self) -> int:
-        """The descriptor to wait for."""
-        return self._source
-
-    def read(self) -> None:
-        """Take what has been printed so far, at most 64 KiB; a kernel that prints on does not hold up its row."""
-        with contextlib.suppress(BlockingIOError):
-            if more := os.read(self._source, 1 << 16):
-                self._start += more[: _KEPT_OUTPUT - len(self._start)]
-                self._lines, self._last = self._lines + more.count(b"\n"), more[-1:]
-
-    def summarize(self) -> str:
-        """`printed 12 lines, the first: ...`, or nothing."""
-        count = self._lines + (self._last != b"\n")
-        if not count:
-            return ""
-        first = escape_cell(self._start.strip().partition(b"\n")[0].decode(errors="replace"))[:_SHOWN_OUTPUT]
-        return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
-
-    def close(self) -> None:
-        """Close the pipe and say on standard error what came, once for each name in `known`."""
-        os.close(self._source)
-        if (summary := self.summarize()) and self._name not in self._known:
-            self._known.add(self._name)
-            print(f"{escape_cell(self._name).lstrip(':')} {summary}", file=sys.stderr, flush=True)
-
-
 class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
@@ -120,7 +80,7 @@ class KernelProcess:
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
     `waited` is how long gemmbench waited for the last window.
-    What it prints becomes one line that begins with `name`, unless `known` has the name already.
+    What it prints is added to `printed`.
     Raises LaunchError, LaunchTimeout.
     """
 
@@ -132,13 +92,13 @@ class KernelProcess:
         binding: str,
         files: Sequence[int],
         timeout: float,
-        name: str = "the kernel",
-        known: set[str] | None = None,
+        printed: PrintedLines | None = None,
     ):
         self._timeout, self._started = timeout, False
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
-        self.printed = PrintedText(name, set() if known is None else known)
+        self._lines = printed or PrintedLines()
+        self.printed = OutputPipe(self._lines.add)
         with theirs, contextlib.ExitStack() as undo:
             undo.callback(self._connection.close)
             undo.callback(self.printed.close)
@@ -160,6 +120,11 @@ class KernelProcess:
         seconds = float(self._ask("time", f"{first} {launches}"))
         self.waited = time.perf_counter() - begin
         return seconds
+
+    def take_printed(self) -> None:
+        """Take what it has printed so far."""
+        if self.end.alive:
+            self.printed.read()
 
     def _ask(self, command: str, numbers: str) -> str:
         """The text of the reply, which must repeat the nonce of the command.
@@ -239,7 +204,7 @@ class KernelProcess:
         code = self._child.returncode
         when = "" if self._started else " before its first launch, in a static constructor?"
         if code in (walls.NO_WALLS, walls.NO_PROGRAM) and not self._started:
-            return LaunchError(f"the kernel's process did not start: it {self.printed.summarize()}")
+            return LaunchError(f"the kernel's process did not start: {self._lines.last_line()}")
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
@@ -295,7 +260,7 @@ def _wait_for_end(process: int) -> bool:
     return True
 
 
-def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: PrintedText) -> None:
+def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: OutputPipe) -> None:
     """End a process and everything that it has started, and reap it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input

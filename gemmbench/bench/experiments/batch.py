@@ -53,6 +53,10 @@ class Batch(ABC, Generic[R]):
     def variants(self) -> tuple[Variant, ...]:
         """The variants whose code its rows run."""
 
+    @abstractmethod
+    def name_row(self, number: int) -> str | None:
+        """The variant of row `number`; None if there is no such row."""
+
     def without(self: Self, done: Collection[str]) -> Self | None:
         """What is left to measure if the parts with these keys are done; None if nothing is."""
         return None if set(self.keys) <= set(done) else self
@@ -103,6 +107,10 @@ class ChainBatch(Batch[Record]):
     def variants(self) -> tuple[Variant, ...]:
         """As Batch."""
         return tuple(dict.fromkeys(step.variant for chain in self.chains for step in chain.steps))
+
+    def name_row(self, number: int) -> str | None:
+        """As Batch."""
+        return self.chains[number].name if 0 <= number < len(self.chains) else None
 
     @property
     def is_short_load(self) -> bool:

@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.operand_values import Operands
-from gemmbench.bench.record import Record, TransferRecord
+from gemmbench.bench.record import MODES, Record, TransferRecord
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.expansion import make_plans
@@ -217,6 +217,11 @@ class TransferBatch(Batch[TransferRecord]):
     def variants(self) -> tuple[Variant, ...]:
         """As Batch."""
         return tuple(dict.fromkeys(task.whole.plan.variant for task in self.tasks))
+
+    def name_row(self, number: int) -> str | None:
+        """As Batch."""
+        task = number // len(MODES)
+        return self.tasks[task].whole.plan.variant.name if 0 <= task < len(self.tasks) else None
 
     def without(self, done: Collection[str]) -> TransferBatch | None:
         """As Batch."""

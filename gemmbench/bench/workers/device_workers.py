@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TypeVar, cast
 
-from gemmbench.backends.base import Device
+import msgspec
+
+from gemmbench.backends.base import Device, PrintingBackend
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
 from gemmbench.bench.experiments.context import ExperimentContext, Progress, ignore_progress
 from gemmbench.bench.experiments.experiment import measure_chains
 from gemmbench.bench.experiments.transfer_experiment import measure_transfers
 from gemmbench.bench.experiments.transfer_tasks import TransferBatch
+from gemmbench.bench.record import Result
 from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
 from gemmbench.bench.workers.worker_process import Ended, Silent, WorkerProcess
 from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, PlanError
@@ -31,7 +34,11 @@ class LocalWorker(ExperimentContext):
 
     def experiment(self, batch: Batch[R]) -> list[R]:
         """One record per row, in order. Raises DeviceLost."""
-        return cast("list[R]", self._measure(batch))
+        records = cast("list[R]", self._measure(batch))
+        for backend in self.backends.values():
+            if isinstance(backend, PrintingBackend):
+                records = _add_printed(records, backend.take_printed())
+        return records
 
     def _measure(self, batch: object) -> Sequence[object]:
         match batch:
@@ -40,6 +47,18 @@ class LocalWorker(ExperimentContext):
             case TransferBatch():
                 return measure_transfers(self, batch)
         raise TypeError(f"no experiment for a {type(batch).__name__}")
+
+
+def _add_printed(records: list[R], printed: Mapping[str, str]) -> list[R]:
+    """The same records with what their variants printed."""
+    if not any(printed.values()):
+        return records
+    return [
+        msgspec.structs.replace(each, printed=printed[each.variant])
+        if isinstance(each, Result) and printed.get(each.variant)
+        else each
+        for each in records
+    ]
 
 
 _OPENING_SECONDS = 120.0
@@ -97,11 +116,15 @@ class RemoteWorker:
     def experiment(self, batch: Batch[R]) -> list[R]:
         """One record per plan, in order; a plan that kills the process has failed."""
         self._leave_functions(frozenset((each.path, each.text) for each in batch.variants if each.is_python))
-        sudden_deaths = 0
+        sudden_deaths, printed = 0, dict[str, str]()
         while True:
-            outcome = self._attempt(batch)
+            process = self._open_process()
+            outcome = self._attempt(process, batch)
+            for number, lines in process.output.take().items():
+                if name := batch.name_row(number):
+                    printed[name] = lines.summarize()
             if not isinstance(outcome, _Died):
-                return outcome
+                return _add_printed(outcome, printed)
             if outcome.number is None:
                 sudden_deaths += 1
             else:
@@ -149,6 +172,8 @@ class RemoteWorker:
                 raise fault
             case Ended():
                 problem = f"the worker process ended before its device was open: {process.explain_end()}"
+                if last := process.output.take()[-1].last_line():
+                    problem += f"; the last line it printed: {last}"
             case Silent():
                 problem = f"the worker process did not open its device within {_OPENING_SECONDS:g} s"
             case message:
@@ -156,8 +181,7 @@ class RemoteWorker:
         self._kill()
         raise DeviceError(problem)
 
-    def _attempt(self, batch: Batch[R]) -> list[R] | _Died:
-        process = self._open_process()
+    def _attempt(self, process: WorkerProcess, batch: Batch[R]) -> list[R] | _Died:
         running = Announced(None)
         allowed = _IDLE_SECONDS
         process.send(RunBatch(batch))  # receive() reports it if the process has ended

@@ -17,6 +17,7 @@ from typing import Any
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Backend
+from gemmbench.backends.printed_text import RowMarks
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.workers.device_workers import LocalWorker
@@ -42,10 +43,11 @@ _ORPHAN_PERIOD = 0.5
 
 def main(fd: int) -> None:
     """Serve the runner at the other end of the socket `fd` until it closes the connection."""
+    marks = RowMarks()
     threading.Thread(target=_exit_without_parent, args=(os.getppid(),), daemon=True).start()
     pipe: Connection = Connection(fd)
     try:
-        _serve(pipe)
+        _serve(pipe, marks)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the runner has closed the connection, or has ended
     except GemmbenchError as fault:
@@ -54,17 +56,23 @@ def main(fd: int) -> None:
         pipe.send(Refused(DeviceError(f"the worker process failed:\n{traceback.format_exc()}")))
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, marks: RowMarks) -> None:
     request = pipe.recv()
     if not isinstance(request, Open):
         raise DeviceError(f"the worker process was sent {request!r} before it was asked to open a device")
     inbox = _Inbox(pipe)
     opened = registry.open_backends(request.machine, request.backends, request.gate, request.limits.launch)
+
+    def announce(number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None:
+        if number is not None:
+            marks.mark(number)
+        _send(pipe, Announced(number, seconds, compiles))
+
     worker = LocalWorker(
         opened,
         progress=_throttled_progress(pipe),
         is_interrupted=inbox.stopped.is_set,
-        announce=lambda *announced: _send(pipe, Announced(*announced)),
+        announce=announce,
         measured=request.measured,
     )
     _send(pipe, Ready(worker.devices))

@@ -3,8 +3,8 @@
 subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a
 main guard, and it forbids children to daemonic processes, such as the workers of Dask. The process
 gets the runner's `sys.path`, so both import the same gemmbench. It has a session of its own, so
-that Ctrl-C reaches only the runner. What it prints goes to standard error and never into the
-protocol.
+that Ctrl-C reaches only the runner. What it and its kernels print goes into a pipe that the runner
+reads, and never into the protocol or to the terminal.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from gemmbench.analysis.toolkit import remove_secrets
 from gemmbench.backends.host import BLAS_SETTINGS
+from gemmbench.backends.printed_text import OutputThread
 from gemmbench.bench.workers.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError, name_signal
 
@@ -29,7 +30,6 @@ HEAP_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 
 """The C library keeps freed memory: getting the pages of a large array anew takes as long as copying it."""
 _POLL = 0.2
 """Seconds between two checks for an interruption."""
-_STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,23 @@ class Silent:
 
 
 class WorkerProcess:
-    """A running worker process."""
+    """A running worker process; `output` reads what it prints."""
 
     def __init__(self, request: Open):
         self._pipe, theirs = Pipe()
+        self.output = OutputThread()
         with theirs:
-            command = [sys.executable, "-c", _BOOT, str(theirs.fileno()), *import_path()]
+            command = [sys.executable, "-u", "-c", _BOOT, str(theirs.fileno()), *import_path()]
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=_STDERR,
+                stdout=self.output.sink,
+                stderr=self.output.sink,
                 pass_fds=[theirs.fileno()],
                 env=BLAS_SETTINGS | HEAP_SETTINGS | remove_secrets(os.environ),
                 start_new_session=True,
             )
+        self.output.start()
         self._stopping = False
         self.send(request)
 
@@ -103,12 +106,14 @@ class WorkerProcess:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
+        self.output.stop()
 
     def kill(self) -> None:
         """End the process at once: one that waits for the device reacts to nothing gentler."""
         self._process.kill()
         self._process.wait()
         self._pipe.close()
+        self.output.stop()
 
 
 def import_path() -> list[str]:

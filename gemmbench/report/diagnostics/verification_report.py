@@ -10,6 +10,7 @@ from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.bench.record import Record
 from gemmbench.planning.problems import Problem
 from gemmbench.report.table import Report, Table
+from gemmbench.report.tables.footer import list_printed
 from gemmbench.report.text import number
 
 MOST_FAILURES = 20
@@ -19,8 +20,8 @@ _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be 
 
 
 def report_checks(records: Sequence[Record]) -> Report:
-    """The table of checks, and every failure below it."""
-    return Report([replace(tabulate_checks(records), notes=list_failures(records))])
+    """The table of checks, and below it every failure and what kernels printed."""
+    return Report([replace(tabulate_checks(records), notes=[*list_failures(records), *list_printed(records)])])
 
 
 def tabulate_checks(records: Sequence[Record]) -> Table:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from gemmbench.backends.base import MATHS
 from gemmbench.backends.host import is_busy
 from gemmbench.bench.operands.scratch import CACHE_FACTOR
-from gemmbench.bench.record import Environment, Record
+from gemmbench.bench.record import Environment, Record, Result
 from gemmbench.bench.timing import stats
+from gemmbench.planning.files import escape_cell
 from gemmbench.report.percent_of_baseline import is_valid_baseline
 from gemmbench.report.repeatability import explain_process_deviation
 from gemmbench.report.row import peak_flops
@@ -23,7 +24,7 @@ def footer_lines(run: Run) -> list[str]:
     """What a reader must know: how the numbers were measured, and on what."""
     timed = [record for record in run.full_records if record.samples]
     if not timed:
-        return _describe_device(run.environment, timed)
+        return [*_describe_device(run.environment, timed), *list_printed(run.records)]
     endings = _explain_endings(run.environment, timed)
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
@@ -36,7 +37,20 @@ def footer_lines(run: Run) -> list[str]:
         *_explain_partly_cold(run.environment, timed),
         *_explain_missing_floor(run.environment, timed),
         *_describe_device(run.environment, timed),
+        *list_printed(run.records),
     ]
+
+
+_LONGEST_PRINTED = 300
+
+
+def list_printed(records: Iterable[Result]) -> list[str]:
+    """What kernels printed, one line for each kernel; of several batches the one with the longest summary."""
+    lines: dict[str, str] = {}
+    for record in records:
+        if len(record.printed) > len(lines.get(record.variant, "")):
+            lines[record.variant] = record.printed
+    return [escape_cell(f"{name} {printed}")[:_LONGEST_PRINTED] for name, printed in lines.items()]
 
 
 def detail_lines(run: Run) -> list[str]:

@@ -16,7 +16,7 @@ from gemmbench.report.flags import explain_letters
 from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
-from gemmbench.report.tables.footer import detail_lines, footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines, list_printed
 from gemmbench.report.text import count_noun, number
 
 MOST_CONFIGURATIONS = 10
@@ -131,7 +131,7 @@ def transfer_footer_lines(run: Run) -> list[str]:
         "Speed-up: relative to the pageable row, in the same rounds.",
         f"Bound: {longest} of the pinned row, as if all ran at the same time.",
     ]
-    return lines if timed else []
+    return [*(lines if timed else []), *list_printed(run.transfers)]
 
 
 def transfer_detail_lines(run: Run) -> list[str]:

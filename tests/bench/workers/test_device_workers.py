@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -200,8 +201,34 @@ def test_without_timing_plans_are_verified_and_what_they_print_stays_out_of_the_
     with remote(faults={"bad": "print"}, measured=False) as worker:
         (record,) = worker.experiment(batch("bad"))
     assert (record.status, record.checked, record.samples) == ("ok", True, [])
-    printed = capfd.readouterr()
-    assert printed.out == "" and "printed, as scripted" in printed.err
+    assert re.fullmatch(r"printed \d+ lines, the first: printed, as scripted", record.printed)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_is_printed_belongs_to_its_row_also_after_a_crash(remote, batch, boot_after, capfd):
+    boot_after(
+        "from gemmbench.backends.fake import backend; import ctypes, os; raise_fault = backend._raise_fault; "
+        "backend._raise_fault = lambda fault: (ctypes.CDLL(None).printf(fault.encode()) if fault else 0, "
+        "raise_fault(fault))"
+    )
+    with remote(faults={"first": "print", "second": "die"}) as worker:
+        first, quiet, second = worker.experiment(batch("first", "naive", "second"))
+    assert (first.status, quiet.status, second.status) == ("ok", "ok", "failed")
+    assert re.fullmatch(r"printed \d+ lines, the first: printprinted, as scripted", first.printed)
+    assert not quiet.printed and second.printed == "printed 1 line: die"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_output_without_end_ends_with_its_row(remote, batch, boot_after, monkeypatch, capfd):
+    monkeypatch.setattr(device_workers, "_GRACE", 0.2)
+    boot_after(
+        "from gemmbench.backends.fake import backend; import os; backend._raise_fault = "
+        "lambda fault: [os.write(2, b'y' * 4095 + b'\\n') for _ in iter(int, 1)] if fault else None"
+    )
+    with remote(0.5, faults={"bad": "print"}) as worker:
+        (record,) = worker.experiment(batch("bad"))
+    assert record.status == "timeout" and len(record.printed) < 300
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_interruption_reaches_the_process_and_progress_comes_back(remote, batch):

@@ -1,0 +1,205 @@
+"""What a kernel or a worker process prints: taken from a pipe, counted, cut and escaped."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import secrets
+import select
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gemmbench.planning.files import escape_cell
+
+_KEPT = 2048
+"""Bytes of the text that are kept; the lines after them are counted."""
+_SHOWN = 200
+_KEPT_END = 1024
+_MOST_AT_ONCE = 1 << 20
+"""Bytes that one call takes: as many as a pipe holds. What prints on and on does not hold up its row."""
+_GLANCE = 0.2
+"""Seconds between two checks whether anybody still wants the text."""
+
+
+@dataclass
+class PrintedLines:
+    """The first and the last bytes of a text, and how many of its lines have an end."""
+
+    start: bytes = b""
+    end: bytes = b"\n"
+    ends: int = 0
+
+    def add(self, more: bytes) -> None:
+        """Add text."""
+        self.start += more[: _KEPT - len(self.start)]
+        self.ends, self.end = self.ends + more.count(b"\n"), (self.end + more)[-_KEPT_END:]
+
+    def summarize(self) -> str:
+        """`printed 12 lines, the first: ...`, or "" if nothing was printed."""
+        count = self.ends + (not self.end.endswith(b"\n"))
+        if not count:
+            return ""
+        first = _show_line(self.start.strip().partition(b"\n")[0])
+        return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
+
+    def last_line(self) -> str:
+        """The last line, of a traceback the one that says what went wrong; "" if nothing was printed."""
+        return _show_line(self.end.strip().rpartition(b"\n")[2])
+
+
+def _show_line(line: bytes) -> str:
+    return escape_cell(line.decode(errors="replace"))[:_SHOWN]
+
+
+class OutputPipe:
+    """A pipe for the output of a process, whose end `sink` is closed once the process has it."""
+
+    def __init__(self, add: Callable[[bytes], None]) -> None:
+        self._add = add
+        self._source, self.sink = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(self.sink, True)
+
+    def fileno(self) -> int:
+        """The descriptor to wait for."""
+        return self._source
+
+    def read(self) -> bool:
+        """Take what has been printed so far, without waiting; False if nobody can print any more."""
+        taken = 0
+        while taken < _MOST_AT_ONCE:
+            try:
+                more = os.read(self._source, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not more:
+                return False
+            self._add(more)
+            taken += len(more)
+        return True
+
+    def close(self) -> None:
+        """Close it; processes that were left behind and print on get an error."""
+        os.close(self._source)
+
+
+class RowMarks:
+    """Marks in standard output, as this process writes them, from where on the output is that of which row.
+
+    They begin with a random number that is written before any row's code runs, so that no text of a kernel is a mark.
+    """
+
+    def __init__(self) -> None:
+        _unbuffer_c_output()
+        self._token, self._row = secrets.token_hex(16), -1
+        self._write(f"\0{self._token}\n")
+
+    def mark(self, row: int) -> None:
+        """What is printed from now on, until another row runs, is that of `row`."""
+        if row != self._row:
+            self._row = row
+            self._write(f"\0{self._token} {row}\n")
+
+    def _write(self, mark: str) -> None:
+        with suppress(OSError):  # whoever closed it shows nothing
+            os.write(_STDOUT, mark.encode())
+
+
+def _unbuffer_c_output() -> None:
+    """Let what C code prints, such as the printf of a kernel, be read at once: a crash loses none of it."""
+    library = ctypes.CDLL(None)
+    library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, _IONBF, ctypes.c_size_t(0))
+
+
+_IONBF = 2
+_STDOUT = 1
+_TOKEN = re.compile(rb"\x00([0-9a-f]{32})\n")
+_LONGEST_MARK = 64
+
+
+class MarkedLines:
+    """The lines of each row, from output with marks; those before the first mark have the number -1."""
+
+    def __init__(self) -> None:
+        self.rows: dict[int, PrintedLines] = defaultdict(PrintedLines)
+        self._mark, self._row, self._rest = _TOKEN, -1, b""
+
+    def add(self, more: bytes) -> None:
+        """Add output."""
+        text, self._rest, start = self._rest + more, b"", 0
+        for found in self._find_marks(text):
+            self._add_text(text[start : found.start()])
+            start = found.end()
+            if found.re is not _TOKEN:
+                self._row = int(found[1])
+        last = text.rfind(b"\0", max(start, len(text) - _LONGEST_MARK))
+        end = last if last >= 0 and b"\n" not in text[last:] else len(text)
+        self._rest = text[end:]
+        self._add_text(text[start:end])
+
+    def take(self) -> dict[int, PrintedLines]:
+        """The lines since the last call."""
+        rest, self._rest = self._rest, b""
+        self._add_text(rest)
+        taken, self.rows = self.rows, defaultdict(PrintedLines)
+        return taken
+
+    def _find_marks(self, text: bytes) -> Iterator[re.Match[bytes]]:
+        at = 0
+        while found := self._mark.search(text, at):
+            if found.re is _TOKEN:
+                self._mark = re.compile(rb"\x00%s (\d{1,9})\n" % found[1])
+            at = found.end()
+            yield found
+
+    def _add_text(self, text: bytes) -> None:
+        if text:
+            self.rows[self._row].add(text)
+
+
+class OutputThread:
+    """Reads the output of a process in a thread, so that it never waits for a reader.
+
+    Whoever else has the pipe open, such as a process that was left behind, is not waited for.
+    """
+
+    def __init__(self) -> None:
+        self._lines, self._lock, self._open = MarkedLines(), threading.Lock(), True
+        self._pipe = OutputPipe(self._lines.add)
+        self.sink = self._pipe.sink
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def start(self) -> None:
+        """Begin to read; the process has the sink."""
+        os.close(self.sink)
+        self._thread.start()
+
+    def take(self) -> dict[int, PrintedLines]:
+        """What has been printed since the last call, by row; that of no row has the number -1."""
+        with self._lock:
+            if self._open:
+                self._pipe.read()
+            return self._lines.take()
+
+    def stop(self) -> None:
+        """Take what has been printed, and close the pipe."""
+        with self._lock:
+            if self._open:
+                self._pipe.read()
+                self._close()
+
+    def _read(self) -> None:
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        while self._open:
+            ready = poll.poll(1000 * _GLANCE)
+            with self._lock:
+                if ready and self._open and not self._pipe.read():
+                    self._close()
+
+    def _close(self) -> None:
+        self._open = False
+        self._pipe.close()
