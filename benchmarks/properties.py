@@ -27,7 +27,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +112,7 @@ def read_done(path: Path | None) -> dict[Chunk, Counted]:
 def keep_done(path: Path, counted: Counted) -> None:
     """Keep what became of a chunk for the next call."""
     with path.open("a") as file:
-        file.write(json.dumps(asdict(counted)) + "\n")
+        file.write(json.dumps({**vars(counted), "chunk": vars(counted.chunk)}) + "\n")
 
 
 def list_tests() -> dict[str, list[str]]:

@@ -46,15 +46,14 @@ HEADERS += [
     "\x00: \xff",
     "X: " + "y" * 9_000,
 ]
+VERSIONS = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/0.9", "HTTP/9.9", "HTTP/x", "", "HTTP/1.1 x"]
 ENDS = ["\r\n"] * 9 + ["\n", " HTTP/1.1\r\n", "\r"]
 
 
 @st.composite
 def requests(draw):
     """The bytes of a request, with places for the token and the host."""
-    version = draw(
-        st.sampled_from(["HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/0.9", "HTTP/9.9", "HTTP/x", "", "HTTP/1.1 x"])
-    )
+    version = draw(st.sampled_from(VERSIONS))
     body = json.dumps(draw(messages | odd)).encode()
     headers = ["Host: {host}", f"Content-Length: {len(body) + draw(st.sampled_from([0, 0, 0, 0, -1, 1]))}"]
     headers += draw(st.lists(st.sampled_from(HEADERS), max_size=3)) * draw(st.sampled_from([1, 1, 1, 1, 40]))
