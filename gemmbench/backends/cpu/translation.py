@@ -55,7 +55,7 @@ _LARGEST_FILE = 256 << 20
 """Bytes of a file that the compiler may write."""
 
 _DYNAMIC_SHARED = re.compile(
-    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]{{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
+    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>(?:(?!\bextern\b)[^;{{}}]){{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
@@ -246,14 +246,20 @@ def _explain_failure(done: subprocess.CompletedProcess[str]) -> str:
     return _first_errors(done.stderr) or f"the C++ compiler ended with exit code {done.returncode} and said nothing"
 
 
-_LINKER = re.compile(r"(?:\S*/)?(?:\S+-)?ld(?:\.\w+)?: (?!warning: )")
+_LINKER = re.compile(r"(?:\S+-)?ld(?:\.\w+)?")
+
+
+def _is_of_linker(line: str) -> bool:
+    """Whether a line is a complaint of `ld`, `/usr/bin/ld`, `x86_64-linux-gnu-ld.bfd` and the like."""
+    program, _, said = line.partition(": ")
+    return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 
 
 def _first_errors(output: str) -> str:
     lines = output.splitlines()
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
     errors = [line for line in errors if not line.startswith("collect2:")]  # "ld returned 1 exit status"
-    shown = (errors or [line for line in lines if _LINKER.match(line)] or lines)[:_MOST_ERRORS]
+    shown = (errors or [line for line in lines if _is_of_linker(line)] or lines)[:_MOST_ERRORS]
     if errors and (fix := suggest_fix(shown[0])):
         shown[0] += f"; {fix}"
     return "\n".join(shown)
