@@ -22,7 +22,8 @@ using~a= dim3~ dim3( for( for(; namespace~ namespace~{ extern~{ template< a<<< a
 #include~"a"@ #include~<a>@ #pragma~once@ beta~ (beta [( [(i+ asm( alignas( alignas(a) __launch_bounds__(
 __launch_bounds__(a() __device__~ __device__~a~ __managed__( __global__~ __global__~a( extern~"C"~
 extern~"C"~__global__~ extern~"C"~a( __global__~void~f(int~M){} file:~ file:@ extern~__shared__~ extern~__shared__~a
-extern~__shared__~a[ __shared__~extern~ x/ a- a.b~ ld:~ a-ld cute~ /*0000*/~A Function~:~a@
+extern~__shared__~a[ __shared__~extern~ x/ a-
+a.b~ ld:~ a-ld cute~ /*0000*/~A Function~:~a@
 """
 TEXTS = [unit.replace("~", " ").replace("@", "\n") for unit in UNITS.split()] + [" ", "\n", "\t", " \n", "a "]
 STARTS = [
