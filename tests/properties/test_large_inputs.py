@@ -124,7 +124,8 @@ def test_very_many_counts_are_planned_or_refused(tmp_path, run_command, params, 
     clear(tmp_path)
     lines = [f"  {name}: [{', '.join(map(str, range(1, count + 1)))}]" for name, count in params.items()]
     lines += ["let:", *(f"  v{n}: {' + '.join([f'v{n - 1}'] * 8) if n else 'TILE'}" for n in range(let))] if let else []
-    lines += ["require:", *(f"  - TILE * {n + 1} < 2**{n + 12}" for n in range(require))] if require else []
+    rules = [f"  - TILE * {n + 1} * M < {1 << 40}" for n in range(require)] + [f"  - v{let - 1} > 0"] * bool(let)
+    lines += ["require:", *rules] if rules else []
     head, code = read_tiled()
     (tmp_path / "x.cu").write_text(head.replace("  TILE: [16, 8, 32]\n", "\n".join([*lines, ""])) + code)
     words = ["--kernels", ".", "--device", "fake"]
