@@ -232,7 +232,8 @@ class _Counter:
         with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, errors="replace") as file:
             file.write(f"{sys.argv}\n{traceback.format_exc()}\n")
             for path in [*Path("kernels").glob("*"), *Path().glob("x.*"), *Path().glob("*.jsonl*")]:
-                file.write(f"=== {path}\n{path.read_bytes()[:20000].decode(errors='replace')}\n")
+                content = path.read_bytes() if path.is_file() else b"a folder"
+                file.write(f"=== {path}\n{content[:20000].decode(errors='replace')}\n")
 
 
 def _measure_peak() -> int:
