@@ -22,10 +22,21 @@ using~a= dim3~ dim3( for( for(; namespace~ namespace~{ extern~{ template< a<<< a
 #include~"a"@ #include~<a>@ #pragma~once@ beta~ (beta [( [(i+ asm( alignas( alignas(a) __launch_bounds__(
 __launch_bounds__(a() __device__~ __device__~a~ __managed__( __global__~ __global__~a( extern~"C"~
 extern~"C"~__global__~ extern~"C"~a( __global__~void~f(int~M){} file:~ file:@ extern~__shared__~ extern~__shared__~a
-extern~__shared__~a[ cute~ /*0000*/~A Function~:~a@
+extern~__shared__~a[ __shared__~extern~ x/ a-
+a.b~ ld:~ a-ld cute~ /*0000*/~A Function~:~a@
 """
 TEXTS = [unit.replace("~", " ").replace("@", "\n") for unit in UNITS.split()] + [" ", "\n", "\t", " \n", "a "]
-STARTS = ["file:", 'extern "C" __global__ ', "extern __shared__ a", "const a =", "#define A a", "typedef a", "a[", "a("]
+STARTS = [
+    "file:",
+    "file: x",
+    'extern "C" __global__ ',
+    "extern __shared__ a",
+    "const a =",
+    "#define A a",
+    "typedef a",
+    "a[",
+    "a(",
+]
 
 
 def read_manifest(folder, text):
@@ -59,6 +70,7 @@ READERS = {
         folder,
     ),
     "declarations": lambda _, text: (read_functions(text), find_launch(text, "gemm")),
+    "complaints": lambda _, text: translation._first_errors(text),
     "fix": lambda _, text: suggest_fix(text),
     "sass": lambda _, text: parse_sass(text),
 }
@@ -66,7 +78,9 @@ READERS = {
 
 def make_texts():
     """Every unit again and again, and some after each of the starts."""
-    pairs = [("", unit) for unit in TEXTS] + [(start, unit) for start in STARTS for unit in (" ", "\n", "a", "a ", "0")]
+    pairs = [("", unit) for unit in TEXTS] + [
+        (start, unit) for start in STARTS for unit in (" ", "\n", "a", "a ", "0", "/a")
+    ]
     return [start + unit * (LENGTH // len(unit)) + "!" for start, unit in pairs]
 
 

@@ -62,7 +62,7 @@ def inline_headers(variant: Variant, text: str, path: str) -> str:
     Raises BuildError for headers that include each other without end, SpecError for one that cannot be read.
     """
     folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
-    return "\n".join(_Inliner(folders).inline(follow_links(Path(variant.code.file)), text, path))
+    return "\n".join(_Inliner(folders, path).inline(follow_links(Path(variant.code.file)), text, path))
 
 
 def find_local_header(line: str, folder: Path, folders: Sequence[Path]) -> Path | None:
@@ -80,10 +80,12 @@ def quote_path(path: str) -> str:
 
 
 class _Inliner:
-    """Inlines the headers of one text; `folders` are searched after that of the including file."""
+    """Inlines the headers of one text, which `name` names; `folders` are searched after that of the including file."""
 
-    def __init__(self, folders: Sequence[Path]):
-        self.folders, self.guards = folders, dict[Path, str]()
+    def __init__(self, folders: Sequence[Path], name: str):
+        self.folders, self.name, self.guards = folders, name, dict[Path, str]()
+        self.found: dict[tuple[str, Path], Path | None] = {}
+        self.read: dict[Path, tuple[str, str]] = {}
         self.open: list[Path] = []
         self.lines = self.inclusions = self.characters = 0
 
@@ -96,16 +98,26 @@ class _Inliner:
         yield from [f"#ifndef {guard}", f"#define {guard}"] if guard else []
         yield f"#line 1 {quote_path(path)}"
         for number, line in enumerate(_ONCE.sub("", text).split("\n"), 1):
-            header = find_local_header(line, file.parent, self.folders) if "include" in line else None
+            header = self.find_header(line, file.parent) if "include" in line else None
             if header is None:
                 yield self.count(line)
-            elif (real := follow_links(header)) not in self.open:  # the guard of an open one makes it empty
-                yield from self.inline(real, read_text_file(real), display_path(real))
+            elif header not in self.open:  # the guard of an open one makes it empty
+                if header not in self.read:
+                    self.read[header] = read_text_file(header), display_path(header)
+                yield from self.inline(header, *self.read[header])
                 yield f"#line {number + 1} {quote_path(path)}"
             else:
                 yield ""
         yield from ["#endif"] if guard else []
         self.open.pop()
+
+    def find_header(self, line: str, folder: Path) -> Path | None:
+        """The file that a line of a file in `folder` includes; the same one often occurs again."""
+        key = line, folder
+        if key not in self.found:
+            header = find_local_header(line, folder, self.folders)
+            self.found[key] = follow_links(header) if header else None
+        return self.found[key]
 
     def count(self, line: str) -> str:
         """The line, unless there are too many. Raises BuildError."""
@@ -118,12 +130,14 @@ class _Inliner:
         """Raise BuildError for more than a text may have."""
         if self.lines > _MOST_LINES or self.characters > _MOST_CHARACTERS:
             most = f"{_MOST_LINES:,} lines or {_MOST_CHARACTERS:,} characters"
-            raise BuildError(f"more than {most} of headers; include fewer of them")
+            raise BuildError(f"{self.name}: more than {most} of headers; include fewer of them")
         if self.inclusions > _MOST_INCLUSIONS:
             why = "headers that include another twice double their number"
-            raise BuildError(f"more than {_MOST_INCLUSIONS:,} inclusions of headers: {why}; include each once")
+            raise BuildError(
+                f"{self.name}: more than {_MOST_INCLUSIONS:,} inclusions of headers: {why}; include each once"
+            )
         if len(self.open) > _DEEPEST:
-            raise BuildError(f"headers are more than {_DEEPEST} deep in each other; include fewer of them")
+            raise BuildError(f"{self.name}: headers are more than {_DEEPEST} deep in each other; include fewer of them")
 
 
 @dataclass(frozen=True)

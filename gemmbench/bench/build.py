@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from threading import Semaphore
@@ -45,6 +45,11 @@ class CompilerPool:
         if key not in self._jobs:
             self._jobs[key] = self._pool.submit(self._compile, plan)
         return self._jobs[key]
+
+    def cancel(self, jobs: Iterable[Future[Built]]) -> None:
+        """Give up those of the jobs that have not begun; who needs their code later submits it again."""
+        cancelled = {job for job in jobs if job.cancel()}
+        self._jobs = {key: job for key, job in self._jobs.items() if job not in cancelled}
 
     def use_all_threads(self) -> None:
         """Let the threads compile that were held back."""

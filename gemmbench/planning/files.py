@@ -86,10 +86,16 @@ def follow_links(path: Path) -> Path:
 
     A name that no file can have leads to itself.
     """
+    if len(str(path)) > _LONGEST_PATH:
+        return path
     try:
         return Path(os.path.realpath(path))
     except ValueError:
         return path
+
+
+_LONGEST_PATH = 4096
+"""Characters; no system opens a longer one."""
 
 
 def printable(name: str) -> str:

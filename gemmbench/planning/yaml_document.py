@@ -24,6 +24,7 @@ Model = TypeVar("Model", bound=msgspec.Struct)
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _MOST_NODES = 20_000
 _LONGEST = 50_000  # libyaml crashes on very deep nesting
 
@@ -102,6 +103,9 @@ def parse_document(text: str, location: str, first_line: int = 1) -> Document:
     """Parse `text`, whose first line is line `first_line` of `location`. Raises SpecError."""
     if len(text) > _LONGEST:
         raise SpecError(location, first_line, f"{len(text)} characters of YAML are too many; at most {_LONGEST}")
+    if (odd := _SURROGATE.search(text)) is not None:  # an escape in the docstring of a Python file
+        line = first_line + text.count("\n", 0, odd.start())
+        raise SpecError(location, line, f"\\u{ord(odd[0]):x} is half a character, which YAML cannot have; remove it")
     reader = _Reader(location, first_line)
     try:
         node = yaml.compose(text, Loader=_LOADER)

@@ -146,3 +146,22 @@ def test_an_interruption_ends_the_compilers(make_plan):
         return answer
 
     assert build.compile_plans([plan], {plan.device: Endless()}, ignore_progress, is_interrupted) == {}
+
+
+def test_what_is_given_up_is_not_compiled_unless_it_is_submitted_again(make_plan):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work(_):
+        begun.set()
+        go_on.wait(10)
+
+    compiler = Compiler(work)
+    plans = [make_plan("naive", SMALL, {"T": number}) for number in (1, 2, 3)]
+    with build.open_pool({"fake": compiler}, threads=1) as pool:
+        jobs = [pool.submit(plan) for plan in plans]
+        assert begun.wait(10)
+        pool.cancel(jobs)
+        again = pool.submit(plans[2])
+        go_on.set()
+        assert isinstance(again.result(10), Artifact) and isinstance(jobs[0].result(10), Artifact)
+    assert [read_t(plan) for plan in compiler.compiled] == [1, 3]

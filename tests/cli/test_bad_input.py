@@ -1,5 +1,6 @@
 """Bad input: the message names the place, the fault and the next step; exit code 2 or 3; no traceback."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.cuda.system import probe
+from gemmbench.planning.sweeps import planned_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
@@ -152,13 +154,19 @@ def test_millions_of_plans_are_counted_and_refused(refused, tmp_path, name):
     variants, keys, count = CONFIGS[name]
     (tmp_path / "huge.yaml").write_text(f"variants: [{variants}]\n{keys}\n")
     said = refused("run", "-c", "huge.yaml", "--device", "fake")
-    assert said.startswith(count) and "plans are too many, at most 1,000,000; choose fewer sizes" in said
+    assert said.startswith(count) and "plans are too many, at most 100,000; choose fewer sizes" in said
 
 
 @pytest.mark.parametrize("arguments", [["run", "naive"], ["verify"], ["compare", "naive", "tiled"]])
 def test_so_are_those_of_options(refused, arguments):
     sizes = ",".join(["1:10000:1"] * 101)
-    assert "plans are too many, at most 1,000,000" in refused(*arguments, "--device", "fake", "--sizes", sizes)
+    assert "plans are too many, at most 100,000" in refused(*arguments, "--device", "fake", "--sizes", sizes)
+
+
+def test_plans_whose_expressions_take_long_are_refused(refused, monkeypatch):
+    monkeypatch.setattr(planned_sweep, "MOST_SECONDS", 0.0)
+    said = refused("run", "tiled", "--device", "fake", "--sizes", "64", "--dry-run")
+    assert re.match(r"\S+: planning takes more than \S+ s; choose fewer sizes or values of parameters", said)
 
 
 def test_many_plans_are_made_one_after_the_other(gemmbench):

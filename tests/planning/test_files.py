@@ -138,3 +138,8 @@ def test_no_format_of_a_table_has_a_control_character(style):
     text = Report([table], footer=[odd], details=[odd], closing=[odd]).format(style)
     assert not set(text) & set(odd) - set("[31m")
     assert text.count(r"\x1b") + text.count(r"\textbackslash{}x1b") >= 5
+
+
+def test_a_path_that_is_too_long_for_any_file_leads_to_itself(tmp_path):
+    path = tmp_path / ("x/" * 100_000)
+    assert files.follow_links(path) == path and not files.is_file(path)

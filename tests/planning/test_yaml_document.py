@@ -126,3 +126,8 @@ def test_an_unknown_key_or_a_wrong_type_is_named_with_its_line(text, message):
     with pytest.raises(SpecError) as fault:
         parse_document(text, "some.yaml", first_line=10).convert(Model)
     assert str(fault.value) == f"some.yaml:{message}"
+
+
+def test_half_a_character_is_refused_at_its_line():
+    with pytest.raises(SpecError, match=r"^x\.py:4: .ud800 is half a character"):
+        parse_document("a: 1\nb: \ud800\n", "x.py", 3)

@@ -1,6 +1,8 @@
 """Damaged manifests: each is planned, or refused in one line at its place."""
 
 import re
+import shutil
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,6 +24,9 @@ from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import LAYOUTS, Problem
 
 KERNELS = sorted(path for path in data_folder("cuda").rglob("*.cu"))
+FOREIGN = Path(__file__).resolve().parents[1] / "foreign"
+DESCRIBED = [FOREIGN / f"kernels/{name}.yaml" for name in ("added", "column", "product", "scaled", "template")]
+FUNCTIONS = sorted(FOREIGN.glob("python/*.py"))
 MODELS = (Manifest, LaunchFields, TensorMapFields, PickFields)
 KEYS = [field.encode_name for model in MODELS for field in msgspec.structs.fields(model)]
 KEYS += ["BM", "TILE", "x", "<<", ""]
@@ -88,3 +93,23 @@ def test_commands_run_it_or_refuse_it(write, run_command, data):
     write(data.draw)
     command = data.draw(st.sampled_from(COMMANDS))
     event(f"{command[0]}: {run_command(*command, '--kernels', 'kernels')}")
+
+
+@pytest.mark.parametrize("path", ["x.yaml", "x.py"])
+@given(data=st.data())
+def test_commands_run_or_refuse_one_in_a_file_of_its_own_or_in_a_docstring(
+    tmp_path, run_command, damage_text, path, data
+):
+    folder = tmp_path / "kernels"
+    if not folder.exists():
+        folder.mkdir()
+        for name in ("code", "headers"):
+            shutil.copytree(FOREIGN / "kernels" / name, folder / name)
+        (folder / "y.yaml").write_text((FOREIGN / "kernels" / "template.yaml").read_text())
+    original = data.draw(st.sampled_from(DESCRIBED if path == "x.yaml" else FUNCTIONS)).read_text()
+    head, end, body = original.partition('"""\n\n') if path == "x.py" else (original, "", "")
+    damaged = damage_text(data.draw, head, KEYS) + end
+    damaged += damage_text(data.draw, body, ["def"]) if body and data.draw(st.integers(0, 3)) == 0 else body
+    (folder / path).write_bytes(damaged.encode(errors="surrogatepass"))
+    command = data.draw(st.sampled_from([*COMMANDS, ["list"]]))
+    event(f"{path}: {command[0]}: {run_command(*command, '--kernels', 'kernels')}")

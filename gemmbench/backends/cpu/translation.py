@@ -73,7 +73,7 @@ _VARIABLES = (
 """Of the environment, what a compiler searches; their folders can be read."""
 
 _DYNAMIC_SHARED = re.compile(
-    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>[^;{{}}]{{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
+    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>(?:(?!\bextern\b)[^;{{}}]){{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
 )
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
@@ -280,14 +280,20 @@ def _find_prefix(program: Path) -> Path | None:
     return None if program.parent.name != "bin" or Path.home().is_relative_to(prefix) else prefix
 
 
-_LINKER = re.compile(r"(?:\S*/)?(?:\S+-)?ld(?:\.\w+)?: (?!warning: )")
+_LINKER = re.compile(r"(?:\S+-)?ld(?:\.\w+)?")
+
+
+def _is_of_linker(line: str) -> bool:
+    """Whether a line is a complaint of `ld`, `/usr/bin/ld`, `x86_64-linux-gnu-ld.bfd` and the like."""
+    program, _, said = line.partition(": ")
+    return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 
 
 def _first_errors(output: str) -> str:
     lines = output.splitlines()
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
     errors = [line for line in errors if not line.startswith("collect2:")]  # "ld returned 1 exit status"
-    shown = (errors or [line for line in lines if _LINKER.match(line)] or lines)[:_MOST_ERRORS]
+    shown = (errors or [line for line in lines if _is_of_linker(line)] or lines)[:_MOST_ERRORS]
     if errors and (fix := suggest_fix(shown[0])):
         shown[0] += f"; {fix}"
     return "\n".join(shown)

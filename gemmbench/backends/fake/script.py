@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from gemmbench.backends.base import Executable, Memory, Reading
 from gemmbench.backends.jobs import CopyStep, JobStep, JobTimes, LaunchStep
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.files import read_text_file
+from gemmbench.planning.yaml_document import parse_document
 
 KEYS = ("power", "temperature", "slowed", "others", "watts")
 _TICK = 0.1
@@ -178,10 +178,11 @@ class Script:
 
 
 def read_script(path: str) -> Script:
-    """Read a script. Raises UsageError."""
+    """Read a script. Raises UsageError and SpecError."""
+    document = parse_document(read_text_file(Path(path)), path)
     try:
-        script = Script(**yaml.safe_load(read_text_file(Path(path))))
+        script = Script(**document.data)
         script.check()
-    except (TypeError, ValueError, AttributeError, yaml.YAMLError) as fault:
+    except (TypeError, ValueError, AttributeError) as fault:
         raise UsageError(f"{path}: not a script for the fake device: {fault}") from None
     return script

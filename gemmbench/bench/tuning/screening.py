@@ -232,9 +232,11 @@ class Screening:
             self._compile_ahead(asked)
             ready = self._wait_for_ready()
             if not ready:
-                return
+                break
             self._try(ready)
             self.report(self)
+        # What is not tried any more would take the cores from the finals.
+        self.batches.pool.cancel(job for jobs in self._compiling.values() for job in jobs)
 
     def _take_earlier(self, earlier: Iterable[Record]) -> None:
         """Learn from the records of the run that is resumed; what it has timed is not timed again."""

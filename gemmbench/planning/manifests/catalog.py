@@ -100,20 +100,22 @@ def _list_kernel_files(folder: Path) -> list[Path]:
     if not is_folder(folder):
         raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
     found = [path for path in sorted(folder.rglob("*")) if path.suffix in SUFFIXES]
-    manifests = {path: text for path in found if path.suffix == ".yaml" and (text := _read_text(path)) is not None}
-    described = {
-        follow_links(path.parent / name.strip().strip("\"'"))
-        for path, text in manifests.items()
-        for name in _FILE_KEY.findall(text)
-    }
-    return [path for path in found if _is_variant(path, manifests.get(path), described)]
+    others: set[Path] = set()  # YAML that is no manifest
+    described: set[Path] = set()
+    for path in found:
+        if path.suffix == ".yaml" and (text := _read_text(path)) is not None:
+            if _MANIFEST_KEY.search(text) is None:
+                others.add(path)
+            if named := _FILE_KEY.search(text):  # a second one is a fault of the manifest
+                described.add(follow_links(path.parent / named[1].strip().strip("\"'")))
+    return [path for path in found if path not in others and not _is_only_code(path, described)]
 
 
-def _is_variant(path: Path, manifest: str | None, described: set[Path]) -> bool:
-    if manifest is not None:
-        return _MANIFEST_KEY.search(manifest) is not None
-    text = _read_text(path) if follow_links(path) in described else None
-    return text is None or _has_manifest(text)
+def _is_only_code(path: Path, described: set[Path]) -> bool:
+    if path.suffix == ".yaml" or follow_links(path) not in described:
+        return False
+    text = _read_text(path)
+    return text is not None and not _has_manifest(text)
 
 
 def _read_text(path: Path) -> str | None:
@@ -262,7 +264,7 @@ class Catalog:
             try:
                 variants.append(self.get(name))
             except SpecError as fault:
-                faults[name] = fault
+                faults[name] = fault.with_traceback(None)  # whose frames hold the text of the file
         return variants, faults
 
     def get_ladder(self, names: Iterable[str], needed: str = "") -> list[Variant]:

@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
+from threading import Timer
 
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.files import LONGEST, display_path, is_file
@@ -21,6 +22,8 @@ from gemmbench.planning.manifests.kernel_code import list_quoted_includes
 from gemmbench.planning.manifests.variant import Variant
 
 _PATIENCE = 60.0  # seconds
+_MOST_PRINTED, _MOST_CONTENT, _MOST_SAID = 32 << 20, 30 << 20, 1 << 16  # bytes
+_MOST_FILES = 10_000
 _MISSING = -1  # the size of a file that the clone lacks
 _ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -57,13 +60,18 @@ def _is_shallow(folder: Path) -> bool:
 def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
     """The path in the folder and the content of each file of a commit that ends in one of `suffixes`.
 
-    Links and files that are too long for a kernel are left out. Raises UsageError.
+    Links and files that are too long for a kernel are left out. Raises UsageError, also for very many.
     """
     listed = _git(folder, "ls-tree", "-r", "-z", "-l", commit, check=True).stdout
     kernels = [blob for blob in map(_parse_entry, listed.split(b"\0")) if blob and blob.path.endswith(suffixes)]
     if any(blob.size == _MISSING for blob in kernels):
         raise UsageError(f"{folder}: this clone lacks files of {commit}; git fetch --refetch --no-filter gets them")
     blobs = [blob for blob in kernels if blob.size <= LONGEST]
+    size = sum(blob.size for blob in blobs)
+    if len(blobs) > _MOST_FILES or size > _MOST_CONTENT:
+        most = f"at most {_MOST_FILES:,} of {_MOST_CONTENT >> 20} MB"
+        found = f"{len(blobs):,} kernels and headers of {size >> 20:,} MB"
+        raise UsageError(f"{folder}: {commit} has {found} there, {most} are read; take a smaller folder")
     names = b"".join(blob.name + b"\n" for blob in blobs)
     contents = _git(folder, "cat-file", "--batch", check=True, typed=names).stdout
     return _split_contents(contents, blobs)
@@ -90,16 +98,39 @@ def _split_contents(contents: bytes, blobs: Sequence[_Blob]) -> Iterator[tuple[s
 
 def _git(folder: Path, *arguments: str, check: bool = False, typed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """Run git in a folder. Raises UsageError if there is no git, or if it fails and `check` is True."""
-    command, environment = ["git", "-C", str(folder), *arguments], {**os.environ, **_ENVIRONMENT}
-    try:
-        done = subprocess.run(command, input=typed, capture_output=True, timeout=_PATIENCE, env=environment)
-    except OSError as fault:
-        raise UsageError(f"cannot run git, which reads a revision: {fault.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"git did not answer within {_PATIENCE:g} s in {folder}") from None
+    done = _run_git(folder, ["git", "-C", str(folder), *arguments], typed)
     if check and done.returncode:
         raise UsageError(f"git cannot read the files of {arguments[-1]} in {folder} ({_first_message(done)})")
     return done
+
+
+def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run git, and read at most _MOST_PRINTED bytes of what it prints. Raises UsageError."""
+    environment = {**os.environ, **_ENVIRONMENT}
+    with TemporaryFile() as asked, TemporaryFile() as complaints:
+        asked.write(typed)
+        asked.seek(0)
+        try:
+            process = subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE, stderr=complaints, env=environment)
+        except OSError as fault:
+            raise UsageError(f"cannot run git, which reads a revision: {fault.strerror}") from None
+        end = Timer(_PATIENCE, process.kill)
+        end.start()
+        with process:
+            assert process.stdout is not None
+            try:
+                printed = process.stdout.read(_MOST_PRINTED + 1)
+                is_late = not end.is_alive()
+            finally:
+                end.cancel()
+                process.stdout.close()  # git ends if it goes on printing
+        complaints.seek(0)
+        said = complaints.read(_MOST_SAID)
+    if len(printed) > _MOST_PRINTED:
+        raise UsageError(f"{folder}: git prints more than {_MOST_PRINTED >> 20} MB; take a smaller folder")
+    if is_late:
+        raise UsageError(f"git did not answer within {_PATIENCE:g} s in {folder}")
+    return subprocess.CompletedProcess(command, process.returncode, printed, said)
 
 
 def _first_message(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -51,18 +53,29 @@ def make_plans(
     primary: str,
     targets: Mapping[str, Target],
     refuses: Refusal,
+    deadline: float = math.inf,
 ) -> list[Plan | Skip]:
     """Plan every problem with every variant and configuration: problem by problem, variants in order.
 
     `targets` maps a back end to its device; `primary` is the one that kernels run on. Raises UsageError
-    for too many plans.
+    for too many plans, and where this process has used `deadline` seconds of a core.
     """
     check_plans(len(problems) * sum(len(configs) for _, configs in chosen))
     plans: list[Plan | Skip] = []
     for problem, (variant, configs) in itertools.product(problems, chosen):
         device = choose_backend(variant, primary, targets)
-        plans += _plan_configurations(problem, variant, configs, device, targets.get(device), refuses)
+        plans += _plan_configurations(problem, variant, configs, device, targets.get(device), refuses, deadline)
     return plans
+
+
+MOST_SECONDS = 8.0
+"""Of a core that the plans of a sweep may take: very many expressions, each with other values, take long."""
+
+
+def _check_deadline(variant: Variant, deadline: float) -> None:
+    if time.process_time() > deadline:
+        fault = f"planning takes more than {MOST_SECONDS:g} s; choose fewer sizes or values of parameters, or simplify"
+        raise UsageError(f"{variant.path or variant.name}: {fault} its `let`, `require` or `pick`")
 
 
 def _plan_configurations(
@@ -72,13 +85,20 @@ def _plan_configurations(
     device: str,
     target: Target | None,
     refuses: Refusal,
+    deadline: float = math.inf,
 ) -> list[Plan | Skip]:
     refusal = explain_unsuitable(problem, variant, target) or refuses(variant, device)
     if refusal or target is None:
         return [Skip(problem, variant, config, device, refusal) for config in configs]
     if variant.picks:
-        return [_plan_pick(problem, variant, device, target, refuses)]
-    return [_make_plan(problem, variant, config, device, target) for config in configs]
+        picked = _plan_pick(problem, variant, device, target, refuses)
+        _check_deadline(variant, deadline)
+        return [picked]
+    plans: list[Plan | Skip] = []
+    for config in configs:
+        plans.append(_make_plan(problem, variant, config, device, target))
+        _check_deadline(variant, deadline)
+    return plans
 
 
 def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping[str, Target]) -> Iterator[int]:

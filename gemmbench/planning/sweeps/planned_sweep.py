@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from gemmbench.errors import UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
-from gemmbench.planning.plans.expansion import check_memory, make_plans
+from gemmbench.planning.plans.expansion import MOST_SECONDS, check_memory, make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
@@ -190,14 +191,18 @@ class _Expansion:
         )
 
     def __iter__(self) -> Iterator[Plan | Skip]:
-        devices = self.devices
+        devices, left = self.devices, MOST_SECONDS
         for problem in self.sweep.problems:
             chosen = [
                 (variant, self._choose_configs(problem, choice, variant, configs))
                 for choice, variant, configs in self.chosen
                 if choice.fits(problem)
             ]
-            plans = make_plans([problem], chosen, devices.primary, devices.targets, devices.refuses)
+            started = time.process_time()
+            plans = make_plans(
+                [problem], chosen, devices.primary, devices.targets, devices.refuses, deadline=started + left
+            )
+            left -= time.process_time() - started
             yield from dict.fromkeys(plans) if len(chosen) > len(self.variants) else plans
 
     def _choose_configs(

@@ -94,3 +94,11 @@ def test_a_device_without_a_script_for_it_is_not_watched(tmp_path):
     path.write_text("watch: {powr: 1}")
     with pytest.raises(UsageError, match=r"watch\.powr: unknown; known: power, temperature, slowed, others, watts"):
         read_script(str(path))
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 5000, "[" * 20_000, "a: &a [*a]", "a: 1\n" * 20_000, "a\0b", "- 1", ""])
+def test_a_script_that_is_nested_deeply_or_none_is_refused(tmp_path, text):
+    path = tmp_path / "script.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError):
+        read_script(str(path))

@@ -130,3 +130,31 @@ def test_a_file_and_a_folder_of_one_name_are_refused(checkout, git, tmp_path):
     commit = make_tree(git, tmp_path, (b"40000", b"kernels", kernels))
     with pytest.raises(UsageError, match="a kernel of the revision cannot be written"):
         find_variant_at(f"{commit}:a", [checkout])
+
+
+def make_trees(git_folder, blob, width, depth):
+    """The hash of a tree that holds a file `width` to the power of `depth` times."""
+    kind, mode, name = "blob", "100644", blob
+    for _ in range(depth):
+        listed = "".join(f"{mode} {kind} {name}\t{number:03}.cu\n" for number in range(width))
+        made = subprocess.run(
+            ["git", "-C", git_folder, "mktree"], input=listed, capture_output=True, text=True, check=True
+        )
+        kind, mode, name = "tree", "040000", made.stdout.strip()
+    return name
+
+
+@pytest.mark.parametrize(
+    ("width", "depth", "size", "fault"),
+    [
+        (100, 5, 4, "git prints more than 32 MB"),
+        (12, 4, 1, "20,736 kernels and headers of 0 MB there, at most 10,000 of 30 MB are read"),
+        (6, 2, 1 << 20, "36 kernels and headers of 36 MB there"),
+    ],
+)
+def test_a_commit_of_very_many_or_large_files_is_refused(checkout, git, tmp_path, width, depth, size, fault):
+    (tmp_path / "x.cu").write_bytes(b"x" * size)
+    blob = git("hash-object", "-w", "x.cu")
+    commit = git("commit-tree", "-m", "bomb", make_trees(tmp_path, blob, width, depth))
+    with pytest.raises(UsageError, match=fault):
+        list_kernels_at(commit, [tmp_path])
