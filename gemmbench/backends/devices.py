@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from gemmbench.backends.base import Device
-from gemmbench.planning.files import exists
+from gemmbench.planning.files import display_path, exists
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.sizes import Amount, Rate
 
@@ -61,9 +61,9 @@ def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
         import tempfile  # slow, and only doctor asks
 
         with tempfile.TemporaryFile(dir=existing):
-            return passed_check(subject, str(folder))
+            return passed_check(subject, display_path(folder))
     except OSError as fault:
-        return failed_check(subject, f"{folder} is not writable: {fault.strerror}", next_step, fatal=True)
+        return failed_check(subject, f"{display_path(folder)} is not writable: {fault.strerror}", next_step, fatal=True)
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,26 @@ import pytest
 FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
 
 
+NO_SCRIPT = "s.yaml: not a script for the fake device"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", ""),
-        ("[1, 2]", ""),
-        ("times: [", ""),
-        ("other: {}", ""),
-        ("times: {naive: 2e-3}", "times.naive: '2e-3' should be seconds, such as 1.0e-3"),
-        ("times: {naive: []}", "times.naive: [] should be seconds"),
-        ("times: {naive: -1}", "times.naive: -1 should be seconds"),
-        ("faults: {naive: crahs}", "faults.naive: unknown 'crahs' (did you mean 'crash'?)"),
-        ("times: 3", ""),
+        ("", "s.yaml:1: expected `key: value` lines"),
+        ("[1, 2]", "s.yaml:1: expected `key: value` lines"),
+        ("times: [", "s.yaml:2: broken YAML: "),
+        ("other: {}", f"{NO_SCRIPT}: "),
+        ("times: {naive: 2e-3}", "s.yaml:1: YAML reads `2e-3` as text; write 0.002"),
+        ("times: {naive: []}", f"{NO_SCRIPT}: times.naive: [] should be seconds"),
+        ("times: {naive: -1}", f"{NO_SCRIPT}: times.naive: -1 should be seconds"),
+        ("faults: {naive: crahs}", f"{NO_SCRIPT}: faults.naive: unknown 'crahs' (did you mean 'crash'?)"),
+        ("times: 3", f"{NO_SCRIPT}: "),
     ],
 )
 def test_a_script_that_is_none_is_refused(refused, tmp_path, content, message):
     (tmp_path / "s.yaml").write_text(content)
-    said = refused("run", "naive", "--device", "fake:s.yaml", *FAST)
-    assert said.startswith(f"s.yaml: not a script for the fake device: {message}")
+    assert refused("run", "naive", "--device", "fake:s.yaml", *FAST).startswith(message)
 
 
 @pytest.mark.parametrize(

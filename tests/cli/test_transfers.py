@@ -128,7 +128,14 @@ def test_panels_and_streams_that_make_no_sense_are_refused(run, option):
     assert said.code == 2 and f"'{option[0]}'" in said.err
 
 
-@pytest.mark.parametrize("rates", [{"h2d": 0}, {"h2d": "1e9"}, {"bus": 1e9}])
-def test_a_script_with_other_rates_is_refused(run, rates):
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ({"h2d": 0}, "should be one of h2d, d2h, pageable, flops, such as 1.0e+9"),
+        ({"h2d": "1e9"}, "YAML reads `1e9` as text; write 1000000000"),
+        ({"bus": 1e9}, "should be one of h2d, d2h, pageable, flops, such as 1.0e+9"),
+    ],
+)
+def test_a_script_with_other_rates_is_refused(run, rates, message):
     said = run(transfers=rates)
-    assert said.code == 2 and "should be one of h2d, d2h, pageable, flops, such as 1.0e+9" in said.err
+    assert said.code == 2 and message in said.err

@@ -10,6 +10,8 @@ import pytest
 from gemmbench.backends.cuda.system import probe
 
 KERNEL = """/*---
+summary: one of its threads prints
+order: 1
 symbol: gemm
 precisions: [f32]
 layouts: [nn]
@@ -33,23 +35,24 @@ def test_the_printf_of_a_kernel_is_one_line_of_its_row(tmp_path):
     if why := probe.why_no_gpu():
         pytest.skip(why)
     (tmp_path / "prints.cu").write_text(KERNEL)
-    command = [
-        sys.executable,
-        "-m",
-        "gemmbench",
-        "run",
-        "naive",
-        "prints",
-        "tiled",
+    command = [sys.executable, "-m", "gemmbench", "run", "naive", "prints", "tiled"]
+    command += [
         "--kernels",
         ".",
         "--device",
         "cuda",
+        "--sizes",
+        "64",
+        "--rounds",
+        "2",
+        "--max-time",
+        "0.2",
+        "--out",
+        "o",
     ]
-    command += ["--sizes", "64", "--rounds", "2", "--max-time", "0.2", "--out", "o"]
     environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(tmp_path / "cache"), "GITHUB_ACTIONS": "true"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "add-mask" not in done.stderr and "\x1b" not in done.stdout
     (line,) = [line for line in done.stdout.splitlines() if "add-mask" in line]
     assert line.startswith("prints printed ") and r"the first: ::add-mask::\x1b]0;x\x07 it" in line

@@ -79,7 +79,7 @@ def find_launcher(limit: float = TimeLimits.compile) -> str:
             raise BuildError(explain_compiler(compiler, done, "the launcher of kernels"))
         return Build()
 
-    return fetch_or_build(_launcher_key(*compiler), ".kernel", build).path
+    return fetch_or_build(_launcher_key(*compiler), ".walls", build).path
 
 
 @lru_cache
