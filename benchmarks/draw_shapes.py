@@ -27,7 +27,7 @@ MOST_OPERATIONS, MOST_ELEMENTS = 10**12, 2 * 10**8  # of a product, and of its t
 
 CONFIG = """\
 # yaml-language-server: $schema=config.schema.json
-# Shapes that sgemm was not tuned on, written by benchmarks/draw_shapes.py {seed}. About three minutes.
+# Shapes that sgemm was not tuned on, written by benchmarks/draw_shapes.py {seed}.
 summary: {count} shapes in f32, drawn with seed {seed}
 shapes:
 {shapes}

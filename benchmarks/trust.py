@@ -10,16 +10,19 @@ exits with 1 if a claim does not hold.
     cold     times at 4, 8 and 16 times the L2 cache agree, and launches read their operands from DRAM
     coverage identical code compared in 20 processes for each of three speeds: 95 % lies within the confidence
              limits, counted by processes, of the share of 95 % intervals that hold 1
-    busy     the GPU computes for at least 60 % of the wall time of a sweep at 4096 and 8192
+    busy     NVML reports a running kernel, the gate included, for at least 60 % of the wall time of a sweep at 4096
+             and 8192
     quick    the default sweep takes less than 12 s from start to table, with a warm compile cache
     killed   a sweep killed at 20 random moments resumes: no row lost, none measured twice
     gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 20 of 20 each
     sustained
-             burst and sustained speed, power and energy of cuBLAS, `sgemm` and cuBLASLt at 8192
-    steady   under a steady load the GPU has no pauses, and a kernel is as fast as itself
+             at 8192 under a steady load a launch takes at least 99 % of its burst time, the GPU draws at most 105 % of
+             its power limit, and percent of cuBLAS in bf16 differs by at most 1 between two runs
+    steady   under a steady load launches take at least 95 % of the time, and a kernel is as fast as itself within 1 %
     hostile  every kernel of tests/hostile ends in the expected row, and no healthy row is lost
-    noise    100 runs of A against A: at most 1 false verdict; 2 % slower is found in 95 of 100 runs
-    tune     the best tiles of `blocktile_2d` at 4096 are found in at most 12 s from an empty cache, in 10 of 10 runs
+    noise    100 comparisons of a kernel with itself: at most 1 false verdict; 2 % slower is found in 95 of 100
+    tune     `gemmbench tune blocktile_2d --sizes 4096` takes at most 12 s in the median of 10 runs with an empty
+             compile cache, and each finds the best of all their finalists, or one within 0.5 % of it
     nvbench  times agree with those of NVIDIA's measuring library (PyPI: cuda-bench)
     alone    one product alone takes as long as NVBench says for a cold launch, within 3 % or 0.5 us, for cublas,
              sgemm and tiled at 256, 512, 1024 and 4096

@@ -29,18 +29,20 @@ Loads = list[list[tuple[float, Window]]]
 
 def check(folder: Path) -> Claim:
     """Load the GPU with each kernel and with a copy of it under another name."""
-    rows, holds = [], True
+    rows, measured = [], []
     with open_worker() as worker:
         for name, precision, size in CASES:
             ratio, share = _measure(worker, name, precision, size)
-            holds &= share >= LEAST_SHARE and abs(ratio - 1) <= MAX_DIFFERENCE
+            measured.append((abs(ratio - 1), share))
             rows.append((name, precision, str(size), f"{100 * (ratio - 1):+.2f}", f"{100 * share:.1f}"))
+    difference, share = max(each for each, _ in measured), min(each for _, each in measured)
     return Claim(
-        f"under a steady load launches take at least {100 * LEAST_SHARE:.0f} % of the wall time, and a kernel is as "
-        f"fast as itself within {100 * MAX_DIFFERENCE:.0f} %",
+        "under a steady load of sgemm_warptile at 256 and 4096 and of mma_sync at 4096 launches take at least "
+        f"{100 * LEAST_SHARE:.0f} % of the wall time, and a kernel is as fast as itself within "
+        f"{100 * MAX_DIFFERENCE:.0f} %",
         format_table(rows, ["kernel", "precision", "size", "faster than itself (%)", "busy (%)"]),
-        f"{len(rows)} loads",
-        holds,
+        f"at least {100 * share:.1f} % of the time, the largest difference {100 * difference:.2f} %",
+        share >= LEAST_SHARE and difference <= MAX_DIFFERENCE,
     )
 
 

@@ -52,14 +52,18 @@ def _write_contest(page: Page, kernel: str, *words: str) -> str:
     picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
     found: list[Contest] = []
     citations: list[Citation] = []
+    lacking = 0
     for pattern in patterns:
         contests, citation = find_contests(page, pattern, kernel, picked)
         found += contests
         citations.append(citation)
+        lacking += 0 if picked else count_lacking(pattern, len(contests))
     if not found:
         raise NoResults(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
     found.sort(key=lambda contest: contest.share)
-    summary = _summarize([contest.share for contest in found])
+    summary = _summarize([contest.share for contest in found]) + (
+        f"\n{describe_lacking(lacking, kernel)}." if lacking else ""
+    )
     return "\n".join([summary, "", format_contests(found), "", *dict.fromkeys(map(str, citations))])
 
 
@@ -75,6 +79,16 @@ def find_contests(
     contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
     shown = [each for each in contests if not picked or each.picked in picked]
     return shown, cite_rows(page, comparison, (row for each in shown for row in (each.ours, each.rival)))
+
+
+def count_lacking(pattern: str, shown: int) -> int:
+    """How many problems of the newest file are not among those shown."""
+    return len(read_comparison(pattern).problems) - shown
+
+
+def describe_lacking(count: int, kernel: str) -> str:
+    """Says which problems are not shown, such as those where products could overlap."""
+    return f"Without {count_noun(count, 'problem')} at which {kernel} or all others have no ranked row"
 
 
 def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:

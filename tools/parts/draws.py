@@ -12,8 +12,8 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun
 from tools.page import ROOT, Page
-from tools.parts.contests import Contest, find_contests, format_contests
-from tools.parts.tables import STYLE, find_files, read_comparison
+from tools.parts.contests import Contest, count_lacking, describe_lacking, find_contests, format_contests
+from tools.parts.tables import STYLE, find_files
 
 _HEADINGS = ["shapes", "number", "% of the best other", "below 95 %", "share below 95 %", "95 % interval"]
 _ALIGNMENT = ["left", *["right"] * 5]
@@ -44,9 +44,9 @@ def _write_draws(page: Page, kernel: str, pattern: str) -> str:
     }
     cells = [_summarize(name, group) for name, group in groups.items() if group]
     summary = format_cells(cells, _HEADINGS, STYLE, _ALIGNMENT)
-    lacking = sum(len(read_comparison(path).problems) for path in newest.values()) - len(contests)
-    unranked = f", without {count_noun(lacking, 'problem')} at which {kernel} or all others have no ranked row"
-    lead = f"{count_noun(len(draws), 'draw')}{unranked if lacking else ''}:"
+    lacking = sum(count_lacking(newest[number], len(one)) for number, one in draws.items())
+    unranked = f". {describe_lacking(lacking, kernel)}" if lacking else ""
+    lead = f"{count_noun(len(draws), 'draw')}{unranked}:"
     return "\n".join([lead, "", summary, "", format_contests(contests), "", *whose])
 
 

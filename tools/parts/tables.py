@@ -19,6 +19,7 @@ from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernel_tables import choose_rows, report_transfers, tabulate_rows
 from gemmbench.report.tables.post_tables import report_story
+from gemmbench.report.text import count_noun
 from gemmbench.report.verdicts import choose_fastest
 from tools.citations import Citation, cite_run
 from tools.page import ROOT, NoResults, Page
@@ -170,6 +171,8 @@ def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
     rows = [row for _, row in found]
     columns = _pick_columns(rows, choices.columns) if choices.columns else kernel_columns.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
+    if lacking := len(comparison.problems) - len(found):
+        table += f"\n\nWithout {count_noun(lacking, 'problem')} at which {prefix} has no ranked row."
     citation = cite_rows(page, comparison, rows)
     if choices.brief:
         return f"{table}\n\n{citation}"
