@@ -26,7 +26,13 @@ from gemmbench.errors import OK
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_bytes
 
-_KINDS = {".kernel": "CPU kernels", ".o": "CPU runtime", ".walls": "CPU walls", ".cubin": "GPU kernels", ".so": "GPU launchers"}
+_KINDS = {
+    ".kernel": "CPU kernels",
+    ".o": "CPU runtime",
+    ".walls": "CPU walls",
+    ".cubin": "GPU kernels",
+    ".so": "GPU launchers",
+}
 _OTHER = "incomplete"
 
 
