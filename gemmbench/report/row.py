@@ -54,7 +54,7 @@ def peak_flops(environment: Environment, record: Record, clock_hz: float) -> flo
 
 
 _MOST_ELAPSED = 1.5
-"""Of the time that gemmbench waited for a window, over the time reported; the median of honest kernels is 1.06."""
+"""Of the time that gemmbench waited for a window, over the time reported; of honest kernels it is about 1."""
 
 
 def is_forged(record: Record) -> bool:

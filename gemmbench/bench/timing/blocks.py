@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import astuple, dataclass, field
-from statistics import fmean, median
+from statistics import fmean
 from typing import Protocol
 
 from gemmbench.backends.base import Monitor, Window
-from gemmbench.bench.timing.stats import Round
+from gemmbench.bench.timing.stats import Round, quartiles
 from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
@@ -170,13 +170,14 @@ class Measurement:
 
     @property
     def elapsed_ratio(self) -> float | None:
-        """How many times as long gemmbench waited as the kernel's process says, in the median.
+        """How many times as long gemmbench waited as the kernel's process says, at least in three windows of four.
 
-        Of windows that took long enough for that to mean something; None if there is none.
+        The lower quartile, since a busy host delays the replies of many windows, but not of all. Of windows that took
+        long enough for that to mean something; None if there is none.
         """
         long = [window for window in self.windows.values() if window.elapsed >= _MEANINGFUL]
         ratios = [(window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long]
-        return median(ratios) if ratios else None
+        return quartiles(ratios)[1] if ratios else None
 
     @property
     def gated(self) -> bool:

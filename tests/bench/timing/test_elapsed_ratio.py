@@ -13,10 +13,11 @@ def measure(*windows):
     return measurement.elapsed_ratio
 
 
-def test_the_ratio_is_the_median_of_long_windows():
-    honest, forged = Window(0.010, 1, elapsed=0.0105), Window(0.001, 1, elapsed=0.0203)
-    assert measure(honest, honest, forged) == pytest.approx(1.02)
-    assert measure(honest, forged, forged) == pytest.approx(20)
+def test_the_ratio_is_exceeded_in_three_long_windows_of_four():
+    prompt, delayed = Window(0.010, 1, elapsed=0.0105), Window(0.001, 1, elapsed=0.0203)
+    assert measure(prompt, prompt, delayed, delayed, delayed) == pytest.approx(1.02)
+    assert measure(prompt, *4 * [delayed]) == pytest.approx(20)
+    assert measure(delayed) == pytest.approx(20)
 
 
 def test_short_windows_and_those_of_a_library_have_no_ratio():
