@@ -21,6 +21,13 @@ class Letters(Batch):
     def keys(self):
         return tuple(self.letters)
 
+    @property
+    def variants(self):
+        return ()
+
+    def name_row(self, row):
+        return self.letters[row]
+
     def without(self, done):
         left = "".join(letter for letter in self.letters if letter not in done)
         return replace(self, letters=left) if left else None
