@@ -16,6 +16,9 @@ from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
 """Seconds: the shortest wait that says something of the time reported; what command and reply may take of it."""
+_DELAY, _MOST_DELAY = 1e-3, 5e-3
+"""Seconds that command and reply may wait for a core, for each thread that wants one; the most, or a kernel with
+enough threads could report whatever it likes."""
 
 
 @dataclass(frozen=True)
@@ -179,13 +182,18 @@ class Measurement:
         Of windows that took long enough for that to mean something; None if there is none.
         """
         long = [window for window in self.windows.values() if window.elapsed >= _MEANINGFUL]
-        ratios = [(window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long]
+        ratios = [max(0.0, window.elapsed - _count_delay(window)) / max(window.seconds, _SHORTEST) for window in long]
         return median(ratios) if ratios else None
 
     @property
     def gated(self) -> bool:
         """No window may contain host time."""
         return all(window.gated for window in self.windows.values())
+
+
+def _count_delay(window: Window) -> float:
+    """Seconds that command and reply may take of a wait."""
+    return _EXCHANGE + min(_DELAY * (window.competitors or 0.0), _MOST_DELAY)
 
 
 class BlockSteps(Protocol):

@@ -21,3 +21,10 @@ def test_the_ratio_is_the_median_of_long_windows():
 
 def test_short_windows_and_those_of_a_library_have_no_ratio():
     assert measure(Window(1e-5, 1, elapsed=9e-4), Window(0.01, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("competitors", "elapsed", "ratio"), [(0, 5e-3, 4.7), (2, 5e-3, 2.7), (5, 5e-3, 0), (99, 0.02, 14.7)]
+)
+def test_command_and_reply_may_wait_for_a_core_on_a_busy_host_but_not_for_ever(competitors, elapsed, ratio):
+    assert measure(Window(1e-3, 1, competitors=competitors, elapsed=elapsed)) == pytest.approx(ratio)
