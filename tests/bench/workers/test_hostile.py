@@ -107,6 +107,7 @@ def test_each_kernel_ends_in_its_row_with_its_words(verify, name):
     status = UNRANKED if record.status == "ok" and not record.ranked else record.status
     assert (status, record.diagnosis) == (wanted["status"], wanted.get("diagnosis", "")), record.reason
     assert wanted["words"] in record.reason
+    assert wanted.get("printed", "") in record.printed
 
 
 @pytest.mark.parametrize("name", TIMED)
