@@ -155,7 +155,7 @@ def rows(executables):
     for begin in range(0, len(names), HOSTS_IN_BATCH):
         impatient = CpuBackend(timeout=1)
         together = [*names[begin : begin + HOSTS_IN_BATCH], HEALTHY]
-        plans = plan_rows([HOSTS, ROOT / "cuda"], together, Problem(24, 24, 24), impatient)
+        plans = plan_rows([HOSTS, ROOT / "cuda"], together, Problem(32, 32, 32), impatient)
         records = run_batch(plans, impatient, Policy(rounds=4, max_time=0.05), copies=executables)
         impatient.close()
         found[HEALTHY].append(records.pop())
