@@ -19,7 +19,7 @@ exits with 1 if a claim does not hold.
              at 8192 under a steady load a launch takes at least 99 % of its burst time, the GPU draws at most 105 % of
              its power limit, and percent of cuBLAS in bf16 differs by at most 1 between two runs
     steady   under a steady load launches take at least 95 % of the time, and a kernel is as fast as itself within 1 %
-    hostile  every kernel of tests/hostile ends in the expected row, and no healthy row is lost
+    hostile  every kernel of tests/hostile but its host functions ends in the expected row, and no healthy row is lost
     noise    100 comparisons of a kernel with itself: at most 1 false verdict; 2 % slower is found in 95 of 100
     tune     `gemmbench tune blocktile_2d --sizes 4096` takes at most 12 s in the median of 10 runs with an empty
              compile cache, and each finds the best of all their finalists, or one within 0.5 % of it

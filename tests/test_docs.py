@@ -8,6 +8,7 @@ import sys
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from gemmbench import errors
@@ -178,6 +179,18 @@ def test_a_step_tells_how_much_faster_a_rung_is():
     )
     with pytest.raises(errors.StoreError, match="no row of nothing"):
         KINDS["step"](Page(README, KINDS), runs, "4096", "naive", "nothing")
+
+
+def test_the_table_of_hostile_hosts_has_each_of_them_with_the_status_of_its_row():
+    text = (ROOT / "docs" / "method" / "verification.md").read_text(encoding="utf-8")
+    table = re.findall(
+        r"^\| (`.*) \| .* \| (.*) \| .* \|$", text.partition("## Kernels that are meant to")[2], re.MULTILINE
+    )
+    shown = {
+        name: re.match("too good|[a-z]+", row)[0] for names, row in table for name in re.findall(r"`(\w+)`", names)
+    }
+    expected = yaml.safe_load((ROOT / "tests" / "hostile" / "host" / "expected.yaml").read_text(encoding="utf-8"))
+    assert shown == {name: wanted["status"] for name, wanted in expected.items()}
 
 
 def test_rows_are_those_named():

@@ -1,4 +1,8 @@
-"""Kernels with faults: each must end in the expected row and cost no other row."""
+"""Kernels with faults: each must end in the expected row and cost no other row.
+
+They are those of tests/hostile that a GPU runs. What a host function can do to its process (tests/hostile/host) runs on
+the CPU device only, in the tests of gemmbench.
+"""
 
 import tempfile
 from collections.abc import Sequence

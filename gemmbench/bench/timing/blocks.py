@@ -132,7 +132,7 @@ class WarmUp:
 
 @dataclass
 class Measurement:
-    """The windows of one executable by their rounds, of `launches` launches each.
+    """The windows of one executable by their rounds; the last ones have `launches` launches.
 
     `stopped` is why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
     slower than the best of a contest), "rounds", "max-time", "interrupted", or "failed", with `fault` if a
@@ -146,7 +146,11 @@ class Measurement:
 
     def has_block(self, block: int) -> bool:
         """Whether it has a window in this block."""
-        return any(round_.block == block for round_ in self.windows)
+        return bool(self.list_block(block))
+
+    def list_block(self, block: int) -> list[Window]:
+        """Its windows in this block."""
+        return [window for round_, window in self.windows.items() if round_.block == block]
 
     def drop_block(self, block: int) -> None:
         """Forget the windows of this block."""

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Protocol
 
 import numpy as np
@@ -60,6 +61,8 @@ _LOADING_FACTOR = 4
 """How many times as long as the next one a first window may take, because it loads code."""
 _ALIKE = 2.0
 """By what factor launches may differ that are similar."""
+_SHRUNK = 4.0
+"""How many times as short as the policy says windows may be before they get more launches."""
 
 
 class Rounds:
@@ -134,6 +137,7 @@ class Rounds:
             self.measurements[index].drop_block(block)
         if not self.is_interrupted():
             self._drop_out(failed)
+        self._lengthen_shrunk_windows(block)
 
     def _drop_out(self, failed: Collection[int]) -> None:
         for index in failed:
@@ -164,13 +168,28 @@ class Rounds:
                 return
             if window.seconds >= self.policy.window or measurement.launches == self.max_launches:
                 break
-            needed = 1.1 * self.policy.window / max(window.seconds / window.launches, 1e-9)
-            measurement.launches = min(self.max_launches, max(measurement.launches, math.ceil(needed)))
+            self._lengthen_window(index, window.seconds / window.launches)
             window = self._time_window(index)
         if window is None:
             return
         measurement.launches = window.launches  # a graph rounds them up
         self._launch_seconds[index] = max(window.seconds, 1e-9) / window.launches
+
+    def _lengthen_window(self, index: int, seconds: float) -> None:
+        """Let a window have as many launches, of so many seconds each, as the policy says, and never fewer than now."""
+        measurement = self.measurements[index]
+        needed = math.ceil(1.1 * self.policy.window / max(seconds, 1e-9))
+        measurement.launches = min(self.max_launches, max(measurement.launches, needed))
+
+    def _lengthen_shrunk_windows(self, block: int) -> None:
+        """Give executables more launches whose windows in a block were much shorter than when they were sized.
+
+        The timer says little of short windows, and so does the time that gemmbench takes itself.
+        """
+        for index in self._active():
+            windows = self.measurements[index].list_block(block)
+            if windows and _SHRUNK * median(window.seconds for window in windows) < self.policy.window:
+                self._lengthen_window(index, median(window.seconds / window.launches for window in windows))
 
     def _time_shorter_window(self, index: int) -> Window | None:
         """The shorter one of two windows: a disturbance makes windows longer, and none shorter."""

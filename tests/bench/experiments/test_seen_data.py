@@ -81,6 +81,18 @@ def test_a_kernel_that_leaves_a_c_that_is_right_already_is_faster_on_seen_data(r
     assert record.samples == pytest.approx([COMPUTED] * 10)  # and its time holds the work
 
 
+def test_a_busy_host_hides_no_kernel_that_remembers_and_accuses_no_other(remember, monkeypatch):
+    quiet, disturbed = FakeExecutable.time_exactly, itertools.cycle([20, 1, 20, 20, 1])
+
+    def time_exactly(self, launches):
+        window = quiet(self, launches)
+        return replace(window, seconds=window.seconds * next(disturbed))
+
+    monkeypatch.setattr(FakeExecutable, "time_exactly", time_exactly)
+    record = remember(lambda step, at: np.allclose(view(step, at, "C"), compute(step, at)))
+    assert (record.status, record.diagnosis, record.reason) == ("wrong", "faster on seen data", FASTER)
+
+
 def test_ones_are_no_excuse(remember):
     record = remember(lambda step, at: np.allclose(view(step, at, "C"), compute(step, at)), data="ones")
     assert (record.status, record.diagnosis, record.data) == ("wrong", "faster on seen data", "ones")

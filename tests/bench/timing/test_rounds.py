@@ -102,6 +102,16 @@ def test_a_slow_first_launch_does_not_fix_the_window(first):
     assert found.launches * 1e-6 >= 1e-3
 
 
+@pytest.mark.parametrize(
+    ("seconds", "launches"), [(3e-4, [1, 1, 1, 1]), (2e-4, [1, 1, 6, 6]), (1e-9, [1, 1, 999, 999])]
+)
+def test_windows_get_more_launches_after_a_block_in_which_they_are_much_shorter_than_when_sized(seconds, launches):
+    kernel = Kernel("a", 2e-3, 2e-3, 2e-3, seconds)
+    (found,) = measure([kernel], rounds=4, most=999)
+    assert [window.launches for window in found.windows.values()] == launches
+    assert list(found.samples.values()) == pytest.approx([seconds] * 4)
+
+
 def test_the_windows_that_size_and_warm_are_no_samples_and_a_single_round_needs_no_warming():
     kernel = Kernel("a", *[9e-3] * 5, 8e-3, 7e-3, 6e-3, 5e-3)
     (found,) = measure([kernel], warm=1e9, rounds=4, max_time=1e9)

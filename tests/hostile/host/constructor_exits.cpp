@@ -8,20 +8,14 @@ layouts: [nn]
 
 // The kernel is right, but its process ends, without an error, before the first command.
 
-#include <cstddef>
 #include <cstdlib>
+
+#include "product.h"
 
 static struct Exit {
     Exit() { exit(0); }
 } at_once;
 
 extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    for (int i = 0; i < M; ++i) {
-        for (int j = 0; j < N; ++j) {
-            TACC sum = 0;
-            for (int k = 0; k < K; ++k) sum += A[size_t(i) * K + k] * B[size_t(k) * N + j];
-            TC* c = C + size_t(i) * N + j;
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-        }
-    }
+    multiply(M, N, K, alpha, A, B, beta, C);
 }

@@ -8,7 +8,7 @@ layouts: [nn]
 
 // The kernel is right, but its process never reaches the first command.
 
-#include <cstddef>
+#include "product.h"
 
 static struct Loop {
     Loop() {
@@ -17,12 +17,5 @@ static struct Loop {
 } loop;
 
 extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
-    for (int i = 0; i < M; ++i) {
-        for (int j = 0; j < N; ++j) {
-            TACC sum = 0;
-            for (int k = 0; k < K; ++k) sum += A[size_t(i) * K + k] * B[size_t(k) * N + j];
-            TC* c = C + size_t(i) * N + j;
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-        }
-    }
+    multiply(M, N, K, alpha, A, B, beta, C);
 }

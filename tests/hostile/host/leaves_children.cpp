@@ -8,8 +8,9 @@ layouts: [nn]
 
 // The kernel is right. Its children would sleep on after the run, in process groups of their own.
 
-#include <cstddef>
 #include <unistd.h>
+
+#include "product.h"
 
 extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     if (!fork()) {
@@ -17,12 +18,5 @@ extern "C" void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, 
         sleep(120);
         _exit(0);
     }
-    for (int i = 0; i < M; ++i) {
-        for (int j = 0; j < N; ++j) {
-            TACC sum = 0;
-            for (int k = 0; k < K; ++k) sum += A[size_t(i) * K + k] * B[size_t(k) * N + j];
-            TC* c = C + size_t(i) * N + j;
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
-        }
-    }
+    multiply(M, N, K, alpha, A, B, beta, C);
 }
