@@ -172,7 +172,8 @@ def test_while_a_kernel_compiles(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_while_a_kernel_hangs(tmp_path, number):
+def test_while_a_kernel_hangs(tmp_path, monkeypatch, number):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     process = start(tmp_path, *HOSTILE, "infinite_loop")
     wait_until(lambda: any(b".kernel" in command for command in list_processes_in(tmp_path)))
     terminate(process, number)
@@ -180,7 +181,8 @@ def test_while_a_kernel_hangs(tmp_path, number):
 
 
 @pytest.mark.parametrize("presses", [2, 3, 20])
-def test_ctrl_c_again_and_again_ends_the_kernel_that_hangs_without_a_traceback(tmp_path, presses):
+def test_ctrl_c_again_and_again_ends_the_kernel_that_hangs_without_a_traceback(tmp_path, monkeypatch, presses):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     process = start(tmp_path, *HOSTILE, "infinite_loop")
     wait_until(lambda: any(b".kernel" in command for command in list_processes_in(tmp_path)))
     for _ in range(presses):

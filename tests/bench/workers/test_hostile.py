@@ -157,7 +157,7 @@ def rows(executables):
     """The rows of all hosts, by name, and those of the healthy kernel that was measured with each few of them."""
     found, names = {HEALTHY: []}, [name for name in OF_HOSTS if HAS_WALLS or not OF_HOSTS[name].get("walls")]
     for begin in range(0, len(names), HOSTS_IN_BATCH):
-        impatient = CpuBackend(timeout=1)
+        impatient = CpuBackend(timeout=3)
         together = [*names[begin : begin + HOSTS_IN_BATCH], HEALTHY]
         plans = plan_rows([HOSTS, ROOT / "cuda"], together, Problem(32, 32, 32), impatient)
         records = run_batch(plans, impatient, Policy(rounds=4, max_time=0.05), copies=executables)
