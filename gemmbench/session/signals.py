@@ -34,7 +34,8 @@ def raise_on_termination() -> Iterator[None]:
     """Raise Terminated on SIGTERM and SIGHUP inside the block; a second SIGTERM ends the process at once.
 
     A second SIGHUP does not: a shell and the kernel both send one when a terminal is lost. A signal that is ignored
-    stays so. Does nothing in threads other than the main one.
+    stays so. Ctrl-C raises KeyboardInterrupt as ever, but in no finalizer. Does nothing in threads other than the main
+    one.
     """
     main = threading.current_thread() is threading.main_thread()
     numbers = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
@@ -47,14 +48,15 @@ def raise_on_termination() -> Iterator[None]:
             _leave_terminals(terminals)
         raise Terminated(number)
 
-    handler = let_finalizers_end(end)
-    for number in numbers:
-        signal.signal(number, handler)
+    handlers = dict.fromkeys(numbers, let_finalizers_end(end))
+    if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        handlers[signal.SIGINT] = let_finalizers_end(signal.default_int_handler)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _leave_terminals(streams: list[int]) -> None:

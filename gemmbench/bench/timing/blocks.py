@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Protocol
 
 from gemmbench.backends.base import Monitor, Window
-from gemmbench.bench.timing.stats import Round, quartiles
+from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
@@ -176,12 +176,12 @@ class Measurement:
     def elapsed_ratio(self) -> float | None:
         """How many times as long gemmbench waited as the kernel's process says, at least in three windows of four.
 
-        The lower quartile, since a busy host delays the replies of many windows, but not of all. Of windows that took
-        long enough for that to mean something; None if there is none.
+        The lower quartile, and of few windows the least, since a busy host delays the replies of many windows, but not
+        of all. Of windows that took long enough for that to mean something; None if there is none.
         """
         long = [window for window in self.windows.values() if window.elapsed >= _MEANINGFUL]
-        ratios = [(window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long]
-        return quartiles(ratios)[1] if ratios else None
+        ratios = sorted((window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long)
+        return ratios[(len(ratios) - 1) // 4] if ratios else None
 
     @property
     def gated(self) -> bool:

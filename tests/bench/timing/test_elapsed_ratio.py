@@ -18,6 +18,7 @@ def test_the_ratio_is_exceeded_in_three_long_windows_of_four():
     assert measure(prompt, prompt, delayed, delayed, delayed) == pytest.approx(1.02)
     assert measure(prompt, *4 * [delayed]) == pytest.approx(20)
     assert measure(delayed) == pytest.approx(20)
+    assert measure(prompt, *3 * [delayed]) == pytest.approx(1.02)
 
 
 def test_short_windows_and_those_of_a_library_have_no_ratio():
