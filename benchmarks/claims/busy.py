@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import pycuda.driver as cuda
 import pynvml
 
 from claims import Claim, format_table, run_sweep
@@ -17,12 +18,13 @@ _SAMPLE_SECONDS = 0.1
 
 
 class _UtilizationSampler(threading.Thread):
-    """Samples the percentage of time in which a kernel runs, from NVML, until `ended` is set."""
+    """Samples the percentage of time in which a kernel runs on CUDA's first GPU, from NVML, until `ended` is set."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         pynvml.nvmlInit()
-        self._gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+        cuda.init()
+        self._gpu = pynvml.nvmlDeviceGetHandleByPciBusId(cuda.Device(0).pci_bus_id())
         self.samples: list[int] = []
         self.ended = threading.Event()
 
