@@ -22,7 +22,7 @@ from pathlib import Path
 
 from gemmbench.analysis.toolkit import find_nvcc
 from gemmbench.errors import BuildError, DeviceError, GemmbenchError
-from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
+from gemmbench.planning.files import display_path, follow_links, is_file, read_code_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -100,7 +100,7 @@ class _Inliner:
             if header is None:
                 yield self.count(line)
             elif (real := follow_links(header)) not in self.open:  # the guard of an open one makes it empty
-                yield from self.inline(real, read_text_file(real), display_path(real))
+                yield from self.inline(real, read_code_file(real), display_path(real))
                 yield f"#line {number + 1} {quote_path(path)}"
             else:
                 yield ""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gemmbench.planning.cpp.tokens import Places, Token, find_closing, read_tokens, skip_angles
+from gemmbench.planning.cpp.tokens import Places, Token, pair_brackets, read_tokens, skip_angles
 
 ATTRIBUTES = {
     "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__align__", "alignas", "__attribute__",
@@ -21,6 +21,8 @@ ON_DEVICE = {"__global__", "__device__"}
 _CLASSES = {"struct", "class", "union", "enum"}
 _VARIABLES = {"__constant__", "__shared__", "__managed__", "using", "typedef"}
 _FOREIGN = {"std", "cuda", "thrust", "torch", "at", "c10"}
+_DEEPEST = 100
+"""Scopes in each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,13 @@ class Item:
         return _collect_uses(self)
 
 
+class _Tokens:
+    """Tokens and their pairs of brackets."""
+
+    def __init__(self, tokens: Sequence[Token]):
+        self.all, self.pairs = tokens, pair_brackets(tokens)
+
+
 class Source:
     """A preprocessed text: its declarations at namespace scope in order, and the places of its lines.
 
@@ -114,7 +123,7 @@ class Source:
         self.text = text
         tokens = read_tokens(text)
         self.places = Places(text, tokens)
-        self.items = _read_items(tokens, 0, len(tokens))
+        self.items = _read_items(_Tokens(tokens), 0, len(tokens), 0)
         _note_scopes(self.items, ())
 
     def walk(self) -> Iterator[Item]:
@@ -131,7 +140,8 @@ def walk(items: Iterable[Item]) -> Iterator[Item]:
 
 def read_members(item: Item) -> Iterator[Item]:
     """The declarations in a class, in order."""
-    tokens, index = [each for each in item.body[1:-1] if each.kind != "directive"], 0
+    tokens = [each for each in item.body[1:-1] if each.kind != "directive"]
+    source, index = _Tokens(tokens), 0
     while index < len(tokens):
         following = tokens[index + 1].text if index + 1 < len(tokens) else ""
         if tokens[index].text in ("public", "private", "protected") and following == ":":
@@ -139,7 +149,7 @@ def read_members(item: Item) -> Iterator[Item]:
         elif tokens[index].is_sign(";", "}"):
             index += 1
         else:
-            member, index = _read_item(tokens, index, len(tokens))
+            member, index = _read_item(source, index, len(tokens), _DEEPEST)
             yield member
 
 
@@ -156,8 +166,8 @@ def _name_scope(item: Item) -> list[str]:
     ]
 
 
-def _read_items(tokens: Sequence[Token], at: int, end: int) -> list[Item]:
-    items: list[Item] = []
+def _read_items(source: _Tokens, at: int, end: int, depth: int) -> list[Item]:
+    tokens, items = source.all, list[Item]()
     while at < end:
         if tokens[at].kind == "directive":
             items.append(Item("directive", tokens[at : at + 1]))
@@ -165,13 +175,14 @@ def _read_items(tokens: Sequence[Token], at: int, end: int) -> list[Item]:
         elif tokens[at].is_sign(";", "}"):  # one that closes nothing
             at += 1
         else:
-            item, at = _read_item(tokens, at, end)
+            item, at = _read_item(source, at, end, depth)
             items.append(item)
     return items
 
 
-def _read_item(tokens: Sequence[Token], start: int, end: int) -> tuple[Item, int]:
-    """The declaration that begins at `start`, and the index after it."""
+def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item, int]:
+    """The declaration that begins at `start`, and the index after it; `depth` scopes are around it."""
+    tokens, pairs = source.all, source.pairs
     head: list[Token] = []
     groups: list[Group] = []
     kind, body, index = "other", tokens[:0], start
@@ -182,14 +193,13 @@ def _read_item(tokens: Sequence[Token], start: int, end: int) -> tuple[Item, int
             index += 1
             continue
         if token.text == "template" and index + 1 < end and tokens[index + 1].is_sign("<"):
-            index = skip_angles(tokens, index + 1)
+            index = skip_angles(tokens, pairs, index + 1)
             continue
         if token.is_sign("{"):
-            if _opens_scope(head):
-                close = min(find_closing(tokens, index), end - 1)
-                children = _read_items(tokens, index + 1, close)
+            close = min(pairs[index], end - 1)
+            if _opens_scope(head) and depth < _DEEPEST:
+                children = _read_items(source, index + 1, close, depth + 1)
                 return Item("scope", tokens[start : close + 1], head, children=children), close + 1
-            close = find_closing(tokens, index)
             if assigned:
                 pass
             elif _is_class(head, groups):
@@ -208,10 +218,10 @@ def _read_item(tokens: Sequence[Token], start: int, end: int) -> tuple[Item, int
             break
         if token.is_sign("<") and head and head[-1].kind == "word" and head[-1].text != "operator" and not assigned:
             head.append(token)  # the arguments of a template declare nothing
-            index = skip_angles(tokens, index)
+            index = skip_angles(tokens, pairs, index)
             continue
         if token.is_sign("(", "["):
-            close = find_closing(tokens, index)
+            close = min(pairs[index], end - 1)
             if token.text == "(" and not assigned:
                 groups.append(Group(len(head), tokens[index : close + 1]))
             head.append(token)
@@ -273,6 +283,8 @@ def _collect_names(item: Item) -> set[str]:
     if item.kind in ("directive", "scope"):
         return set()
     words = [each.text for each in item.head]
+    if words[:2] == ["using", "namespace"]:
+        return set()
     names: set[str] = set()
     if item.kind == "class":
         names |= _name_class(item.head)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gemmbench.planning.cpp.items import Item, Source, read_members
-from gemmbench.planning.cpp.tokens import Token, find_closing, skip_angles, split_commas
+from gemmbench.planning.cpp.tokens import Token, pair_brackets, skip_angles, split_commas
 
 _QUALIFIERS = {
     "const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__", "struct", "class", "typename",
@@ -100,7 +100,7 @@ class Signatures:
         tokens = [each for each in item.tokens if each.kind != "directive"]
         template: tuple[TemplateParameter, ...] = ()
         if tokens[0].text == "template":
-            inside = tokens[2 : skip_angles(tokens, 1) - 1]
+            inside = tokens[2 : skip_angles(tokens, pair_brackets(tokens), 1) - 1]
             template = tuple(_read_template(part) for part in split_commas(inside))
         types = {each.name for each in template if each.is_type}
         parts = split_commas([each for each in item.parameter_list if each.kind != "directive"])
@@ -159,19 +159,19 @@ def _read_template(part: Sequence[Token]) -> TemplateParameter:
 
 def _split_declaration(tokens: Sequence[Token]) -> tuple[list[str], int]:
     """The names of a declaration, those of its type with their scopes and template arguments, and its stars."""
-    named: list[str] = []
+    pairs, named = pair_brackets(tokens), list[str]()
     stars, index = 0, 0
     while index < len(tokens):
         token, end = tokens[index], index + 1
         if token.is_sign("["):
             stars += 1
-            end = find_closing(tokens, index) + 1
+            end = pairs[index] + 1
         elif token.is_sign("("):
-            end = find_closing(tokens, index) + 1
+            end = pairs[index] + 1
         elif token.is_sign("*"):
             stars += 1
         elif token.is_sign("<") and named:
-            end = skip_angles(tokens, index)
+            end = skip_angles(tokens, pairs, index)
             named[-1] += "".join(each.text for each in tokens[index:end])
         elif token.is_sign("::") and index + 1 < len(tokens):
             named[-1:] = [f"{named[-1] if named else ''}::{tokens[index + 1].text}"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
       | (?P<blank>\n|[^\S\n]+|//[^\n]*|/\*.*?(?:\*/|\Z))
-      | (?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"?)
+      | (?P<string>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z)|(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"?)
       | (?P<character>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
       | (?P<number>\.?\d(?:[eEpP][+-]|[\w.]|'\w)*)
       | (?P<word>[A-Za-z_$\x80-\U0010ffff][\w$]*)
@@ -48,45 +48,43 @@ def read_tokens(text: str) -> list[Token]:
     return found
 
 
-def find_closing(tokens: Sequence[Token], at: int) -> int:
-    """The index of the bracket that closes the one at `at`; of the last token if none does."""
-    opening, depth = tokens[at].text, 0
-    closing = _CLOSING[opening]
-    for index in range(at, len(tokens)):
-        if tokens[index].kind == "sign":
-            depth += (tokens[index].text == opening) - (tokens[index].text == closing)
-            if depth == 0:
-                return index
-    return len(tokens) - 1
+def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
+    """For the index of every opening bracket that of the one that closes it, or of the last token if none does."""
+    pairs: dict[int, int] = {}
+    opened: dict[str, list[int]] = {closing: [] for closing in _CLOSING.values()}
+    for index, token in enumerate(tokens):
+        if token.kind == "sign":
+            if token.text in _CLOSING:
+                opened[_CLOSING[token.text]].append(index)
+            elif opened.get(token.text):
+                pairs[opened[token.text].pop()] = index
+    return pairs | {index: len(tokens) - 1 for left in opened.values() for index in left}
 
 
-def skip_angles(tokens: Sequence[Token], at: int) -> int:
-    """The index after the `>` that closes the `<` at `at`."""
+def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], at: int) -> int:
+    """The index after the `>` that closes the `<` at `at`; the next one if none does before a `;`."""
     depth, index = 0, at
     while index < len(tokens):
         token = tokens[index]
-        if token.is_sign(*_CLOSING):
-            index = find_closing(tokens, index)
-        elif token.is_sign("<", ">"):
-            depth += 1 if token.text == "<" else -1
-        elif token.is_sign("<<<"):
-            depth += 3
-        if depth <= 0:
-            return index + 1
-        index += 1
-    return index
+        if token.kind == "sign":
+            depth += {"<": 1, "<<<": 3, ">": -1}.get(token.text, 0)
+            if depth <= 0:
+                return index + 1
+            if token.text == ";":
+                break
+        index = pairs.get(index, index) + 1
+    return at + 1
 
 
 def split_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """The items of a list, split at the commas outside brackets; no empty ones."""
+    pairs = pair_brackets(tokens)
     part: list[Token] = []
     index = 0
     while index < len(tokens):
-        token, end = tokens[index], index + 1
-        if token.is_sign(*_CLOSING):
-            end = find_closing(tokens, index) + 1
-        elif token.is_sign("<") and part and part[-1].kind == "word":
-            end = skip_angles(tokens, index)
+        token, end = tokens[index], pairs.get(index, index) + 1
+        if token.is_sign("<") and part and part[-1].kind == "word":
+            end = skip_angles(tokens, pairs, index)
         if token.is_sign(","):
             yield from [part] if part else []
             part = []
@@ -100,7 +98,7 @@ class Places:
     """File and line of every place in a text with line markers (`# 12 "file.cu"`)."""
 
     def __init__(self, text: str, tokens: Sequence[Token]):
-        self._text = text
+        self._lines = [found.end() for found in re.finditer("\n", text)]
         self._begins, self._known = [0], [(1, "")]
         for token in tokens:
             if token.kind == "directive" and (found := _PLACE.match(token.text)):
@@ -112,7 +110,7 @@ class Places:
         """The file, as the text names it, and the line."""
         number = bisect_right(self._begins, at) - 1
         line, name = self._known[number]
-        return name, line + self._text.count("\n", self._begins[number], at)
+        return name, line + bisect_right(self._lines, at) - bisect_right(self._lines, self._begins[number])
 
     def name(self, at: int) -> str:
         """`file.cu:12`, without the folder."""
