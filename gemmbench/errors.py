@@ -13,6 +13,7 @@
         |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
         |-- NotOffered         the library has no such algorithm for this problem
+        |-- Unsupported        the kernel needs what this device lacks
         `-- HostError          gemmbench itself failed, which costs one batch
 
 A message gives the location, the fault and the next step. `gemmbench.cli` turns an
@@ -138,6 +139,12 @@ class OutOfMemory(PlanError):
 
 class NotOffered(PlanError):
     """The library offers no such algorithm for this problem."""
+
+    status = "skipped"
+
+
+class Unsupported(PlanError):
+    """The kernel needs what this device lacks; the message names it, and the line."""
 
     status = "skipped"
 

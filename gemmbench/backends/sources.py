@@ -22,7 +22,7 @@ from pathlib import Path
 
 from gemmbench.analysis.toolkit import find_nvcc
 from gemmbench.errors import BuildError, DeviceError, GemmbenchError
-from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
+from gemmbench.planning.files import display_path, follow_links, is_file, read_code_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -103,7 +103,7 @@ class _Inliner:
                 yield self.count(line)
             elif header not in self.open:  # the guard of an open one makes it empty
                 if header not in self.read:
-                    self.read[header] = read_text_file(header), display_path(header)
+                    self.read[header] = read_code_file(header), display_path(header)
                 yield from self.inline(header, *self.read[header])
                 yield f"#line {number + 1} {quote_path(path)}"
             else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.drafts.draft import Draft, draft_manifest
-from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_text_file
+from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_code_file, read_text_file
 from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
 
 _TILED = Path(__file__).with_name("new_kernel.cu")
@@ -37,7 +37,7 @@ def write_manifest(name: str, code: Path, symbol: str | None = None) -> NewVaria
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
     path = _place(name, code.parent, ".yaml")
-    draft = draft_manifest(read_text_file(code), code, path.parent, symbol)
+    draft = draft_manifest(read_code_file(code), code, path.parent, symbol)
     _write_new(path, draft.text)
     return NewVariant(path, draft, _find_fault(path))
 

@@ -16,7 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.files import display_path, follow_links, is_file, is_folder, printable, read_text_file
+from gemmbench.planning.files import (
+    display_path,
+    follow_links,
+    is_file,
+    is_folder,
+    printable,
+    read_code_file,
+    read_text_file,
+)
 from gemmbench.planning.manifests.code_keys import find_code_file
 from gemmbench.planning.manifests.kernel_code import parse_module
 from gemmbench.planning.manifests.manifest import ManifestReader
@@ -49,7 +57,7 @@ def read_variant(path: Path) -> Variant:
 
 
 def _read_kernel_file(path: Path) -> Variant:
-    location, text = display_path(path), read_text_file(path)
+    location, text = display_path(path), read_code_file(path)
     header = _HEADER.match(text)
     if header is None:
         other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
@@ -66,7 +74,7 @@ def _read_manifest_file(path: Path) -> Variant:
     code = find_code_file(document, path.parent)
     if code.suffix == ".py":
         raise document.error_at(("file",), f"file: {code.name} has its manifest in its docstring; name that file")
-    return ManifestReader(document, path, code, read_text_file(code)).read()
+    return ManifestReader(document, path, code, read_code_file(code)).read()
 
 
 def _read_python_file(path: Path) -> Variant:
@@ -121,7 +129,7 @@ def _is_only_code(path: Path, described: set[Path]) -> bool:
 def _read_text(path: Path) -> str | None:
     """The text of a file; None where it cannot be read, which its reader reports."""
     try:
-        return read_text_file(path)
+        return read_code_file(path)
     except SpecError:
         return None
 
