@@ -176,9 +176,10 @@ def name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `" (did you mean 'x'?)"` for the closest of `known`, or `""`."""
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+    """Return `" (did you mean 'x'?)"` for the `most` closest of `known`, or `""`."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]
+    listed = " or ".join(filter(None, (", ".join(close[:-1]), *close[-1:])))
+    return f" (did you mean {listed}?)" if close else ""

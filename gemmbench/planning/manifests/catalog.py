@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -206,8 +206,7 @@ class Catalog:
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
-            known = ", ".join(sorted(self.names))
-            raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
+            raise UsageError(f"unknown variant '{name}'{_suggest_names(name, self.names)}")
 
     def get(self, name: str) -> Variant:
         """Return a variant, with the variants that it picks from.
@@ -285,6 +284,18 @@ class Catalog:
         if faults and (needed in faults or all(variant.name == needed for variant in variants)):
             raise faults.get(needed) or next(iter(faults.values()))
         return _sort_ladder([*variants, *(Variant.unreadable(name, str(why)) for name, why in faults.items())])
+
+
+_MOST_NEAREST = 3
+
+
+def _suggest_names(name: str, known: Sequence[str]) -> str:
+    """What was meant by an unknown name: a file of that name in this folder, or the names most like it."""
+    files = [f"./{name}{suffix}" for suffix in SUFFIXES]
+    if here := next((file for file in files if is_file(Path(file))), ""):
+        return f"; for the file in this folder write {here}"
+    hint = nearest(name, known, most=_MOST_NEAREST)
+    return f"{hint}; `gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
 
 
 def _is_of_revision(name: str) -> bool:

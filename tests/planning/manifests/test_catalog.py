@@ -62,10 +62,21 @@ def test_a_missing_folder_is_named(tmp_path):
         Catalog([tmp_path / "nowhere"])
 
 
-def test_an_unknown_name_offers_the_nearest_and_lists_all(catalog):
+def test_an_unknown_name_offers_the_three_nearest_and_where_all_are(catalog):
+    names = {name: {} for name in ("tiled", "tile", "tidal", "title")}
     with pytest.raises(UsageError) as fault:
-        catalog(tiled={}).get("tield")
-    assert str(fault.value) == "unknown variant 'tield' (did you mean 'tiled'?); known: cublas, tiled"
+        catalog(**names).get("tiled2")
+    assert str(fault.value) == (
+        "unknown variant 'tiled2' (did you mean 'tiled', 'tile' or 'title'?); "
+        "`gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
+    )
+
+
+def test_an_unknown_name_of_a_file_in_this_folder_offers_its_path(catalog, tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"unknown variant 'mine'; for the file in this folder write \./mine\.cu"):
+        catalog(tiled={}).get("mine")
 
 
 def test_the_ladder_is_by_order_then_by_name_and_each_once(catalog):
