@@ -149,7 +149,7 @@ def read_text_file(path: Path) -> str:
 
 
 def read_code_file(path: Path) -> str:
-    """The same of a file of code, whose comments may have any encoding: a byte that is not UTF-8 is a letter."""
+    """The same of a file of code, which may have any encoding: each byte of what is not UTF-8 is a letter."""
     text, fault = _read_file(path)
     if fault and "\0" in text:  # UTF-16, or no text at all
         raise SpecError(display_path(path), None, fault)

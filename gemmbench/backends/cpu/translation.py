@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
-from gemmbench.backends.cpu import dynamic_shared, entry, preprocessing, support, walls
-from gemmbench.backends.cpu.dynamic_shared import rewrite_shared
+from gemmbench.backends.cpu import cuda_words, entry, preprocessing, support, walls
+from gemmbench.backends.cpu.cuda_words import rewrite_words
 from gemmbench.backends.cpu.entry import cpu_name
 from gemmbench.backends.cpu.preprocessing import Preprocessed, hoist_includes, name_missing, read_output, write_input
 from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers
@@ -65,12 +65,12 @@ def _read_memory_size(path: Path) -> int:
 
 
 PRELUDE = Path(__file__).parent / "prelude"
-_READERS = (dynamic_shared, items, preprocessing, reach, support, tokens)
+_READERS = (cuda_words, items, preprocessing, reach, support, tokens)
 _OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READERS)]
 """Modules that decide what is compiled."""
 
 # nvcc lets kernels read memory through other types than it was written with.
-_DIALECT = ("-std=c++17", "-w", "-fdiagnostics-color=never")
+_DIALECT = ("-std=c++17", "-fdiagnostics-color=never")
 _FLAGS = (*_DIALECT, "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla")
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
@@ -121,7 +121,7 @@ def _write_kernel(plan: Plan, found: Preprocessed) -> str:
     reached = find_reached(found.source, found.words)
     if reason := find_unsupported(found.source, reached):
         raise Unsupported(reason)
-    code = write_reached(found.source, reached, rewrite_shared(reached))
+    code = write_reached(found.source, reached, rewrite_words(reached))
     call = _entry_function(plan, found.words, str(has_barriers(reached)).lower())
     head = hoist_includes(split_text(plan, inline=True))
     return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n}}{call}'
@@ -208,7 +208,7 @@ class CpuCompiler:
     def _preprocess(self, unit: str, folder: Path) -> Preprocessed:
         (folder / "text.cpp").write_text(unit, encoding="utf-8")
         made = folder / "text.ii"
-        self._run_checked([*_DIALECT, "-I", str(PRELUDE), "-E", "text.cpp", "-o", made.name], folder)
+        self._run_checked([*_DIALECT, "-w", "-I", str(PRELUDE), "-E", "text.cpp", "-o", made.name], folder)
         return read_output(made.read_text(encoding="utf-8", errors="replace"))
 
     def _make_key(self, plan: Plan, unit: str) -> str:

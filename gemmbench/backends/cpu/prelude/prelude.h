@@ -95,3 +95,6 @@ inline long long clock64() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
+
+#include "device_functions.h"
+#include "host_types.h"

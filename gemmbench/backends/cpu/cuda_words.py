@@ -1,4 +1,4 @@
-"""Declarations of shared memory as the C++ compiler takes them.
+"""Declarations of shared and constant memory as the C++ compiler takes them.
 
 The size of `extern __shared__` memory is known at the launch, so its names are pointers and references to the
 runtime's buffer, whose start is aligned to a page.
@@ -15,11 +15,15 @@ from gemmbench.planning.cpp.tokens import Token, pair_brackets, split_commas
 _SHARED = "__shared__"
 _ALIGNMENTS = {"__align__", "alignas", "__attribute__", "__declspec"}
 _BUFFER = "gb_dynamic_shared"
+_CONSTANT = '__attribute__((section("gb_constant")))'
+"""Outside shared memory, which shared.ld makes of what has no value: the host may never set it, so it is zero."""
 
 
-def rewrite_shared(items: Sequence[Item]) -> Iterator[Edit]:
-    """What must be written otherwise in the declarations of shared memory of these items."""
+def rewrite_words(items: Sequence[Item]) -> Iterator[Edit]:
+    """What must be written otherwise in the declarations of these items."""
     for item in items:
+        if item.kind == "other" and not item.words & {"const", "constexpr", "extern"}:
+            yield from (Edit(each.start, each.end, _CONSTANT) for each in item.head if each.text == "__constant__")
         tokens = [each for each in item.tokens if each.kind != "directive"]
         for start, end in _find_declarations(tokens):
             words = [each.text for each in tokens[start:end]]
@@ -40,7 +44,7 @@ def _find_declarations(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         elif token.text == _SHARED:
             end = _find_end(tokens, number)
             yield begin, end
-            begin = number = end
+            number, begin = end, end + 1
         number += 1
 
 
