@@ -6,6 +6,7 @@ import pytest
 
 from gemmbench.analysis.sass_loops import parse_kernels as parse_sass
 from gemmbench.backends.code_hash import hash_file
+from gemmbench.backends.cpu import translation
 from gemmbench.backends.cpu.cuda_words import rewrite_words
 from gemmbench.backends.cpu.support import find_unsupported
 from gemmbench.backends.sources import suggest_fix

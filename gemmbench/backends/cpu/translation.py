@@ -8,7 +8,7 @@ import shlex
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from gemmbench.backends.cpu.cuda_words import rewrite_words
 from gemmbench.backends.cpu.entry import cpu_name
 from gemmbench.backends.cpu.preprocessing import Preprocessed, hoist_includes, name_missing, read_output, write_input
 from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers
+from gemmbench.backends.parameters import PassedParameter, list_parameters, write_checks
 from gemmbench.backends.sources import SourceText, quote_path, split_text, suggest_fix
 from gemmbench.errors import BuildError, DeviceError, PlanError, Unsupported
 from gemmbench.planning.cpp import items, reach, tokens
@@ -123,8 +124,8 @@ def _write_kernel(plan: Plan, found: Preprocessed) -> str:
         raise Unsupported(reason)
     code = write_reached(found.source, reached, rewrite_words(reached))
     call = _entry_function(plan, found.words, str(has_barriers(reached)).lower())
-    head = hoist_includes(split_text(plan, inline=True))
-    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n}}{call}'
+    head, checks = hoist_includes(split_text(plan, inline=True)), write_checks(plan, found.words)
+    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n{checks}}}{call}'
 
 
 def _check_kernels(plan: Plan, found: Preprocessed) -> None:
@@ -159,15 +160,23 @@ def _standard_arguments(plan: Plan) -> str:
 
 
 def _declared_arguments(plan: Plan) -> str:
-    return ", ".join(_write_argument(number, argument) for number, argument in enumerate(plan.arguments))
+    written = {argument: _write_argument(plan, number, argument) for number, argument in enumerate(plan.arguments)}
+    return ", ".join(_write_parameter(parameter, written) for parameter in list_parameters(plan.arguments))
 
 
-def _write_argument(number: int, argument: PassedArgument) -> str:
+def _write_parameter(parameter: PassedParameter, written: Mapping[PassedArgument, str]) -> str:
+    if not parameter.is_structure:
+        return written[parameter.arguments[0]]
+    fields = " ".join(f"s.{each.field} = {written[each]};" for each in parameter.arguments)
+    return f"gb::Structure{{[&](auto& s) {{ {fields} }}}}"
+
+
+def _write_argument(plan: Plan, number: int, argument: PassedArgument) -> str:
     if argument.by_pointer:
         return f"&scalar_{number}"
     if argument.role in SCALARS:
         return f"static_cast<{argument.ctype}>(a.{argument.role})"
-    if argument.role == NULL:
+    if argument.role == NULL or (argument.role == "bias" and "bias" not in plan.epilogue):
         return "nullptr"
     return (
         f"gb::Pointer{{a.{argument.role}}}" if argument.role else f"static_cast<{argument.ctype}>(a.numbers[{number}])"
@@ -213,7 +222,8 @@ class CpuCompiler:
 
     def _make_key(self, plan: Plan, unit: str) -> str:
         """Of the text before the preprocessor, so that code in the cache costs no process."""
-        return content_key([unit, _entry_function(plan, plan.symbols or ("gemm",), ""), *self._surroundings])
+        symbols = plan.symbols or ("gemm",)
+        return content_key([unit, _entry_function(plan, symbols, ""), write_checks(plan, symbols), *self._surroundings])
 
     @cached_property
     def version(self) -> str:

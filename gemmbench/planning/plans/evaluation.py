@@ -208,6 +208,11 @@ _RANGES = {
     "unsigned": range(2**32),
     "long long": range(-(2**63), 2**63),
     "unsigned long long": range(2**64),
+    "short": range(-(2**15), 2**15),
+    "unsigned short": range(2**16),
+    "signed char": range(-(2**7), 2**7),
+    "unsigned char": range(2**8),
+    "bool": range(2),
 }
 
 
@@ -227,11 +232,12 @@ def evaluate_arguments(variant: Variant, names: Names, problem: Problem) -> tupl
 def _evaluate_argument(variant: Variant, argument: Argument, names: Names, problem: Problem) -> PassedArgument:
     role = to_row_major(variant, argument.role)
     ctype = argument.ctype or problem.precision.scalar.ctype
+    place = argument.parameter, argument.field
     if not isinstance(argument.value, Expression):
-        return PassedArgument(role, ctype, argument.value, argument.by_pointer)
+        return PassedArgument(role, ctype, argument.value, argument.by_pointer, *place)
     value = evaluate(variant, argument.value, names)
     if ctype in _RANGES and value not in _RANGES[ctype]:
         hint = f"; write long({argument.value})" if ctype == "int" else ""
         where = f"({variant.path}:{argument.value.line})"
         raise Excluded(f"the argument {argument.value} is {value}, which {ctype} cannot hold{hint} {where}")
-    return PassedArgument(role, ctype, value)
+    return PassedArgument(role, ctype, value, False, *place)
