@@ -95,6 +95,13 @@ void entry(const Arguments& a) {{
 }}
 }}
 """
+_TRYOUT = """
+#line 1 "call"
+namespace gb {{
+extern const bool synchronises = {synchronises};
+void entry(const Arguments& a) {{ {symbol}({arguments}); }}
+}}
+"""
 _CASE = "        case {step}: return {symbol}({arguments});"
 _SCALAR = "    {ctype} scalar_{number} = static_cast<{ctype}>(a.{role});"
 _GEMM = (
@@ -214,6 +221,22 @@ class CpuCompiler:
         with TemporaryDirectory(prefix="gemmbench-") as folder:
             return self._preprocess(write_input(text, words, min_sm), Path(folder))
 
+    def compile_tryout(self, text: SourceText, found: Preprocessed, symbol: str, arguments: str) -> Path:
+        """An executable that tries launches of a kernel of a preprocessed text; see tryouts.
+
+        `arguments` are those of the call. Raises Unsupported if it needs a GPU, BuildError, BuildTimeout, DeviceError.
+        """
+        reached = find_reached(found.source, [symbol])
+        if reason := find_unsupported(found.source, reached):
+            raise Unsupported(reason)
+        code = write_reached(found.source, reached, rewrite_words(reached))
+        call = _TRYOUT.format(synchronises=str(has_barriers(reached)).lower(), symbol=symbol, arguments=arguments)
+        head = f'#include "prelude.h"\n#include "tryout.h"\n{hoist_includes(text)}\n#include "words.h"'
+        unit = f"{head}\nnamespace {{\n{code}\n}}{call}"
+        key = content_key([unit, "tryout", *self._surroundings])
+        made = fetch_or_build(key, _SUFFIX, lambda path: self._link("kernel", unit, found, path, "tryout.cpp"))
+        return Path(made.path)
+
     def _preprocess(self, unit: str, folder: Path) -> Preprocessed:
         (folder / "text.cpp").write_text(unit, encoding="utf-8")
         made = folder / "text.ii"
@@ -263,10 +286,9 @@ class CpuCompiler:
         texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *sorted(PRELUDE.iterdir()))]
         return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
-    @cached_property
-    def _runtime(self) -> str:
-        """The compiled runtime, the same for every kernel."""
-        source = str(PRELUDE / "runtime.cpp")
+    def _compile_runtime(self, name: str) -> str:
+        """A compiled runtime, the same for every kernel: one that runs plans, or one that tries arguments."""
+        source = str(PRELUDE / name)
 
         def build(path: Path) -> Build:
             self._run_checked([*self._flags, "-c", source, "-o", path.name], path.parent)
@@ -294,12 +316,17 @@ class CpuCompiler:
         folder, kind = path.parent, plan.variant.kind
         found = None if plan.variant.is_host_function else self._preprocess(unit, folder)
         unit = unit if found is None else _write_kernel(plan, found)
+        return self._link(kind, unit, found, path, "runtime.cpp")
+
+    def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, runtime_name: str) -> Build:
+        """Compile a unit, which was made of `found`, and link it with a runtime."""
+        folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         try:
             self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         except BuildError as fault:
             raise fault if found is None else _explain_error(str(fault), found) from None
-        runtime = self._runtime
+        runtime = self._compile_runtime(runtime_name)
         arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
         self._run_checked(arguments, folder, [runtime])
         if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:

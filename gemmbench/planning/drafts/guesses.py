@@ -252,3 +252,27 @@ def _guess_axis_of_rows(function: Function, usual: str) -> str:
     """Which index of the block runs over the rows of C: that of a variable with `row` in its name, else the usual."""
     found = [axis for word, axis in _AXIS.findall(function.body) if "row" in word.lower()]
     return found[0] if found else usual
+
+
+def name_size(name: str) -> str:
+    """M, N, K or a leading dimension that a name means, for sure or not; "" for none."""
+    plain = _normalise(name)
+    return _SIZES.get(plain) or _UNSURE_SIZES.get(plain, "")
+
+
+def name_operand(name: str) -> str:
+    """A, B or C that a name means, for sure or not; "" for none."""
+    plain = _normalise(name)
+    found = _OPERANDS.get(plain) or _UNSURE_OPERANDS.get(plain, "")
+    return found if found in ("A", "B", "C") else ""
+
+
+def find_usual_value(name: str, instead: Mapping[str, int]) -> int:
+    """A value that a parameter with such a name usually has, unless `instead` has one for its role."""
+    role = _find_role(name)
+    return instead.get(role) or _USUAL_VALUES.get(role, 1)
+
+
+def find_tile_role(name: str) -> str:
+    """Which usual parameter a name means, such as BM or TILE; "" for none."""
+    return _find_role(name)
