@@ -77,7 +77,7 @@ _FURTHEST = 3
 """How many folders up headers are looked for."""
 
 
-def _find_includes(text: str, path: Path, home: Path) -> list[str]:
+def find_include_items(text: str, path: Path, home: Path) -> list[str]:
     """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
     written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
     found = list(written)[:_MOST_HEADERS]
@@ -238,7 +238,7 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
     function = _choose_function(functions, text, symbol, display_path(path))
     others = tuple(each.name for each in _list_candidates(functions) if each is not function)
     file, facts = os.path.relpath(path.resolve(), home.resolve()), _read_facts(function, text)
-    lines = list(_write_manifest(facts, file, _find_includes(text, path, home)))
+    lines = list(_write_manifest(facts, file, find_include_items(text, path, home)))
     sizes = _MULTIPLES if _list_requirements(facts) else ""
     return Draft("\n".join(lines) + "\n", function.name, others, _SQUARE_SIZE if _is_square(facts) else sizes)
 
@@ -246,8 +246,8 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
     """The lines of the manifest."""
     function = facts.function
-    yield from (_HEAD, f"summary: {_quote(function.name)}", "order: 100", f"file: {_quote(file)}")
-    yield from _write_list("include", [Guess(_quote(each)) for each in includes])
+    yield from (_HEAD, f"summary: {quote_text(function.name)}", "order: 100", f"file: {quote_text(file)}")
+    yield from _write_list("include", [Guess(quote_text(each)) for each in includes])
     yield _wrap(f"{'symbol' if function.is_kernel else 'host'}: {_write_symbol(facts)}")
     yield from _write_list("args", [Guess(_quote_argument(each.text), each.doubt) for each in facts.arguments])
     yield from _write_problem(facts)
@@ -332,6 +332,6 @@ def _quote_argument(text: str) -> str:
     return f'"{text}"' if text.startswith("&") else text
 
 
-def _quote(text: str) -> str:
+def quote_text(text: str) -> str:
     """Text as YAML reads it again."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)
