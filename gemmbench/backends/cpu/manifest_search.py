@@ -23,8 +23,9 @@ from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, 
 from gemmbench.backends.sources import SourceText, inline_headers
 from gemmbench.errors import BuildError, LaunchError, PlanError, UsageError, nearest
 from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
-from gemmbench.planning.drafts.draft import find_include_items, quote_text
+from gemmbench.planning.drafts.draft import FoundManifest, NotFound, find_include_items, quote_text
 from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
@@ -58,29 +59,6 @@ _NUMPY = {
 }
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 Sizes = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class FoundManifest:
-    """A manifest that was right on three problems: its text, its kernel, and how it was found.
-
-    `others` are other kernels of the file; `summary` says arguments, grid and block in one line.
-    """
-
-    text: str
-    kernel: str
-    summary: str
-    tries: int
-    seconds: float
-    others: tuple[str, ...]
-
-
-class NotFound(Exception):
-    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU."""
-
-    def __init__(self, message: str, unsupported: bool):
-        super().__init__(message)
-        self.unsupported = unsupported
 
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
@@ -137,7 +115,7 @@ def _read_file(text: str, path: Path, home: Path) -> _File:
         whole = SourceText((), (), inline_headers(variant, text, place))
         found = compiler.preprocess(whole)
     except BuildError as fault:
-        raise NotFound(str(fault), unsupported=False) from None
+        raise NotFound(str(fault).partition("\n")[0], unsupported=False) from None
     return _File(path, home, include, whole, found, Signatures(found.source), compiler, _read_constants(found.source))
 
 
@@ -228,8 +206,13 @@ class _Search:
 
     def __init__(self, file: _File, kernel: Kernel):
         self.file, self.kernel = file, kernel
+        places = [each.place for each in file.signatures.kernels if each.symbol == kernel.symbol]
+        if len(places) > 1:
+            lines = " and ".join(str(line) for _, line in places)
+            raise Undecidable(f"is overloaded (lines {lines}), so its name does not say which is meant; rename one")
         self.launch = next(iter(find_launches(file.source, kernel.name)), None)
-        self.body = file.source.text[kernel.item.start : kernel.item.end]
+        reached = find_reached(file.source, [kernel.symbol])
+        self.body = "\n".join(file.source.text[item.start : item.end] for item in reached if item.kind != "scope")
         self.template, self.slots, self.program = self.compile()
         self.geometries = list(self.list_geometries())
 
@@ -514,14 +497,14 @@ def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
     """The text of the manifest."""
     layout, storage = found.storage
     lines = [
-        f"# Found by trying: right on three problems with {found.tries} combinations of arguments tried.",
+        "# Found by trying on the CPU device: right on problems of several shapes.",
         f"summary: {quote_text(search.kernel.name)}",
         "order: 100",
         f"file: {quote_text(os.path.relpath(follow_links(file.path), follow_links(file.home)))}",
     ]
     lines += [f"include: [{', '.join(map(quote_text, file.include))}]"] if file.include else []
-    texts = search.template.texts
-    lines.append(f"symbol: {search.kernel.symbol}{f'<{", ".join(texts)}>' if texts else ''}")
+    template = ", ".join(search.template.texts)
+    lines.append(f"symbol: {search.kernel.symbol}{template and f'<{template}>'}")
     lines += ["args:", *(f"  - {text}" for text in _write_arguments(search, found))]
     lines.append(f"precisions: [{_find_precision(search, found)}]")
     if storage == "column":  # the names are then those of column-major matrices
@@ -610,6 +593,7 @@ def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
 def _list_expressions() -> Iterable[tuple[str, Callable[[Mapping[str, int]], int]]]:
     for name, step in itertools.product("MNK", _STEPS):
         yield (name if step == 1 else f"cdiv({name}, {step})"), lambda sizes, n=name, t=step: -(-sizes[n] // t)
+    for name, step in itertools.product("MNK", _STEPS[1:]):
         yield f"{name} // {step}", lambda sizes, n=name, t=step: sizes[n] // t
         yield f"({name} + {step}) // {step}", lambda sizes, n=name, t=step: (sizes[n] + t) // t
         for inner in (8, 16, 32):
@@ -617,9 +601,11 @@ def _list_expressions() -> Iterable[tuple[str, Callable[[Mapping[str, int]], int
             yield text, lambda sizes, n=name, t=step, u=inner: -(-sizes[n] // u) // t
     for step in (64, 128, 256, 512, 1024):
         yield f"cdiv(M * N, {step})", lambda sizes, t=step: -(-sizes["M"] * sizes["N"] // t)
-    for name, step in itertools.product("MNK", _STEPS):
-        for factor in (2, 3, 4, 8):
-            yield f"{factor} * {name} * {step}", lambda sizes, n=name, t=step, f=factor: f * sizes[n] * t
+    for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)):
+        yield f"{factor} * {name}", lambda sizes, n=name, f=factor: f * sizes[n]
+    for (name, step), (other, side) in itertools.product(itertools.product("MNK", _STEPS), repeat=2):
+        text = f"cdiv({name}, {step}) * cdiv({other}, {side})"
+        yield text, lambda sizes, n=name, t=step, o=other, u=side: -(-sizes[n] // t) * -(-sizes[o] // u)
 
 
 def _summarise(search: _Search, found: _Found) -> str:

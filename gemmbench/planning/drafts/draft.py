@@ -228,6 +228,34 @@ class Draft:
         """How many lines are marked."""
         return sum(MARK in line for line in self.text.splitlines())
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the code says all but how the matrices are stored, which a verification finds out."""
+        return all(line.startswith("layouts: ") for line in self.text.splitlines() if MARK in line)
+
+
+@dataclass(frozen=True)
+class FoundManifest:
+    """A manifest that was right on several problems: its text, its kernel, and how it was found.
+
+    `summary` says arguments, grid and block in one line; `others` are other kernels of the file.
+    """
+
+    text: str
+    kernel: str
+    summary: str
+    tries: int
+    seconds: float
+    others: tuple[str, ...]
+
+
+class NotFound(Exception):
+    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU."""
+
+    def __init__(self, message: str, unsupported: bool):
+        super().__init__(message)
+        self.unsupported = unsupported
+
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
     """Draft the manifest of the code in `path`; `home` is the folder of the manifest.

@@ -69,6 +69,12 @@ def _read_kernel_file(path: Path) -> Variant:
     return ManifestReader(document, path, path, text).read()
 
 
+def read_drafted(path: Path, manifest: str, text: str) -> Variant:
+    """The variant of a file of code with a manifest that is in no file. Raises SpecError."""
+    document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
+    return ManifestReader(document, path, path, text).read()
+
+
 def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
@@ -136,7 +142,17 @@ def _read_text(path: Path) -> str | None:
 
 def is_path(name: str) -> bool:
     """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
-    return Path(name).suffix in SUFFIXES and (os.sep in name or is_file(Path(name)))
+    return Path(name).suffix in (*SUFFIXES, *_CODE) and (os.sep in name or is_file(Path(name)))
+
+
+_CODE = (".cu", ".cuh")
+"""Suffixes of files that need no manifest."""
+
+
+def _split_kernel(name: str) -> tuple[str, str]:
+    """A path and the kernel in the file: `./mine.cu:tiled`; "" without one."""
+    path, mark, kernel = name.partition(MARK)
+    return (path, kernel) if mark and Path(path).suffix in _CODE and is_file(Path(path)) else (name, "")
 
 
 def find_file(name: str) -> Path:
@@ -159,12 +175,15 @@ class Catalog:
         folders: Iterable[Path],
         libraries: Iterable[Variant] = (),
         read_revision: Callable[[str], Variant] | None = None,
+        draft: Callable[[Path, str], Variant] | None = None,
     ):
         """`read_revision` reads a kernel of a git revision, such as HEAD~3:tiled.
 
+        `draft` makes a variant of a file without a manifest and the name of its kernel, "" for any.
+
         Raises UsageError for a missing folder or a duplicate name.
         """
-        self._read_revision = read_revision
+        self._read_revision, self._draft = read_revision, draft
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
         self._paths: dict[str, Path] = {}
@@ -200,8 +219,9 @@ class Catalog:
 
         A path to a file is the name of the variant in it.
         """
-        if is_path(name) and name not in self.names and not _is_of_revision(name):
-            self._paths[name] = find_file(name)
+        path = _split_kernel(name)[0]
+        if is_path(path) and name not in self.names and not _is_of_revision(path):
+            self._paths[name] = find_file(path)
             return
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
@@ -215,8 +235,17 @@ class Catalog:
         """
         self.check_name(name)
         if name in self._paths:
-            return replace(self._complete(read_variant(self._paths[name]), ()), name=name)
+            return replace(self._complete(self._read_path(name), ()), name=name)
         return self._libraries[name] if name in self._libraries else self._read(name, ())
+
+    def _read_path(self, name: str) -> Variant:
+        """The variant of the file that a path names, which may need a draft."""
+        path, kernel = self._paths[name], _split_kernel(name)[1]
+        if self._draft and path.suffix in _CODE and not _has_manifest(read_code_file(path)):
+            return self._draft(path, kernel)
+        if kernel:
+            raise SpecError(display_path(path), None, f"its manifest names its kernel; leave out {MARK}{kernel}")
+        return read_variant(path)
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
         """Read a file, unless it has been; `above` are the variants that pick it, the outermost first."""
