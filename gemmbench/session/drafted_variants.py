@@ -35,6 +35,10 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                 reporter.message(f"{place} has no manifest: {drafted.symbol}, as it is declared and launched ({fault})")
                 reporter.message(f"  keep it: {keep} --symbol {shlex.quote(drafted.symbol)}")
                 return read_drafted(path, drafted.text, text)
+        if isinstance(fault, NotFound) and fault.likeliest:
+            reporter.message(f"{place} has no manifest: {fault}; it is taken as its names and its launch say")
+            reporter.message(f"  to correct that, write one: {keep}")
+            return read_drafted(path, fault.likeliest, text)
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
     effort = _describe_effort(found)

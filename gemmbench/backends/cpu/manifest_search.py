@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,12 +48,13 @@ from gemmbench.planning.drafts.roles import (
     order_sizes,
 )
 from gemmbench.planning.files import display_path, follow_links
+from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Code, Variant
 
 _BUDGET = 8.0
 """Seconds for the tries of one kernel."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
-_NUMPY = {
+_NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
@@ -69,11 +71,14 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     started = time.perf_counter()
     file = _read_file(text, path, home)
     kernels = _order_kernels(file, symbol)
-    reasons, unsupported = [], False
+    reasons, unsupported, likeliest = list[str](), False, ""
     for kernel in kernels:
         try:
-            search = _Search(file, kernel)
-            found = search.find()
+            search, found = _search(file, kernel)
+        except _NoneRight as fault:
+            likeliest = likeliest or fault.manifest
+            reasons.append(f"{kernel.symbol} {fault}")
+            continue
         except (Undecidable, PlanError, LaunchError) as fault:
             unsupported = unsupported or (isinstance(fault, PlanError) and not isinstance(fault, BuildError))
             line = str(fault).partition("\n")[0]
@@ -83,7 +88,30 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
         return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others)
-    raise NotFound("; ".join(reasons) or f"no kernel: no `__global__` function{name_missing(file.found)}", unsupported)
+    raise NotFound(
+        "; ".join(reasons) or f"no kernel: no `__global__` function{name_missing(file.found)}", unsupported, likeliest
+    )
+
+
+def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
+    """Search with the template's arguments of the launch, or with one after the other of usual ones."""
+    guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    for usual in _USUAL if guessing else _USUAL[:1]:
+        try:
+            search = _Search(file, kernel, usual)
+            return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
+        except (Undecidable, BuildError):
+            if not guessing or usual is _USUAL[-1]:
+                raise
+    raise AssertionError("the last search returned or raised")
+
+
+class _NoneRight(Undecidable):
+    """No combination is right; `manifest` is the one that names and launch say, "" if they do not say it all."""
+
+    def __init__(self, message: str, manifest: str):
+        super().__init__(message)
+        self.manifest = manifest
 
 
 @dataclass(frozen=True)
@@ -204,8 +232,8 @@ _USUAL: tuple[dict[str, int], ...] = (
 class _Search:
     """The search for one kernel."""
 
-    def __init__(self, file: _File, kernel: Kernel):
-        self.file, self.kernel = file, kernel
+    def __init__(self, file: _File, kernel: Kernel, usual: Mapping[str, int]):
+        self.file, self.kernel, self.usual = file, kernel, usual
         places = [each.place for each in file.signatures.kernels if each.symbol == kernel.symbol]
         if len(places) > 1:
             lines = " and ".join(str(line) for _, line in places)
@@ -218,20 +246,12 @@ class _Search:
 
     def compile(self) -> tuple[_Template, list[Slot], Path]:
         """The program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
-        guessing = self.kernel.template and not self.launch
-        for usual in _USUAL if guessing else _USUAL[:1]:
-            template = self.choose_template(usual)
-            slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
-            symbol = f"{self.kernel.symbol}<{', '.join(template.texts)}>" if template.texts else self.kernel.symbol
-            grouped = [list(group) for _, group in itertools.groupby(slots, key=lambda slot: slot.parameter)]
-            call = write_arguments([[slot.field for slot in group] for group in grouped])
-            try:
-                program = self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
-                return template, slots, program
-            except BuildError:
-                if not guessing or usual is _USUAL[-1]:
-                    raise
-        raise AssertionError("the last template was compiled or raised")
+        template = self.choose_template(self.usual)
+        slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        symbol = f"{self.kernel.symbol}<{', '.join(template.texts)}>" if template.texts else self.kernel.symbol
+        grouped = [list(group) for _, group in itertools.groupby(slots, key=lambda slot: slot.parameter)]
+        call = write_arguments([[slot.field for slot in group] for group in grouped])
+        return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
 
     def choose_template(self, usual: Mapping[str, int]) -> _Template:
         texts, types, integers = list[str](), dict[str, str](), dict[str, int]()
@@ -257,8 +277,7 @@ class _Search:
 
     def list_geometries(self) -> Iterator[_Geometry]:
         """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
-        none: Rule = lambda sizes, roles: 0  # noqa: E731
-        shared, blocks = none, list[Rule]()
+        shared, blocks = _fix((0,)), list[Rule]()
         if self.launch:
             written = self.follow_launch(self.launch)
             shared = written.shared
@@ -281,7 +300,7 @@ class _Search:
                 for columns, rows in ("NM", "MN"):
                     yield _Geometry(_make_tiles(columns, width, rows, height), block, shared)
             if flat:
-                yield _Geometry(lambda sizes, roles, x=x: -(-sizes["M"] * sizes["N"] // x), block, shared)
+                yield _Geometry(_count_elements(x), block, shared)
 
     def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
@@ -333,14 +352,16 @@ class _Search:
         if self.has("BM", "BN", "TM", "TN"):
             x, y = named["BN"] // named["TN"], named["BM"] // named["TM"]
             shapes.append((x * y,) if flat else (x, y))
+        if self.has("BM", "BN", "TM") and flat:
+            shapes.append((named["BM"] * named["BN"] // named["TM"],))
         shapes += [(named["THREADS"],)] if self.has("THREADS") else []
         sides.sort(key=lambda side: side[0] not in self.list_tiles() or side[0] != side[1])
         shapes += [(x * y,) for x, y in sides[:3]] + [(128,), (512,)] if flat else sides
         for shape in dict.fromkeys(shapes):
-            yield lambda sizes, roles, shape=shape: shape
+            yield _fix(shape)
 
-    def find(self) -> _Found:
-        """Try, the likeliest first. Raises Undecidable."""
+    def find(self, budget: float) -> _Found:
+        """Try for `budget` seconds, the likeliest first. Raises Undecidable."""
         pointers, sizes = order_pointers(self.slots), order_sizes(self.slots)
         scalars, null = assign_scalars(self.slots), self.list_unused_pointers()
         shapes = self.choose_shapes()
@@ -352,7 +373,7 @@ class _Search:
             ((g if g < first else 3 + g) + by_size * s + by_order * p, p, s, g)
             for p, s, g in itertools.islice(combinations, 500_000)
         ]
-        deadline, tries, done = time.perf_counter() + _BUDGET, 0, set[object]()
+        deadline, tries, done = time.perf_counter() + budget, 0, set[object]()
         with _Trials(self) as trials:
             for _, p, s, g in sorted(costs):
                 if time.perf_counter() > deadline:
@@ -374,7 +395,11 @@ class _Search:
                         trials.explore(found, shapes[0])
                         return found
         hint = "" if any(slot.kind == "size" for slot in self.slots) else ", and none of its arguments is a size"
-        raise Undecidable(f"was right with none of {tries:,} combinations of its arguments{hint}")
+        message = f"was right with none of {tries:,} combinations of its arguments{hint}"
+        said = self.launch and are_operands_named(self.slots) and are_sizes_named(self.slots)
+        roles = {**null, **pointers[0], **sizes[0], **scalars}
+        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries)
+        raise _NoneRight(message, _write_manifest(self.file, self, likeliest) if said else "")
 
     def list_unused_pointers(self) -> Roles:
         """What a pointer is that is no operand: null where the code tests for that, else zeros."""
@@ -414,6 +439,14 @@ def _exchange(rule: Rule) -> Rule:
         return y, x, z
 
     return exchanged
+
+
+def _fix(value: Value) -> Rule:
+    return lambda sizes, roles: value
+
+
+def _count_elements(threads: int) -> Rule:
+    return lambda sizes, roles: -(-sizes["M"] * sizes["N"] // threads)
 
 
 def _make_tiles(columns: str, width: int, rows: str, height: int) -> Rule:
@@ -489,6 +522,7 @@ class _Trials:
 
 
 _CONVERSIONS = {"unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
+_ZEROS = "8 * M * N"
 _PRECISIONS = {"float32": "f32", "float64": "f64"}
 _FLIPPED = {"n": "t", "t": "n"}
 
@@ -511,6 +545,8 @@ def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
         layout = "".join(_FLIPPED[letter] for letter in layout)
     lines.append(f"layouts: [{layout}]")
     lines += ["storage: column"] if storage == "column" else []
+    if "zeros" in found.roles.values():  # for a kernel that adds what is there
+        lines += [f"workspace: {_ZEROS}", f"zeroed: {_ZEROS}"]
     lines += _write_requirements(search, found)
     rules = {"grid": found.geometry.grid, "block": found.geometry.block}
     for key, rule in rules.items():
@@ -526,7 +562,7 @@ def _write_arguments(search: _Search, found: _Found) -> list[str]:
     sums = "double" if precision == "f64" else "half" if precision == "f16_f16" else "float"
     texts = dict[int, list[tuple[str, str]]]()
     for slot, role in zip(search.slots, _list_roles(found), strict=True):
-        text = "null" if role == "zeros" else role
+        text = "workspace" if role == "zeros" else role
         if slot.kind == "size" and slot.type in _CONVERSIONS:
             text = f"{slot.type}({role})"
         if slot.kind == "scalar" and slot.type != sums:
@@ -584,28 +620,24 @@ def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
 def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
     if len({count for _, count in samples}) == 1:
         return str(samples[0][1])
-    for text, compute in _list_expressions():
-        if all(compute(sizes) == count for sizes, count in samples):
+    for text in _list_expressions():
+        expression = parse(text, tuple("MNK"))
+        if all(expression.value(sizes) == count for sizes, count in samples):
             return text
     raise Undecidable("has a grid that is no usual function of M, N and K")
 
 
-def _list_expressions() -> Iterable[tuple[str, Callable[[Mapping[str, int]], int]]]:
+def _list_expressions() -> Iterable[str]:
     for name, step in itertools.product("MNK", _STEPS):
-        yield (name if step == 1 else f"cdiv({name}, {step})"), lambda sizes, n=name, t=step: -(-sizes[n] // t)
+        yield name if step == 1 else f"cdiv({name}, {step})"
     for name, step in itertools.product("MNK", _STEPS[1:]):
-        yield f"{name} // {step}", lambda sizes, n=name, t=step: sizes[n] // t
-        yield f"({name} + {step}) // {step}", lambda sizes, n=name, t=step: (sizes[n] + t) // t
-        for inner in (8, 16, 32):
-            text = f"cdiv({name}, {inner}) // {step}"
-            yield text, lambda sizes, n=name, t=step, u=inner: -(-sizes[n] // u) // t
-    for step in (64, 128, 256, 512, 1024):
-        yield f"cdiv(M * N, {step})", lambda sizes, t=step: -(-sizes["M"] * sizes["N"] // t)
-    for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)):
-        yield f"{factor} * {name}", lambda sizes, n=name, f=factor: f * sizes[n]
+        yield f"{name} // {step}"
+        yield f"({name} + {step}) // {step}"
+        yield from (f"cdiv({name}, {inner}) // {step}" for inner in (8, 16, 32))
+    yield from (f"cdiv(M * N, {step})" for step in (64, 128, 256, 512, 1024))
+    yield from (f"{factor} * {name}" for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)))
     for (name, step), (other, side) in itertools.product(itertools.product("MNK", _STEPS), repeat=2):
-        text = f"cdiv({name}, {step}) * cdiv({other}, {side})"
-        yield text, lambda sizes, n=name, t=step, o=other, u=side: -(-sizes[n] // t) * -(-sizes[o] // u)
+        yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
 
 
 def _summarise(search: _Search, found: _Found) -> str:

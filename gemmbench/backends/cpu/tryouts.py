@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class TrialProblem:
     `types` are the types of A, B and C. C starts as 0.25, or as NaN.
     """
 
-    def __init__(self, sizes: Shape, types: dict[str, np.dtype]):
+    def __init__(self, sizes: Shape, types: dict[str, np.dtype[Any]]):
         M, N, K = self.sizes = sizes
         self.values = dict(zip("MNK", sizes, strict=True))
         random = np.random.default_rng(1)
@@ -77,7 +78,7 @@ class TrialProblem:
     def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
         """The ways to store A, B and C for which C is right and nothing else has changed."""
         begin, end = self.offsets["C"], self.offsets["C"] + self._c.nbytes
-        outside = [(slice(0, begin)), slice(end, None)]
+        outside = [slice(0, begin), slice(end, None)]
         if not all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside):
             return []
         found, added = self._c.astype(np.float64), beta * self._start if beta else 0.0
@@ -108,7 +109,7 @@ class TrialProcess:
         self._problem = problem
         self._replies, theirs = os.pipe()
         limits = walls.Limits(walls.KERNEL_MEMORY + problem.nbytes + _MARGINS, 0, 64)
-        arguments = [path, str(problem.file), str(problem.nbytes), str(theirs)]
+        arguments: list[str | Path] = [path, str(problem.file), str(problem.nbytes), str(theirs)]
         try:
             self._process = subprocess.Popen(
                 walls.wrap_command(arguments, [path], limits=limits),

@@ -160,11 +160,11 @@ def _read_template(part: Sequence[Token]) -> TemplateParameter:
 def _split_declaration(tokens: Sequence[Token]) -> tuple[list[str], int]:
     """The names of a declaration, those of its type with their scopes and template arguments, and its stars."""
     pairs, named = pair_brackets(tokens), list[str]()
-    stars, index = 0, 0
+    stars, index, is_array = 0, 0, False
     while index < len(tokens):
         token, end = tokens[index], index + 1
-        if token.is_sign("["):
-            stars += 1
+        if token.is_sign("["):  # `a[8][8]` is one pointer, to rows
+            stars, is_array = stars + (not is_array), True
             end = pairs[index] + 1
         elif token.is_sign("("):
             end = pairs[index] + 1

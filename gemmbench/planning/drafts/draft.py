@@ -250,11 +250,14 @@ class FoundManifest:
 
 
 class NotFound(Exception):
-    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU."""
+    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU.
 
-    def __init__(self, message: str, unsupported: bool):
+    `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
+    """
+
+    def __init__(self, message: str, unsupported: bool, likeliest: str = ""):
         super().__init__(message)
-        self.unsupported = unsupported
+        self.unsupported, self.likeliest = unsupported, likeliest
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:

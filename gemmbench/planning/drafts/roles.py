@@ -63,7 +63,7 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
     if each.stars > 1:
         raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`: an array of pointers cannot be passed")
     if each.stars and kind not in _POINTED:
-        raise Undecidable(f"takes `{kind}* {each.name}`: no matrix of that type is offered")
+        raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision")
     if not each.stars and kind not in _NUMBERS | _FRACTIONS:
         raise Undecidable(f"takes `{kind} {each.name}`, which is no number, pointer or plain structure")
     role = "pointer" if each.stars else "scalar" if kind in _FRACTIONS else "size"
