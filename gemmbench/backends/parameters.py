@@ -34,7 +34,7 @@ LETTERS = {
 POINTER = "P"
 
 
-def find_letter(argument: PassedArgument) -> str:
+def _find_letter(argument: PassedArgument) -> str:
     """The letter of `struct` for an argument."""
     is_pointer = argument.by_pointer or (argument.role and argument.role not in SCALARS)
     return POINTER if is_pointer else LETTERS[argument.ctype]
@@ -54,7 +54,7 @@ class PassedParameter:
     @property
     def letters(self) -> str:
         """Its layout for `struct`: a structure begins and ends at a multiple of its widest field."""
-        letters = "".join(map(find_letter, self.arguments))
+        letters = "".join(map(_find_letter, self.arguments))
         widest = max(letters, key=struct.calcsize)
         return f"0{widest}{letters}0{widest}" if self.is_structure else letters
 
@@ -104,7 +104,7 @@ def _write_check(place: int, parameter: PassedParameter, kind: str) -> str:
         return f'static_assert(sizeof({kind}) == {nbytes}, "{fault}such as long(M)");'
     conditions, before = [f"sizeof(gemmbench_type_{place}) == {nbytes}"], ""
     for argument in parameter.arguments:
-        letter = find_letter(argument)
+        letter = _find_letter(argument)
         offset = struct.calcsize(f"@{before}0{letter}")
         member = f"gemmbench_type_{place}, {argument.field}"
         conditions.append(f"__builtin_offsetof({member}) == {offset}")

@@ -290,6 +290,14 @@ class TryingServices(Protocol):
         Raises NotFound, UsageError, DeviceError.
         """
 
+    def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+        """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+
+
+def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+    """As TryingServices."""
+    return cast(TryingServices, load_services("cpu")).expand_kernels(text, path, home)
+
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
     """Find a manifest on the CPU, whatever the device: wrong arguments would corrupt the context of a GPU.

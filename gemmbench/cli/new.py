@@ -59,7 +59,7 @@ def new(options: NewOptions) -> int:
     else:
         raise UsageError("--symbol names a function of a file; add --from FILE")
     _print_written(written)
-    _print_next(written.path, written.draft.sizes if written.draft else "")
+    _print_next(written.path, written.sizes)
     return OK
 
 

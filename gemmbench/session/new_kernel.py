@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.errors import SpecError, UsageError
-from gemmbench.planning.drafts.draft import Draft, draft_manifest
+from gemmbench.backends import registry
+from gemmbench.errors import DeviceError, SpecError, UsageError
+from gemmbench.planning.drafts.draft import Draft, NotFound, draft_manifest
 from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_code_file, read_text_file
 from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
 from gemmbench.session.drafted_variants import find_manifest_text
@@ -18,13 +20,15 @@ _TILED = Path(__file__).with_name("new_kernel.cu")
 class NewVariant:
     """A variant that was written, and its path.
 
-    `fault` is why its manifest cannot be read yet, "" if it can; `effort` how it was found.
+    `fault` is why its manifest cannot be read yet, "" if it can; `effort` how it was found, `sizes` are some
+    that it computes, "" if it takes the usual ones.
     """
 
     path: Path
     draft: Draft | None = None
     fault: str = ""
     effort: str = ""
+    sizes: str = ""
 
 
 def write_kernel(name: str) -> NewVariant:
@@ -48,10 +52,26 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
     if tried:
         found = find_manifest_text(code, path.parent, symbol)
         _write_new(path, found.text)
-        return NewVariant(path, fault=_find_fault(path), effort=f" for {found.kernel}: {found.summary}")
-    draft = draft_manifest(read_code_file(code), code, path.parent, symbol)
+        return NewVariant(
+            path, fault=_find_fault(path), effort=f" for {found.kernel}: {found.summary}", sizes=found.sizes
+        )
+    draft = _draft(code, path.parent, symbol)
     _write_new(path, draft.text)
-    return NewVariant(path, draft, _find_fault(path))
+    return NewVariant(path, draft, _find_fault(path), sizes=draft.sizes)
+
+
+def _draft(code: Path, home: Path, symbol: str | None) -> Draft:
+    """The draft of a file, or of what the preprocessor makes of it if that hides the kernels. Raises UsageError."""
+    text = read_code_file(code)
+    try:
+        expanded, kernels = registry.expand_kernels(text, code, home)
+    except (NotFound, DeviceError):  # the text alone says what it can
+        return draft_manifest(text, code, home, symbol)
+    with suppress(UsageError):
+        draft = draft_manifest(text, code, home, symbol)
+        if not kernels or draft.symbol in kernels or f" {draft.symbol}(" in expanded:
+            return draft
+    return draft_manifest(expanded if kernels else text, code, home, symbol)
 
 
 def _place(name: str, home: Path, suffix: str) -> Path:

@@ -87,10 +87,17 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         manifest = _write_manifest(file, search, found)
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
-        return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others)
+        sizes = _list_sizes(search, found)
+        return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
     raise NotFound(
         "; ".join(reasons) or f"no kernel: no `__global__` function{name_missing(file.found)}", unsupported, likeliest
     )
+
+
+def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+    """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+    file = _read_file(text, path, home)
+    return file.source.text, tuple(dict.fromkeys(each.name for each in file.signatures.kernels))
 
 
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
@@ -598,6 +605,16 @@ def _write_requirements(search: _Search, found: _Found) -> list[str]:
         if step > 1:
             lines.append(f"  - {'N' if len(names) > 1 else names} % {step} == 0")
     return ["require:", *lines] if lines else []
+
+
+def _list_sizes(search: _Search, found: _Found) -> str:
+    """Sizes that meet the requirements, M, N and K different where they may be; "" if there are none."""
+    if not _write_requirements(search, found):
+        return ""
+    steps = [found.multiples.get(name) or found.multiples.get("MNK") or 1 for name in "MNK"]
+    common = max(128, *steps)
+    square = len([slot for slot in search.slots if slot.kind == "size"]) <= 1
+    return str(3 * common) if square else "x".join(str(common * factor) for factor in (4, 2, 3))
 
 
 _SAMPLES = ((512, 1024, 256), (1536, 768, 512), (1000, 700, 300), (130, 260, 70))

@@ -238,7 +238,8 @@ class Draft:
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
-    `summary` says arguments, grid and block in one line; `others` are other kernels of the file.
+    `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
+    some that meet its requirements; "" if it has none.
     """
 
     text: str
@@ -247,6 +248,7 @@ class FoundManifest:
     tries: int
     seconds: float
     others: tuple[str, ...]
+    sizes: str
 
 
 class NotFound(Exception):
@@ -316,7 +318,18 @@ def _write_params(facts: Facts) -> Iterator[str]:
 def _list_requirements(facts: Facts) -> list[Guess]:
     """Conditions on the problem."""
     square = [Guess("M == N and K == N")] * _is_square(facts)
-    return square + (guess_requirements(facts.function, facts.names) if facts.function.is_kernel else [])
+    if not facts.function.is_kernel:
+        return square
+    guesses = guess_requirements(facts.function, facts.names)
+    known = {guess.text for guess in guesses}
+    grid = guess_grid(facts.function, facts.site, facts.names, facts.column_major)
+    floored = [found for each in grid if (found := _FLOORED.fullmatch(each.text))]
+    texts = dict.fromkeys(f"{found[1]} % {found[2]} == 0" for found in floored)
+    return square + guesses + [Guess(text, "its grid rounds down") for text in texts if text not in known]
+
+
+_FLOORED = re.compile(r"([MNK]) // (\w+)")
+"""A line of a grid that leaves out what is left over."""
 
 
 def _is_square(facts: Facts) -> bool:
