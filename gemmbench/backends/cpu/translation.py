@@ -9,7 +9,6 @@ import shutil
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,9 +26,6 @@ from gemmbench.backends.sources import SourceText, quote_path, split_text, sugge
 from gemmbench.errors import BuildError, DeviceError, PlanError, Unsupported
 from gemmbench.planning.cpp import items, reach, tokens
 from gemmbench.planning.cpp.reach import find_reached, write_reached
-from gemmbench.planning.cpp.signatures import Kernel, Signatures
-from gemmbench.planning.cpp.tokens import split_commas
-from gemmbench.planning.drafts.launch_values import UnknownValue, evaluate, to_triple
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
@@ -130,7 +126,6 @@ def _write_kernel(plan: Plan, found: Preprocessed) -> str:
     Raises Unsupported if that needs a GPU, BuildError if there is no such kernel.
     """
     _check_kernels(plan, found)
-    _check_bounds(plan, found)
     reached = find_reached(found.source, found.words)
     if reason := find_unsupported(found.source, reached):
         raise Unsupported(reason)
@@ -148,35 +143,6 @@ def _check_kernels(plan: Plan, found: Preprocessed) -> None:
         if name not in kernels:
             known = f"it has {', '.join(kernels)}" if kernels else "it has none"
             raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}{name_missing(found)}")
-
-
-_BOUNDS = "__launch_bounds__"
-
-
-def _check_bounds(plan: Plan, found: Preprocessed) -> None:
-    """Raise BuildError for a block of more threads than the launch bounds of its kernel allow, as a GPU refuses it."""
-    kernels = {each.name: each for each in Signatures(found.source).kernels} if _BOUNDS in found.source.text else {}
-    for symbol, (_, geometry) in zip(found.words, plan.launches, strict=False):
-        name, given = split_template(symbol)
-        kernel = kernels.get(name.rpartition("::")[2])
-        most = kernel and _find_bound(found.source.text, kernel, given)
-        if kernel and most and geometry.threads > most:
-            place = found.source.places.name(kernel.item.start)
-            limit = f"{kernel.name} declares {_BOUNDS}({most})"
-            raise BuildError(f"a block of {geometry.threads} threads, but {limit} ({place}): a GPU refuses the launch")
-
-
-def _find_bound(text: str, kernel: Kernel, given: Sequence[str]) -> int:
-    """The most threads of a block that a kernel declares; 0 if it declares none, or the number is not known."""
-    group = next((each for each in kernel.item.groups if kernel.item.head[each.place - 1].text == _BOUNDS), None)
-    if group is None:
-        return 0
-    first = next(split_commas(group.tokens[1:-1]), [])
-    defaults = {each.name: each.default for each in kernel.template if each.default}
-    passed = dict(zip((each.name for each in kernel.template), given, strict=False))
-    with suppress(UnknownValue):
-        return to_triple(evaluate(text[first[0].start : first[-1].end] if first else "0", defaults | passed, {}))[0]
-    return 0
 
 
 def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:
@@ -281,8 +247,7 @@ class CpuCompiler:
         """Of the text before the preprocessor, so that code in the cache costs no process."""
         symbols = plan.symbols or ("gemm",)
         call = _entry_function(plan, symbols, ""), write_checks(plan, symbols)
-        blocks = [str(geometry.threads) for _, geometry in plan.launches if _BOUNDS in unit]
-        return content_key([unit, *call, *blocks, *self._surroundings])
+        return content_key([unit, *call, *self._surroundings])
 
     @cached_property
     def version(self) -> str:

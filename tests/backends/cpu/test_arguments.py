@@ -84,16 +84,3 @@ def test_a_number_of_another_size_is_refused(run_once):
 
 def test_a_bias_is_null_where_none_is_added(run_once):
     assert run_once(BIAS, ["A", "B", "bias", "C", "M", "N", "K"]).status == "ok"
-
-
-@pytest.mark.parametrize(
-    ("bounds", "status"),
-    [("128", "failed"), ("2 * 64, 2", "failed"), ("256", "ok"), ("SIDE * SIDE", "ok"), ("SIDE * 8", "failed")],
-)
-def test_a_block_that_is_larger_than_the_launch_bounds_is_refused(write_kernel, bounds, status):
-    body = BIAS.replace("__global__ void", f"template <int SIDE>\n__global__ void __launch_bounds__({bounds})")
-    kernel = GRID | {"symbol": "mm<16>", "args": ["A", "B", "null", "C", "M", "N", "K"]}
-    path = write_kernel("mine.cu", body=body, params=None, require=None, block="[16, 16]", **kernel)
-    [record] = verify(str(path), sizes="33x21x17", device="cpu").records
-    assert record.status == status
-    assert status == "ok" or re.search(r"mm declares __launch_bounds__\(128\) \(mine.cu:\d+\)", record.reason)
