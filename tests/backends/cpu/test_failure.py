@@ -74,7 +74,7 @@ def test_what_a_block_may_not_have(bench, geometry, fault):
             "\n#include <cuda_runtime.h>\n\nSIGNATURE {\n    extern __shared__\n float s[];\n    nonsense(s);\n}",
             r"^cuda/test\.cu:8:.*error: .*nonsense",
         ),
-        ("__global__ void other() {}", r"^cuda/test.cu: call of gemm:.*error: .*gemm"),
+        ("__global__ void other() {}", r"^no kernel gemm in cuda/test.cu; it has other; correct `symbol`"),
     ],
 )
 def test_the_compiler_names_the_file_and_the_line_or_the_kernel_that_is_missing(bench, text, error):
