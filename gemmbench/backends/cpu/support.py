@@ -11,6 +11,8 @@ from gemmbench.planning.manifests.variant import Variant
 
 _BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
 _NOT_SHARED = "which the worker processes of the CPU do not share"
+_AMPERE = 80
+"""The first architecture with asynchronous copies: older code has a way without what the CPU lacks."""
 _CANNOT = "which the CPU cannot execute"
 
 _NEEDS_GPU = {
@@ -55,8 +57,8 @@ def why_unsuitable(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, {_CANNOT}"
-    if variant.min_sm and _SUSPICIOUS.search(variant.text):
-        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm): it uses instructions {_CANNOT}"
+    if variant.min_sm >= _AMPERE and _SUSPICIOUS.search(variant.text):
+        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses instructions of it, {_CANNOT}"
     return ""
 
 
