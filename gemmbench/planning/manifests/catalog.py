@@ -97,6 +97,7 @@ SUFFIXES = tuple(READERS)
 """The suffixes of files that can be variants."""
 
 _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
+_DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
@@ -122,7 +123,7 @@ def _is_variant(path: Path, manifest: str | None, described: set[Path]) -> bool:
     if manifest is not None:
         return _MANIFEST_KEY.search(manifest) is not None
     if path.suffix == ".py":
-        return _MANIFEST_KEY.search(_read_text(path) or "summary:") is not None
+        return _DOCSTRING_KEY.search(_read_text(path) or "summary:") is not None
     text = _read_text(path) if follow_links(path) in described else None
     return text is None or _has_manifest(text)
 
