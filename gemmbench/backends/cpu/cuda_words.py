@@ -60,7 +60,10 @@ def _find_end(tokens: Sequence[Token], at: int) -> int:
 
 def _declare_dynamic(tokens: Sequence[Token]) -> str:
     """The declaration without its `;`."""
-    first, *others = split_commas(_drop_attributes(tokens))
+    parts = [part for part in split_commas(_drop_attributes(tokens)) if any(each.kind == "word" for each in part)]
+    if not parts:
+        return ""
+    first, *others = parts
     name = next(iter(_find_names(first)), 0)
     kind = first[:name]
     while kind and kind[-1].is_sign("*", "&"):

@@ -100,5 +100,6 @@ def read_output(output: str) -> Preprocessed:
 
 
 def name_missing(found: Preprocessed) -> str:
-    """`; left out, because not found: <helper.h>`, or ""."""
-    return f"; left out, because not found: {', '.join(found.missing)}" if found.missing else ""
+    """`; left out, because not found: "tile.cuh"` and the next step, or ""."""
+    advice = "name the folder of one that the kernel needs in `include`"
+    return f"; left out, because not found: {', '.join(found.missing)}: {advice}" if found.missing else ""

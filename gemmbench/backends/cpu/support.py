@@ -11,6 +11,8 @@ from gemmbench.planning.manifests.variant import Variant
 
 _BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
 _NOT_SHARED = "which the worker processes of the CPU do not share"
+_AMPERE = 80
+"""The first architecture with asynchronous copies: older code has a way without what the CPU lacks."""
 _CANNOT = "which the CPU cannot execute"
 
 _NEEDS_GPU = {
@@ -24,15 +26,16 @@ _NEEDS_GPU = {
     "reads a texture": r"texture|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D)\w*",
     "uses cuRAND": r"curand\w*",
 }
-_LIBRARIES = {
-    "cuda": "uses asynchronous copies or barriers",
-    "cub": "uses CUB",
-    "thrust": "uses Thrust",
-    "cute": "uses CuTe",
+_NAMESPACES = {
+    "uses asynchronous copies or barriers": r"cuda",
+    "uses CUB": r"cub",
+    "uses Thrust": r"thrust",
+    "uses CuTe": r"cute",
 }
-_SUSPICIOUS = re.compile("|".join([*_NEEDS_GPU.values(), r"cuda::|cub::|thrust::|cute::|<<<|__device__\s|__managed__"]))
 """Words that mean it, unless the text declares them itself; and namespaces, before `::`."""
 _PATTERNS = [(re.compile(rf"(?:{words})$"), what) for what, words in _NEEDS_GPU.items()]
+_SCOPES = [(re.compile(rf"(?:{words})$"), what) for what, words in _NAMESPACES.items()]
+_SUSPICIOUS = re.compile(rf"\b(?:{'|'.join(_NEEDS_GPU.values())}|(?:{'|'.join(_NAMESPACES.values())})::)|<<<")
 
 _FUNCTION = re.compile(
     r"__\w+|h2?(?:exp|exp2|exp10|log|log2|log10|sin|cos|tanh|sqrt|rsqrt|rcp|floor|ceil|rint|trunc)|atomic\w+|make_\w+"
@@ -54,12 +57,9 @@ def why_unsuitable(variant: Variant) -> str:
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, {_CANNOT}"
+    if variant.min_sm >= _AMPERE and _SUSPICIOUS.search(variant.text):
+        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses instructions of it, {_CANNOT}"
     return ""
-
-
-def is_suspicious(text: str) -> bool:
-    """Whether a text may need what the CPU lacks; only what its kernel reaches counts."""
-    return _SUSPICIOUS.search(text) is not None
 
 
 def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
@@ -96,9 +96,8 @@ def _find_need(token: Token, following: str, declared: set[str]) -> str:
         return "launches a kernel from a kernel"
     if token.kind != "word" or token.text in declared:
         return ""
-    if following == "::" and token.text in _LIBRARIES:
-        return _LIBRARIES[token.text]
-    return next((what for pattern, what in _PATTERNS if pattern.match(token.text)), "")
+    patterns = [*_PATTERNS, *(_SCOPES if following == "::" else [])]
+    return next((what for pattern, what in patterns if pattern.match(token.text)), "")
 
 
 def explain_unknown(error: str) -> str:

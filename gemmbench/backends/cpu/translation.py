@@ -142,7 +142,7 @@ def _check_kernels(plan: Plan, found: Preprocessed) -> None:
         name = split_template(symbol)[0].rpartition("::")[2]
         if name not in kernels:
             known = f"it has {', '.join(kernels)}" if kernels else "it has none"
-            raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}{name_missing(found)}")
+            raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}; correct `symbol`{name_missing(found)}")
 
 
 def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:

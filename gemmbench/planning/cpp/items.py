@@ -23,6 +23,8 @@ _VARIABLES = {"__constant__", "__shared__", "__managed__", "using", "typedef"}
 _FOREIGN = {"std", "cuda", "thrust", "torch", "at", "c10"}
 _DEEPEST = 100
 """Scopes in each other."""
+_LONGEST = 100
+"""Words between `struct` and the braces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +189,15 @@ def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item,
     groups: list[Group] = []
     kind, body, index = "other", tokens[:0], start
     assigned = initialising = False  # after a `=`; after the `:` of a constructor
+    angles = True  # whether a `<` may open arguments: one that nothing closes is an operator, and so are those after it
     while index < end:
         token = tokens[index]
         if token.kind == "directive":
             index += 1
             continue
-        if token.text == "template" and index + 1 < end and tokens[index + 1].is_sign("<"):
-            index = skip_angles(tokens, pairs, index + 1)
+        if angles and token.text == "template" and index + 1 < end and tokens[index + 1].is_sign("<"):
+            after = skip_angles(tokens, pairs, index + 1)
+            index, angles = after, after > index + 2
             continue
         if token.is_sign("{"):
             close = min(pairs[index], end - 1)
@@ -202,7 +206,7 @@ def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item,
                 return Item("scope", tokens[start : close + 1], head, children=children), close + 1
             if assigned:
                 pass
-            elif _is_class(head, groups):
+            elif kind == "other" and _is_class(head, groups):
                 kind, body = "class", tokens[index : close + 1]
             elif groups and not (initialising and (tokens[index - 1].kind == "word" or tokens[index - 1].text == ">")):
                 stop = close + 1
@@ -216,9 +220,11 @@ def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item,
         if token.is_sign("}"):  # of the scope, after a declaration that lacks its `;`
             index = max(index, start + 1)
             break
-        if token.is_sign("<") and head and head[-1].kind == "word" and head[-1].text != "operator" and not assigned:
+        is_name = bool(head) and head[-1].kind == "word" and head[-1].text != "operator"
+        if angles and is_name and not assigned and token.is_sign("<"):
             head.append(token)  # the arguments of a template declare nothing
-            index = skip_angles(tokens, pairs, index)
+            after = skip_angles(tokens, pairs, index)
+            index, angles = after, after > index + 1
             continue
         if token.is_sign("(", "["):
             close = min(pairs[index], end - 1)
@@ -239,14 +245,14 @@ def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item,
 
 
 def _opens_scope(head: Sequence[Token]) -> bool:
-    words = [each.text for each in head]
-    return "namespace" in words[:2] or (words[:1] == ["extern"] and head[-1].kind == "string")
+    words = [each.text for each in head[:2]]
+    return "namespace" in words or (words[:1] == ["extern"] and head[-1].kind == "string")
 
 
 def _is_class(head: Sequence[Token], groups: Sequence[Group]) -> bool:
-    words = [each.text for each in head]
-    if not _CLASSES & set(words):
+    if not any(each.text in _CLASSES for each in head[-_LONGEST:]):
         return False
+    words = [each.text for each in head]
     only_attributes = all(group.place and words[group.place - 1] in ATTRIBUTES for group in groups)
     return only_attributes or words[0] == "typedef"
 

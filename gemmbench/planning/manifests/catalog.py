@@ -60,6 +60,7 @@ def _read_kernel_file(path: Path) -> Variant:
     location, text = display_path(path), read_code_file(path)
     header = _HEADER.match(text)
     if header is None:
+        read_text_file(path)  # it may be no text at all, which is the first thing to say
         other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
         raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
     first_line = text.count("\n", 0, header.start(1)) + 1
@@ -102,14 +103,15 @@ SUFFIXES = tuple(READERS)
 """The suffixes of files that can be variants."""
 
 _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
+_DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
 def _list_kernel_files(folder: Path) -> list[Path]:
     """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
 
-    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML without a
-    key of a manifest.
+    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML or Python without
+    a key of a manifest.
     """
     if not is_folder(folder):
         raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
@@ -122,14 +124,16 @@ def _list_kernel_files(folder: Path) -> list[Path]:
                 others.add(path)
             if named := _FILE_KEY.search(text):  # a second one is a fault of the manifest
                 described.add(follow_links(path.parent / named[1].strip().strip("\"'")))
-    return [path for path in found if path not in others and not _is_only_code(path, described)]
+    return [path for path in found if path not in others and _is_variant(path, described)]
 
 
-def _is_only_code(path: Path, described: set[Path]) -> bool:
-    if path.suffix == ".yaml" or follow_links(path) not in described:
-        return False
-    text = _read_text(path)
-    return text is not None and not _has_manifest(text)
+def _is_variant(path: Path, described: set[Path]) -> bool:
+    if path.suffix == ".yaml":
+        return True
+    if path.suffix == ".py":
+        return _DOCSTRING_KEY.search(_read_text(path) or "summary:") is not None
+    text = _read_text(path) if follow_links(path) in described else None
+    return text is None or _has_manifest(text)
 
 
 def _read_text(path: Path) -> str | None:
@@ -138,6 +142,18 @@ def _read_text(path: Path) -> str | None:
         return read_code_file(path)
     except SpecError:
         return None
+
+
+def _lacks_manifest(path: Path) -> bool:
+    """Whether a file of code next to kernels, such as another program's `main.cu`, is no variant."""
+    return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
+
+
+def _explain_clash(name: str, path: Path, other: Path) -> SpecError:
+    here, there = display_path(path), display_path(other)
+    if here == there:  # a folder `cuda` of the user, and that of the project
+        here, there = printable(str(follow_links(path))), printable(str(follow_links(other)))
+    return SpecError(here, None, f"the name '{name}' is taken by {there}; rename one")
 
 
 def is_path(name: str) -> bool:
@@ -181,11 +197,12 @@ class Catalog:
 
         `draft` makes a variant of a file without a manifest and the name of its kernel, "" for any.
 
-        Raises UsageError for a missing folder or a duplicate name.
+        Raises UsageError for a missing folder.
         """
         self._read_revision, self._draft = read_revision, draft
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
+        self._clashes: dict[str, SpecError] = {}
         self._paths: dict[str, Path] = {}
         self._complete_variants: dict[str, Variant] = {}
         for folder in folders:
@@ -196,12 +213,14 @@ class Catalog:
         name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
         other = self._files.get(name)
         if other is not None and follow_links(other) != follow_links(path):
-            here, there = display_path(path), display_path(other)
-            if here == there:  # a folder `cuda` of the user, and that of the project
-                here, there = printable(str(follow_links(path))), printable(str(follow_links(other)))
-            raise UsageError(f"{here}: the name '{name}' is taken by {there}; rename one")
+            if _lacks_manifest(path):
+                return
+            if not _lacks_manifest(other):
+                self._clashes[name] = _explain_clash(name, path, other)
         if name in self._libraries:
-            raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
+            message = f"the name '{name}' is taken by a library; rename the file"
+            self._clashes[name] = SpecError(display_path(path), None, message)
+            return
         self._files[name] = path
 
     @property
@@ -236,7 +255,8 @@ class Catalog:
         self.check_name(name)
         if name in self._paths:
             return replace(self._complete(self._read_path(name), ()), name=name)
-        return self._libraries[name] if name in self._libraries else self._read(name, ())
+        is_library = name in self._libraries and name not in self._clashes
+        return self._libraries[name] if is_library else self._read(name, ())
 
     def _read_path(self, name: str) -> Variant:
         """The variant of the file that a path names, which may need a draft."""
@@ -249,6 +269,8 @@ class Catalog:
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
         """Read a file, unless it has been; `above` are the variants that pick it, the outermost first."""
+        if name in self._clashes:
+            raise self._clashes[name]
         if name not in self._complete_variants:
             self._complete_variants[name] = self._complete(read_variant(self._files[name]), (*above, name))
         return self._complete_variants[name]

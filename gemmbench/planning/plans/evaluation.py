@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
@@ -18,6 +19,7 @@ _MOST_OF_CLUSTER = 8  # blocks, on every GPU that has clusters
 _FIRST_PDL = _FIRST_CLUSTER = 90  # compute capability
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
+_WORD = re.compile(r"(?<![\w:])[A-Z]\w*")
 _SWAPPED = {"A": "B", "B": "A"}
 
 Names = Mapping[str, int]
@@ -47,6 +49,8 @@ def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) ->
     """Return the C++ text of a macro or a template argument. Raises Excluded."""
     if isinstance(part, Expression):
         return str(int(evaluate(variant, part, names)))
+    params = dict(variant.params)  # they may stand inside of a type, as in Shape<BM, 16>
+    part = _WORD.sub(lambda found: str(names[found[0]]) if found[0] in params else found[0], part)
     return problem.types.get(part, part) if variant.code.foreign else part
 
 

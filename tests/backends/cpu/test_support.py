@@ -105,6 +105,13 @@ def test_code_for_one_architecture_is_refused_but_never_a_host_function_or_a_lib
         assert why_unsuitable(replace(KERNEL, kind=kind, arch=("90a",))) == ""
 
 
+def test_the_text_of_a_kernel_for_newer_gpus_is_enough_to_refuse_it():
+    ptx = 'void f() { asm("cp.async.wait_all;"); }'
+    assert "sm_80 or later (min_sm)" in why_unsuitable(replace(KERNEL, min_sm=80, text=ptx))
+    assert why_unsuitable(replace(KERNEL, min_sm=50, text=ptx)) == ""
+    assert why_unsuitable(replace(KERNEL, min_sm=80, text="int plain;")) == ""
+
+
 def test_synchronises():
     def synchronises(text):
         return has_barriers(find_reached(Source(text), ["mm"]))
