@@ -9,7 +9,7 @@ from gemmbench.errors import BuildError, BuildTimeout
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("exit 0", "did not make text"),
+        ("exit 0", "reported success but did not make"),
         ("kill -9 $$", "ended by SIGKILL"),
         ("exit 3", "exit code 3 and said nothing"),
     ],
