@@ -51,6 +51,17 @@ __global__ void mm(int m, int n, int k, double alpha, const double* A, const dou
     C[i + j * m] = alpha * sum + beta * C[i + j * m];
 }
 """
+FUNCTOR = """
+struct Scale { float by; __device__ float operator()(float x) const { return x * by; } };
+template <class Op>
+__global__ void mm(int m, int n, int k, const float* a, const float* b, float* c, Op op) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || col >= n) return;
+    float sum = 0;
+    for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + col];
+    c[row * n + col] = op(sum);
+}
+"""
 FLOATS = SIZES.replace("const ", "")
 WRONG = """
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
@@ -88,6 +99,7 @@ def verify(folder, gemmbench):
         (FLOORED, "48", "grid [N // 16, N // 16]; block [16, 16]; needs M == N and K == N and N % 16 == 0"),
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
         (COLUMNS, "33x21x17", "column-major"),
+        (FUNCTOR, "33x21x17", "{by: 1.0}"),
     ],
 )
 def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, sizes, shown):

@@ -267,6 +267,7 @@ class _Search:
             given = self.launch.template if self.launch else ()
             written = given[place] if place < len(given) else each.default
             if each.is_type:
+                written = written or self.find_functor(each.name)
                 kind = signatures.resolve(written)[0] if written else ""
                 if kind not in _SCALAR_TYPES and kind not in _NUMPY and signatures.list_fields(kind) is None:
                     kind, written = ("int", "int") if "ndex" in each.name else ("float", "float")
@@ -281,6 +282,15 @@ class _Search:
             integers[each.name] = value
             texts.append(str(value))
         return _Template(tuple(texts), types, integers)
+
+    def find_functor(self, kind: str) -> str:
+        """A class of the file that can be called, for a type of the template of which the kernel calls a value."""
+        called = (re.search(rf"\b{each.name}\s*\(", self.body) for each in self.kernel.parameters if each.type == kind)
+        if not any(called):
+            return ""
+        classes = (item for item in self.file.source.walk() if item.kind == "class")
+        functors = (item for item in classes if any(token.text == "operator" for token in item.body))
+        return next((name for item in functors for name in item.names), "")
 
     def list_geometries(self) -> Iterator[_Geometry]:
         """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
