@@ -59,6 +59,8 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
 }
+_LARGEST_FIXED = 1024
+"""The largest size in the text of a kernel that is tried."""
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 Sizes = Mapping[str, float]
 
@@ -216,6 +218,7 @@ class _Found:
     geometry: _Geometry
     storage: Storage
     tries: int
+    shape: Shape
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
 
@@ -407,7 +410,7 @@ class _Search:
                 done.add(key)
                 tries += 1
                 for storage in trials.run(roles, geometry, shapes[0])[:1]:
-                    found = _Found(roles, geometry, storage, tries)
+                    found = _Found(roles, geometry, storage, tries, shapes[0])
                     if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
                         trials.explore(found, shapes[0])
                         return found
@@ -415,7 +418,7 @@ class _Search:
         message = f"was right with none of {tries:,} combinations of its arguments{hint}"
         said = self.launch and are_operands_named(self.slots) and are_sizes_named(self.slots)
         roles = {**null, **pointers[0], **sizes[0], **scalars}
-        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries)
+        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries, shapes[0])
         raise _NoneRight(message, _write_manifest(self.file, self, likeliest) if said else "")
 
     def list_unused_pointers(self) -> Roles:
@@ -429,6 +432,8 @@ class _Search:
 
     def choose_shapes(self) -> list[Shape]:
         """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size."""
+        if not any(slot.kind == "size" for slot in self.slots):
+            return [self.find_fixed_sizes()]
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
         if len([slot for slot in self.slots if slot.kind == "size"]) <= 1:
@@ -436,6 +441,12 @@ class _Search:
         depth, deeper = (128, 256) if tile == 64 else (64, 128)
         wide = 3 * tile if tile < 128 else 2 * tile
         return [(tile, 2 * tile, depth), (wide, tile, deeper), (2 * tile, wide if tile < 128 else tile, 4 * depth)]
+
+    def find_fixed_sizes(self) -> Shape:
+        """The sizes of a kernel that takes none: the constants M, N and K, else the largest number in its text."""
+        written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body) if int(each) <= _LARGEST_FIXED]
+        M, N, K = (int(self.file.constants.get(name, max(written, default=32))) for name in "MNK")
+        return M, N, K
 
     def measure_tile(self) -> int:
         """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
@@ -548,7 +559,7 @@ def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
     """The text of the manifest."""
     layout, storage = found.storage
     lines = [
-        "# Found by trying on the CPU device: right on problems of several shapes.",
+        "# Found by trying on the CPU device.",
         f"summary: {quote_text(search.kernel.name)}",
         "order: 100",
         f"file: {quote_text(os.path.relpath(follow_links(file.path), follow_links(file.home)))}",
@@ -609,6 +620,9 @@ def _find_precision(search: _Search, found: _Found) -> str:
 
 def _write_requirements(search: _Search, found: _Found) -> list[str]:
     lines = []
+    if not any(slot.kind == "size" for slot in search.slots):
+        fixed = zip("MNK", found.shape, strict=True)
+        return ["require:", *(f"  - {name} == {size}" for name, size in fixed)]
     if "MNK" in found.multiples or len([slot for slot in search.slots if slot.kind == "size"]) <= 1:
         lines.append("  - M == N and K == N")
     for names, step in found.multiples.items():
@@ -621,6 +635,8 @@ def _list_sizes(search: _Search, found: _Found) -> str:
     """Sizes that meet the requirements, M, N and K different where they may be; "" if there are none."""
     if not _write_requirements(search, found):
         return ""
+    if not any(slot.kind == "size" for slot in search.slots):
+        return "x".join(map(str, found.shape))
     steps = [found.multiples.get(name) or found.multiples.get("MNK") or 1 for name in "MNK"]
     common = max(128, *steps)
     square = len([slot for slot in search.slots if slot.kind == "size"]) <= 1

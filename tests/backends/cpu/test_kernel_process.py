@@ -191,9 +191,8 @@ def list_members(session):
 
 
 def test_static_shared_memory_is_read_from_the_file_without_running_it(bench, monkeypatch, tmp_path):
-    assert bench.compiler._compile_runtime(
-        "runtime.cpp"
-    )  # from the user's cache, which would have the size of the kernel, too
+    # From the user's cache, which would have the size of the kernel, too.
+    assert bench.compiler._compile_runtime("runtime.cpp")
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
     plan = bench.plan(constructed("abort();", "SIGNATURE { __shared__ float s[300]; s[K] = 1; C[0] = s[N]; }"))
     assert bench.compiler.compile(plan).build.shared == 1200
