@@ -13,6 +13,7 @@
         |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
         |-- NotOffered         the library has no such algorithm for this problem
+        |-- Unsupported        the kernel needs what this device lacks
         `-- HostError          gemmbench itself failed, which costs one batch
 
 A message gives the location, the fault and the next step. `gemmbench.cli` turns an
@@ -142,6 +143,12 @@ class NotOffered(PlanError):
     status = "skipped"
 
 
+class Unsupported(PlanError):
+    """The kernel needs what this device lacks; the message names it, and the line."""
+
+    status = "skipped"
+
+
 class HostError(PlanError):
     """gemmbench itself failed while it worked on this plan: too little memory of the host, or a bug.
 
@@ -169,9 +176,10 @@ def name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `" (did you mean 'x'?)"` for the closest of `known`, or `""`."""
+def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
+    """Return `" (did you mean 'x'?)"` for the `most` closest of `known`, or `""`."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]
+    listed = " or ".join(filter(None, (", ".join(close[:-1]), *close[-1:])))
+    return f" (did you mean {listed}?)" if close else ""

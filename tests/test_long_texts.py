@@ -6,9 +6,14 @@ import pytest
 
 from gemmbench.analysis.sass_loops import parse_kernels as parse_sass
 from gemmbench.backends.code_hash import hash_file
-from gemmbench.backends.cpu import support, translation
+from gemmbench.backends.cpu import translation
+from gemmbench.backends.cpu.cuda_words import rewrite_words
+from gemmbench.backends.cpu.support import find_unsupported
 from gemmbench.backends.sources import suggest_fix
 from gemmbench.errors import GemmbenchError
+from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.cpp.reach import find_reached, write_reached
+from gemmbench.planning.cpp.signatures import Signatures
 from gemmbench.planning.drafts.declarations import find_launch, read_functions
 from gemmbench.planning.drafts.draft import draft_manifest
 from gemmbench.planning.manifests import kernel_code
@@ -55,14 +60,22 @@ def hash_text(folder, text):
     return hash_file(folder / "x.cuh")
 
 
+def read_reached(text):
+    source = Source(text)
+    reached = find_reached(source, ["gemm"])
+    find_unsupported(source, reached)
+    write_reached(source, reached, rewrite_words(reached))
+    Signatures(source)
+
+
 READERS = {
     "manifest": read_manifest,
     "kernel": read_kernel,
     "hash": hash_text,
     "names": lambda _, text: (kernel_code.list_kernels(text), kernel_code.is_unmangled(text, "gemm")),
     "standard": lambda _, text: [kernel_code.list_standard_kernels(text, host) for host in (True, False)],
-    "support": lambda _, text: (support._find_unsupported_code.__wrapped__(text), support.has_barriers(text)),
-    "shared": lambda _, text: translation._DYNAMIC_SHARED.sub(translation._replace_dynamic_shared, text),
+    "reached": lambda _, text: read_reached(f"__global__ void gemm() {{}}\n{text}"),
+    "body": lambda _, text: read_reached(f"__global__ void gemm() {{\n{text}\n}}"),
     "draft": lambda folder, text: draft_manifest(text, folder / "x.cuh", folder),
     "draft of a kernel": lambda folder, text: draft_manifest(
         f"template <int BM> __global__ void gemm(int M, int N, int K, float* A, float* B, float* C) {{}}\n{text}",

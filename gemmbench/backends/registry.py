@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler
 from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
 from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.planning.drafts.draft import FoundManifest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -277,6 +279,32 @@ def glance_at_inspected_device() -> Target | None:
 def make_inspecting_compiler() -> InspectingCompiler:
     """The compiler that `inspect` shows; needs no device."""
     return load_services(find_inspecting_entry().name).inspecting_compiler()
+
+
+class TryingServices(Protocol):
+    """What a back end does that can try kernels which may do anything."""
+
+    def find_manifest(self, text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
+        """Find the manifest, in folder `home`, of the kernel `symbol` in the file `path` with this text.
+
+        Raises NotFound, UsageError, DeviceError.
+        """
+
+    def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+        """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+
+
+def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+    """As TryingServices."""
+    return cast(TryingServices, load_services("cpu")).expand_kernels(text, path, home)
+
+
+def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
+    """Find a manifest on the CPU, whatever the device: wrong arguments would corrupt the context of a GPU.
+
+    As TryingServices.
+    """
+    return cast(TryingServices, load_services("cpu")).find_manifest(text, path, home, symbol)
 
 
 def measure_peaks(machine: Machine) -> Peaks | None:

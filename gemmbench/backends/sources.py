@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gemmbench.analysis.toolkit import find_nvcc
-from gemmbench.errors import BuildError, DeviceError, GemmbenchError
-from gemmbench.planning.files import display_path, follow_links, is_file, read_text_file
+from gemmbench.errors import BuildError, DeviceError, GemmbenchError, SpecError
+from gemmbench.planning.files import display_path, follow_links, is_file, read_code_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -59,7 +59,7 @@ _DEEPEST = 200
 def inline_headers(variant: Variant, text: str, path: str) -> str:
     """`text`, which is at `path` as messages name it, with the local headers of a variant in it.
 
-    Raises BuildError for headers that include each other without end, SpecError for one that cannot be read.
+    Raises BuildError for headers that include each other without end, and for one that cannot be read.
     """
     folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
     return "\n".join(_Inliner(folders, path).inline(follow_links(Path(variant.code.file)), text, path))
@@ -103,7 +103,7 @@ class _Inliner:
                 yield self.count(line)
             elif header not in self.open:  # the guard of an open one makes it empty
                 if header not in self.read:
-                    self.read[header] = read_text_file(header), display_path(header)
+                    self.read[header] = _read_header(header), display_path(header)
                 yield from self.inline(header, *self.read[header])
                 yield f"#line {number + 1} {quote_path(path)}"
             else:
@@ -138,6 +138,14 @@ class _Inliner:
             )
         if len(self.open) > _DEEPEST:
             raise BuildError(f"{self.name}: headers are more than {_DEEPEST} deep in each other; include fewer of them")
+
+
+def _read_header(path: Path) -> str:
+    """The text of a header. Raises BuildError: it costs the rows of the kernels that include it."""
+    try:
+        return read_code_file(path)
+    except SpecError as fault:
+        raise BuildError(str(fault)) from None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ class NewOptions:
     symbol: str | None = option(
         "--symbol", metavar="FUNCTION", help="The kernel or launcher of FILE.  [default: the one most like a GEMM]"
     )
+    tried: bool = option(
+        "--try",
+        is_flag=True,
+        help="Find the manifest by running the kernel of FILE on the CPU device, which leaves nothing to check.",
+    )
 
 
 @command(NewOptions)
@@ -43,22 +48,25 @@ def new(options: NewOptions) -> int:
     gemmbench new mine                               writes mine.cu
     gemmbench new theirs --from lib/sgemm.cuh        writes lib/theirs.yaml
     gemmbench new mine/theirs --from lib/sgemm.cuh   writes mine/theirs.yaml
+    gemmbench new theirs --from lib/sgemm.cuh --try  writes what was found to be right
     """
     if options.source is not None:
-        written = write_manifest(options.name, options.source, options.symbol)
+        written = write_manifest(options.name, options.source, options.symbol, options.tried)
+    elif options.tried:
+        raise UsageError("--try runs the kernel of a file; add --from FILE")
     elif options.symbol is None:
         written = write_kernel(options.name)
     else:
         raise UsageError("--symbol names a function of a file; add --from FILE")
     _print_written(written)
-    _print_next(written.path, written.draft.sizes if written.draft else "")
+    _print_next(written.path, written.sizes)
     return OK
 
 
 def _print_written(written: NewVariant) -> None:
     draft = written.draft
     if draft is None:
-        print_line(f"wrote {written.path}")
+        print_line(f"wrote {written.path}{written.effort}")
         return
     marked = count_noun(draft.doubts, "line")
     print_line(f"wrote {written.path} for {draft.symbol}; {marked} marked `# check`")

@@ -128,6 +128,8 @@ def _find_mode(path: Path) -> int:
 
 LONGEST = 1 << 20
 """Characters that a text file may have."""
+_LONGEST_CHARACTER = 4
+"""Bytes of it in UTF-8."""
 
 _OTHERS = {
     stat.S_IFIFO: "a FIFO",
@@ -140,21 +142,41 @@ _OTHERS = {
 
 def read_text_file(path: Path) -> str:
     """Return the text of a file, which may be the target of a link. Raises SpecError, never waits."""
+    text, fault = _read_file(path)
+    if fault:
+        raise SpecError(display_path(path), None, fault)
+    return text
+
+
+def read_code_file(path: Path) -> str:
+    """The same of a file of code, which may have any encoding: each byte of what is not UTF-8 is a letter."""
+    text, fault = _read_file(path)
+    if fault and "\0" in text:  # UTF-16, or no text at all
+        raise SpecError(display_path(path), None, fault)
+    return text
+
+
+def _read_file(path: Path) -> tuple[str, str]:
+    """The text of a file without the mark that some editors begin it with, and why it is no UTF-8; "" if it is."""
     location = display_path(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
         if kind != stat.S_IFREG:
             raise SpecError(location, None, f"is {_OTHERS.get(kind, 'something else')}, not a file; remove it")
         # Some files of /proc wait for news unless they are opened like this.
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
-            text = file.read(LONGEST + 1)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            content = file.read(_LONGEST_CHARACTER * LONGEST + 1)
     except OSError as fault:
         raise SpecError(location, None, f"cannot be read: {fault.strerror}") from None
+    why = ""
+    try:
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        raise SpecError(location, None, f"is not UTF-8 text (byte {fault.start}); convert or remove it") from None
+        text, why = content.decode("latin-1"), f"is not UTF-8 text (byte {fault.start}); convert or remove it"
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(text) > LONGEST:
         raise SpecError(location, None, f"has more than {LONGEST:,} characters; shorten or remove it")
-    return text
+    return text, why
 
 
 _CONTROLS = re.compile(

@@ -14,7 +14,7 @@ from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.skip_reasons import Refusal
-from gemmbench.session.reporter import Reporter
+from gemmbench.session.reporter import SILENT, Reporter
 
 _LOCAL = "local"
 
@@ -71,10 +71,11 @@ def list_kernel_folders(kernels: str | None) -> list[Path]:
     return [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
 
 
-def open_catalog(kernels: str | None) -> Catalog:
+def open_catalog(kernels: str | None, reporter: Reporter = SILENT) -> Catalog:
     """Open the catalog of the project's kernels, the folder `kernels`, and the libraries.
 
-    It also finds kernels of a git revision, such as HEAD~3:tiled. Raises UsageError.
+    It also finds kernels of a git revision, such as HEAD~3:tiled, and finds the manifest of a file without
+    one, which is reported. Raises UsageError.
     """
     folders = list_kernel_folders(kernels)
 
@@ -83,4 +84,9 @@ def open_catalog(kernels: str | None) -> Catalog:
 
         return find_variant_at(name, folders)
 
-    return Catalog(folders, registry.list_library_variants(), read_revision)
+    def draft(path: Path, symbol: str) -> Variant:
+        from gemmbench.session.drafted_variants import draft_variant  # few commands name a file without a manifest
+
+        return draft_variant(path, symbol, reporter)
+
+    return Catalog(folders, registry.list_library_variants(), read_revision, draft)

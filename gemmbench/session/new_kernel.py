@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.errors import SpecError, UsageError
-from gemmbench.planning.drafts.draft import Draft, draft_manifest
-from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_text_file
+from gemmbench.backends import registry
+from gemmbench.errors import DeviceError, SpecError, UsageError
+from gemmbench.planning.drafts.draft import Draft, NotFound, draft_manifest
+from gemmbench.planning.files import display_path, exists, is_file, is_folder, printable, read_code_file, read_text_file
 from gemmbench.planning.manifests.catalog import NAME_LETTERS, SUFFIXES, is_kernel_name, read_variant
+from gemmbench.session.drafted_variants import find_manifest_text
 
 _TILED = Path(__file__).with_name("new_kernel.cu")
 
 
 @dataclass(frozen=True)
 class NewVariant:
-    """A variant that was written, and its path. `fault` is why its manifest cannot be read yet, "" if it can."""
+    """A variant that was written, and its path.
+
+    `fault` is why its manifest cannot be read yet, "" if it can; `effort` how it was found, `sizes` are some
+    that it computes, "" if it takes the usual ones.
+    """
 
     path: Path
     draft: Draft | None = None
     fault: str = ""
+    effort: str = ""
+    sizes: str = ""
 
 
 def write_kernel(name: str) -> NewVariant:
@@ -29,17 +38,40 @@ def write_kernel(name: str) -> NewVariant:
     return NewVariant(path)
 
 
-def write_manifest(name: str, code: Path, symbol: str | None = None) -> NewVariant:
+def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool = False) -> NewVariant:
     """Write a draft of the manifest for a file with code to NAME.yaml, next to the file unless NAME has a folder.
 
-    `symbol` is the function that it launches. Raises UsageError.
+    `symbol` is the function that it launches. With `tried` it is found by running the kernel. Raises UsageError.
     """
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
+    if code.suffix == ".py":
+        advice = "move the text of its kernel to a .cu file, and name that after --from"
+        raise UsageError(f"{display_path(code)} is Python, whose strings are not read as CUDA; {advice}")
     path = _place(name, code.parent, ".yaml")
-    draft = draft_manifest(read_text_file(code), code, path.parent, symbol)
+    if tried:
+        found = find_manifest_text(code, path.parent, symbol)
+        _write_new(path, found.text)
+        return NewVariant(
+            path, fault=_find_fault(path), effort=f" for {found.kernel}: {found.summary}", sizes=found.sizes
+        )
+    draft = _draft(code, path.parent, symbol)
     _write_new(path, draft.text)
-    return NewVariant(path, draft, _find_fault(path))
+    return NewVariant(path, draft, _find_fault(path), sizes=draft.sizes)
+
+
+def _draft(code: Path, home: Path, symbol: str | None) -> Draft:
+    """The draft of a file, or of what the preprocessor makes of it if that hides the kernels. Raises UsageError."""
+    text = read_code_file(code)
+    try:
+        expanded, kernels = registry.expand_kernels(text, code, home)
+    except (NotFound, DeviceError):  # the text alone says what it can
+        return draft_manifest(text, code, home, symbol)
+    with suppress(UsageError):
+        draft = draft_manifest(text, code, home, symbol)
+        if not kernels or draft.symbol in kernels or f" {draft.symbol}(" in expanded:
+            return draft
+    return draft_manifest(expanded if kernels else text, code, home, symbol)
 
 
 def _place(name: str, home: Path, suffix: str) -> Path:

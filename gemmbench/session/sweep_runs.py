@@ -67,7 +67,8 @@ def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = S
     if request.transfers is not None:
         _check_transfers(machine)
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
-    catalog, tuned = open_catalog(request.kernels), TunedConfigs(read_winners(), machine) if request.tuned else None
+    catalog = open_catalog(request.kernels, reporter)
+    tuned = TunedConfigs(read_winners(), machine) if request.tuned else None
     find = tuned.find if tuned else None
     planned = plan_sweep(request.config, request.overrides, catalog, devices, request.compare, find)
     if tuned and planned.expanded and tuned.missing:

@@ -87,7 +87,7 @@ def choose_variants(
 
     These files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
     """
-    catalog = open_catalog(request.kernels)
+    catalog = open_catalog(request.kernels, reporter)
     if request.variants:
         found = catalog.get_ladder(request.variants)
         variants = [variant for variant in found if not variant.fault]

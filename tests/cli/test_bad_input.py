@@ -17,9 +17,12 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "tield"], "unknown variant 'tield' (did you mean 'tiled'?); known: "),
-        (["run", "--baseline", "cubals"], "unknown variant 'cubals' (did you mean 'cublas'?); known: "),
-        (["compare", "naive", "tield"], "unknown variant 'tield' (did you mean 'tiled'?); known: "),
+        (["run", "tield"], "unknown variant 'tield' (did you mean 'tiled'"),
+        (["run", "--baseline", "cubals"], "unknown variant 'cubals' (did you mean 'cublas'"),
+        (
+            ["compare", "naive", "tield"],
+            "unknown variant 'tield' (did you mean 'tiled'",
+        ),
         (["run", "-c", "quik"], "unknown config 'quik' (did you mean 'quick'?); known: "),
         (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; known: "),
         (
@@ -43,7 +46,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "--alpha", "nan"], "alpha"),
         (["run", "--beta", "inf"], "beta"),
         (["run", "--kernels", "nowhere"], "no folder of kernels at nowhere; give --kernels a folder with .cu files"),
-        (["verify", "nive"], "unknown variant 'nive' (did you mean 'naive'?)"),
+        (["verify", "nive"], "unknown variant 'nive' (did you mean 'naive'"),
         (["verify", "naive", "--sizes", "0"], "size '0': 0 is not positive"),
         (["verify", "naive", "--layout", "nx"], "unknown layout 'nx'"),
         (["verify", "naive", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?)"),
@@ -110,7 +113,7 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tield"], "unknown variant 'tield' (did you mean 'tiled'?)"),
+        (["tield"], "unknown variant 'tield' (did you mean 'tiled'"),
         (["openblas"], "openblas is not a .cu file, so nvcc has nothing to compile"),
         (["naive", "--arch", "hopper"], "unknown architecture 'hopper' in --arch; write a compute capability"),
         (["naive", "--arch", "sm_9"], "unknown architecture 'sm_9' in --arch"),

@@ -87,7 +87,7 @@ def test_a_kernel_of_networks_is_no_row_of_run(gemmbench):
     ("arguments", "message"),
     [
         (["--batch", "0"], "--batch 0: 0 is not positive; a batch needs at least one row"),
-        (["tilde"], "unknown variant 'tilde' (did you mean 'tiled'?)"),
+        (["tilde"], "unknown variant 'tilde' (did you mean 'tiled'"),
         (["--weights", "gone.npz"], "weights: no file gone.npz"),
         (["--param", "ROW=3"], "no chosen variant has a parameter 'ROW' (did you mean 'ROWS'?)"),
         (["--param", "ROWS"], "cannot parse --param 'ROWS'"),

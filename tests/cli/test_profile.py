@@ -59,7 +59,7 @@ def test_a_library_is_profiled_too_with_every_kernel_it_launches(profile):
         (["tiled", "--param", "X=1"], "no chosen variant has a parameter 'X'"),
         (["tiled", "--sizes", "200000"], "its operands need 447.0 GiB"),
         (["mlp_fused"], "mlp_fused cannot run here: computes a whole network"),
-        (["nive"], "unknown variant 'nive' (did you mean 'naive'?)"),
+        (["nive"], "unknown variant 'nive' (did you mean 'naive'"),
     ],
 )
 def test_bad_input_is_refused_before_ncu_runs(profile, arguments, words):

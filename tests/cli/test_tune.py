@@ -70,7 +70,7 @@ def test_winners_are_shown_exported_and_forgotten(tune, gemmbench, tmp_path):
 
 @pytest.mark.parametrize("option", [("--show",), ("--forget",), ("--export", "out.json")])
 def test_winners_of_an_unknown_variant_are_refused(refused, option, tmp_path):
-    assert "unknown variant 'tild' (did you mean 'tiled'?)" in refused("tune", "tild", *option)
+    assert "unknown variant 'tild' (did you mean 'tiled'" in refused("tune", "tild", *option)
     assert not (tmp_path / "out.json").exists()
 
 

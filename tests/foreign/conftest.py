@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.support import why_unsupported
+from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.batch import make_gemm_batch
@@ -40,7 +40,7 @@ def plan(backend, read):
         variant = read(name)
         configs = list_configurations(variant, dict(variant.params))
         targets = {"cpu": backend.device.target}
-        return make_plans([problem], [(variant, configs)], "cpu", targets, lambda variant, _: why_unsupported(variant))
+        return make_plans([problem], [(variant, configs)], "cpu", targets, lambda variant, _: why_unsuitable(variant))
 
     return planned
 

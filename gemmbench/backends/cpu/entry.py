@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gemmbench.backends.base import Artifact, Build, Device
-from gemmbench.backends.cpu.support import why_unsupported
+from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.host import count_cores
 from gemmbench.backends.registry import BackendEntry
@@ -135,7 +135,7 @@ class CpuEntry(BackendEntry):
 
     def why_refused(self, variant: Variant) -> str:
         """A kernel may use what only a GPU has."""
-        return why_unsupported(variant)
+        return why_unsuitable(variant)
 
 
 ENTRY = CpuEntry()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from gemmbench.backends.base import Backend, Device, InspectingCompiler
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.entry import cpu_name, describe_cpu
+from gemmbench.backends.cpu.manifest_search import expand_kernels, find_manifest
 from gemmbench.backends.cpu.openblas import CpuSoftware, blas_version
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.devices import DeviceChoice, HealthCheck, failed_check, passed_check
 from gemmbench.backends.host import average_competitors, count_cores, is_busy
 from gemmbench.backends.registry import BackendServices
 from gemmbench.errors import BuildError, BuildTimeout, DeviceError
+from gemmbench.planning.drafts.draft import FoundManifest
 
 
 def examine_cpu(needed: bool) -> list[HealthCheck]:
@@ -112,6 +116,14 @@ class CpuServices:
         Raises DeviceError off Linux.
         """
         return CpuBackend(launch_limit)
+
+    def find_manifest(self, text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
+        """As TryingServices."""
+        return find_manifest(text, path, home, symbol)
+
+    def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+        """As TryingServices."""
+        return expand_kernels(text, path, home)
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """Compiler, BLAS and load."""

@@ -1,78 +1,113 @@
-"""Which kernels the CPU can run, judged by their text."""
+"""Which kernels the CPU can run, judged by what they reach."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Sequence
 
-from gemmbench.backends.sources import read_whole_text
+from gemmbench.planning.cpp.items import Item, Source
+from gemmbench.planning.cpp.tokens import Token
 from gemmbench.planning.manifests.variant import Variant
 
-_COMMENT_OR_STRING = re.compile(
-    r"""//[^\n]* | /\*.*?(?:\*/|\Z) | "(?:\\.|[^"\\\n])*"? | '(?:\\[^'\n]*|[^'\\\n])'""", re.DOTALL | re.VERBOSE
+_BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
+_NOT_SHARED = "which the worker processes of the CPU do not share"
+_AMPERE = 80
+"""The first architecture with asynchronous copies: older code has a way without what the CPU lacks."""
+_CANNOT = "which the CPU cannot execute"
+
+_NEEDS_GPU = {
+    "uses inline PTX": r"asm|__asm|__asm__",
+    "uses tensor cores": r"nvcuda|wmma|__w?mma_\w+|__wgmma\w*",
+    "uses thread block clusters": r"__cluster\w+|cluster(?:Idx|Dim)|cluster_(?:group|arrive|wait)\w*|this_cluster",
+    "uses cooperative groups": r"cooperative_groups|this_grid|this_thread_block|tiled_partition|coalesced_threads",
+    "uses tensor maps": r"CUtensorMap",
+    "uses asynchronous copies or barriers": r"__pipeline_\w+|__mbarrier\w*",
+    "uses 4-bit or 6-bit floating point": r"__nv_fp[46]\w*",
+    "reads a texture": r"texture|tex(?:1D|2D|3D|Cubemap)\w*|surf(?:1D|2D|3D)\w*",
+    "uses cuRAND": r"curand\w*",
+}
+_NAMESPACES = {
+    "uses asynchronous copies or barriers": r"cuda",
+    "uses CUB": r"cub",
+    "uses Thrust": r"thrust",
+    "uses CuTe": r"cute",
+}
+"""Words that mean it, unless the text declares them itself; and namespaces, before `::`."""
+_PATTERNS = [(re.compile(rf"(?:{words})$"), what) for what, words in _NEEDS_GPU.items()]
+_SCOPES = [(re.compile(rf"(?:{words})$"), what) for what, words in _NAMESPACES.items()]
+_SUSPICIOUS = re.compile(rf"\b(?:{'|'.join(_NEEDS_GPU.values())}|(?:{'|'.join(_NAMESPACES.values())})::)|<<<")
+
+_FUNCTION = re.compile(
+    r"__\w+|h2?(?:exp|exp2|exp10|log|log2|log10|sin|cos|tanh|sqrt|rsqrt|rcp|floor|ceil|rint|trunc)|atomic\w+|make_\w+"
+    r"|r?norm[34]?d?f?|r?hypotf?|normcdf(?:inv)?f?|erfc?(?:x|inv)f?|sincospif?|(?:sin|cos)pif?|r?cbrtf?|cyl_bessel_\w+"
+    r"|umul(?:24|hi)|u?(?:ll)?(?:min|max)|clock|nv\w+|rhypotf?|fdividef|curand\w*|cuda\w+|half\w*|nv_\w+"
 )
-_DIRECTIVE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-ALIGNMENT = re.compile(r"\b(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)")
-_DECLARATION = re.compile(r"([^;{}()=]*)([;={]|[}()]|\Z)")
-_ON_DEVICE = re.compile(r"\b__(?:device|managed)__")
-_NO_STATE = re.compile(r"\b(?:const|constexpr|operator)\b")
-_BARRIER = re.compile(r"\b__(?:sync\w+|\w+_sync)\b")
-
-_NEEDS_GPU = (
-    ("asm", re.compile(r"\b(?:asm|__asm|__asm__)\b"), "inline PTX"),
-    ("mma", re.compile(r"<mma\.h>|\b(?:\w*wmma|\w*wgmma)\b"), "tensor cores"),
-    ("nvcuda", re.compile(r"\bnvcuda\b"), "tensor cores"),
-    ("cluster", re.compile(r"\b__cluster_dims__|\bcluster_\w+|\bclusterIdx\b"), "thread block clusters"),
-    ("cooperative_groups", re.compile(r"\bcooperative_groups\b"), "cooperative groups"),
-    ("CUtensorMap", re.compile(r"\bCUtensorMap\b"), "tensor maps"),
-    ("cuda", re.compile(r"<cuda/|\bcuda::|<cuda_pipeline"), "asynchronous copies or barriers"),
-    ("__pipeline_", re.compile(r"\b__pipeline_\w+"), "asynchronous copies or barriers"),
-    ("<<<", re.compile(r"<<<"), "a launch of its own"),
-    ("_fp", re.compile(r"<cuda_fp[46]\.h>|\b__nv_fp[46]\w*"), "4-bit or 6-bit floating point"),
+"""Names of device functions and types of the toolkit."""
+_UNKNOWN = re.compile(
+    r"^(.*?):(\d+):\d+: error: '(?:[\w]+::)*(\w+)' (?:was not declared|has not been declared|does not name)"
 )
-"""A word that every match has, the pattern, and what it means. A word is found much faster than a pattern."""
 
 
-def _strip_comments(text: str) -> str:
-    """The text without comments and with empty string and character literals.
-
-    `#include <x>` stays.
-    """
-    return _COMMENT_OR_STRING.sub(" ", text)
-
-
-def why_unsupported(variant: Variant) -> str:
-    """Why the CPU cannot execute this variant, in one sentence, or ""."""
+def why_unsuitable(variant: Variant) -> str:
+    """Why the CPU cannot execute a variant whatever is in its text, in one sentence, or ""."""
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:
-        return "needs a GPU with TMA: it reads through tensor maps, which the CPU cannot execute"
+        return f"needs a GPU with TMA: it reads through tensor maps, {_CANNOT}"
     if variant.arch:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
-        return f"needs a GPU: it uses instructions of {needed}, which the CPU cannot execute"
-    return _find_unsupported_code(read_whole_text(variant))
-
-
-@lru_cache(maxsize=256)
-def _find_unsupported_code(text: str) -> str:
-    """What the text needs that the CPU lacks, in one sentence, or ""; a sweep asks for every plan."""
-    code = _strip_comments(text)
-    for word, pattern, what in _NEEDS_GPU:
-        if word in code and pattern.search(code):
-            return f"uses {what}, which the CPU cannot execute"
-    if _ON_DEVICE.search(code) and _declares_device_variable(ALIGNMENT.sub(" ", _DIRECTIVE.sub("", code))):
-        return "keeps state in a __device__ variable, which the worker processes of the CPU do not share"
+        return f"needs a GPU: it uses instructions of {needed}, {_CANNOT}"
+    if variant.min_sm >= _AMPERE and _SUSPICIOUS.search(variant.text):
+        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses instructions of it, {_CANNOT}"
     return ""
 
 
-def _declares_device_variable(code: str) -> bool:
-    for declared, end in _DECLARATION.findall(code):
-        words = _ON_DEVICE.split(declared)
-        if end in (";", "=", "{") and len(words) > 1 and not _NO_STATE.search(words[-1]):
-            return True
-    return False
+def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
+    """What the reached code needs that the CPU lacks and where, in one sentence, or ""."""
+    declared = {name for item in source.walk() for name in item.names}
+    declared |= {each.text for item in source.walk() if item.kind == "scope" for each in item.head}
+    aliases: dict[str, str] = {}
+    for item in reached:
+        if _is_alias(item) and (
+            what := next((known for each in item.head if (known := _find_need(each, "", set()))), "")
+        ):
+            aliases[item.head[1].text] = what
+    for item in reached:
+        if item.is_device_variable:
+            name = next(iter(sorted(item.names & {each.text for each in item.head})), "")
+            place = source.places.name(item.start)
+            return f"keeps state in the __device__ variable {name} ({place}), {_NOT_SHARED}"
+        tokens = [] if _is_alias(item) else item.tokens
+        for index, token in enumerate(tokens):
+            following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+            what = aliases.get(token.text, "") if following == "::" else ""
+            if what := what or _find_need(token, following, declared):
+                return f"{what} ({source.places.name(token.start)}), {_CANNOT}"
+    return ""
 
 
-def has_barriers(text: str) -> bool:
+def _is_alias(item: Item) -> bool:
+    """Whether it gives a namespace another name."""
+    return item.kind == "other" and item.head[0].text == "namespace"
+
+
+def _find_need(token: Token, following: str, declared: set[str]) -> str:
+    if token.is_sign("<<<"):
+        return "launches a kernel from a kernel"
+    if token.kind != "word" or token.text in declared:
+        return ""
+    patterns = [*_PATTERNS, *(_SCOPES if following == "::" else [])]
+    return next((what for pattern, what in patterns if pattern.match(token.text)), "")
+
+
+def explain_unknown(error: str) -> str:
+    """What the toolkit has and the CPU device lacks, if that is the error of the compiler; "" otherwise."""
+    found = _UNKNOWN.match(error)
+    if found is None or not _FUNCTION.fullmatch(found[3]):
+        return ""
+    return f"uses {found[3]} ({found[1].rpartition('/')[2]}:{found[2]}), which the CPU device does not have"
+
+
+def has_barriers(reached: Sequence[Item]) -> bool:
     """Whether the threads of a block can wait for each other; then each needs its own stack."""
-    return bool(_BARRIER.search(_strip_comments(text)))
+    return any(each.kind == "word" and _BARRIER.match(each.text) for item in reached for each in item.tokens)

@@ -8,18 +8,25 @@ import shlex
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
-from gemmbench.backends.cpu import entry, walls
+from gemmbench.backends.cpu import cuda_words, entry, preprocessing, support, walls
+from gemmbench.backends.cpu.cuda_words import rewrite_words
 from gemmbench.backends.cpu.entry import cpu_name
-from gemmbench.backends.cpu.support import ALIGNMENT, has_barriers
-from gemmbench.backends.sources import quote_path, split_text, suggest_fix
-from gemmbench.errors import BuildError, DeviceError
+from gemmbench.backends.cpu.preprocessing import Preprocessed, hoist_includes, name_missing, read_output, write_input
+from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers
+from gemmbench.backends.parameters import PassedParameter, list_parameters, write_checks
+from gemmbench.backends.sources import SourceText, quote_path, split_text, suggest_fix
+from gemmbench.errors import BuildError, DeviceError, PlanError, Unsupported
+from gemmbench.planning.cpp import items, reach, tokens
+from gemmbench.planning.cpp.reach import find_reached, write_reached
+from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -59,9 +66,13 @@ def _read_memory_size(path: Path) -> int:
 
 
 PRELUDE = Path(__file__).parent / "prelude"
+_READERS = (cuda_words, items, preprocessing, reach, support, tokens)
+_OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READERS)]
+"""Modules that decide what is compiled."""
 
 # nvcc lets kernels read memory through other types than it was written with.
-_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-w", "-fdiagnostics-color=never")
+_DIALECT = ("-std=c++17", "-fdiagnostics-color=never")
+_FLAGS = (*_DIALECT, "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla")
 _NATIVE = "-march=native"
 _MOST_ERRORS = 3
 _MOST_OUTPUT = 1 << 20
@@ -72,11 +83,6 @@ _VARIABLES = (
 ).split()
 """Of the environment, what a compiler searches; their folders can be read."""
 
-_DYNAMIC_SHARED = re.compile(
-    rf"\bextern\s+({ALIGNMENT.pattern}\s*)?__shared__\b(?P<kind>(?:(?!\bextern\b)[^;{{}}]){{0,500}}?)\b(?P<name>\w+)\s*\[\s*\]\s*;"
-)
-
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")", re.MULTILINE)
 _CALL = """
 #line 1 {place}
 namespace gb {{
@@ -89,6 +95,13 @@ void entry(const Arguments& a) {{
 }}
 }}
 """
+_TRYOUT = """
+#line 1 "call"
+namespace gb {{
+extern const bool synchronises = {synchronises};
+void entry(const Arguments& a) {{ {symbol}({arguments}); }}
+}}
+"""
 _CASE = "        case {step}: return {symbol}({arguments});"
 _SCALAR = "    {ctype} scalar_{number} = static_cast<{ctype}>(a.{role});"
 _GEMM = (
@@ -96,32 +109,44 @@ _GEMM = (
     "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
 )
 _TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "workspace")}
-_NETWORK = "a.M, (const TA*)a.A, (const TB*)a.B, (TC*)a.C"
+_NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
-    """The C++ text of a plan's kernel and of the function through which the runtime calls it."""
-    variant, text = plan.variant, split_text(plan, inline=True)
-    if variant.is_host_function:
-        return '#include "abi.h"\n' + text.join() + _entry_function(plan, "false")
-    call = _entry_function(plan, str(has_barriers(text.code)).lower())
-    head = "\n".join([*text.includes, *_hoist_includes(text.code), *text.defines])
-    code = _DYNAMIC_SHARED.sub(_replace_dynamic_shared, text.code)
-    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n}}{call}'
+    """The C++ text of a plan before the preprocessor; for a host function with the call of it."""
+    text = split_text(plan, inline=True)
+    if plan.variant.is_host_function:
+        return '#include "abi.h"\n' + text.join() + _entry_function(plan, plan.symbols or ("gemm",), "false")
+    return write_input(text, plan.symbols or ("gemm",), plan.variant.min_sm)
 
 
-def _hoist_includes(code: str) -> list[str]:
-    """The headers that code still includes, so that none of them is first read inside the namespace.
+def _write_kernel(plan: Plan, found: Preprocessed) -> str:
+    """The C++ text of what a plan's kernels reach, and of the function through which the runtime calls them.
 
-    One that does not exist is left to its own line, which may never be read. It is looked for under another
-    spelling, since g++ 12 says nothing about a missing header that `__has_include` has looked for.
+    Raises Unsupported if that needs a GPU, BuildError if there is no such kernel.
     """
-    names = dict.fromkeys(_INCLUDE.findall(code))
-    return [f"#if __has_include({name[0]}./{name[1:]})\n#include {name}\n#endif" for name in names]
+    _check_kernels(plan, found)
+    reached = find_reached(found.source, found.words)
+    if reason := find_unsupported(found.source, reached):
+        raise Unsupported(reason)
+    code = write_reached(found.source, reached, rewrite_words(reached))
+    call = _entry_function(plan, found.words, str(has_barriers(reached)).lower())
+    head, checks = hoist_includes(split_text(plan, inline=True)), write_checks(plan, found.words)
+    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n{checks}}}{call}'
 
 
-def _entry_function(plan: Plan, synchronises: str) -> str:
-    symbols = plan.symbols or ("gemm",)
+def _check_kernels(plan: Plan, found: Preprocessed) -> None:
+    """Raise BuildError for a symbol that is no kernel of the text."""
+    kernels = dict.fromkeys(item.function_name for item in found.source.walk() if item.is_kernel)
+    for symbol in found.words:
+        name = split_template(symbol)[0].rpartition("::")[2]
+        if name not in kernels:
+            known = f"it has {', '.join(kernels)}" if kernels else "it has none"
+            raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}; correct `symbol`{name_missing(found)}")
+
+
+def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:
+    """The call of these symbols of a plan, whose macros are settled."""
     arguments = _declared_arguments(plan) if plan.arguments else _standard_arguments(plan)
     cases = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
     scalars = [
@@ -137,31 +162,32 @@ def _entry_function(plan: Plan, synchronises: str) -> str:
 def _standard_arguments(plan: Plan) -> str:
     trailing = "".join(_TRAILING[name] for name in plan.variant.trailing)
     if plan.network:
-        return _NETWORK + trailing
+        return _NETWORK.format(**dict(plan.defines)) + trailing
     return _GEMM.format(scalar=plan.problem.precision.scalar.ctype) + trailing
 
 
 def _declared_arguments(plan: Plan) -> str:
-    return ", ".join(_write_argument(number, argument) for number, argument in enumerate(plan.arguments))
+    written = {argument: _write_argument(plan, number, argument) for number, argument in enumerate(plan.arguments)}
+    return ", ".join(_write_parameter(parameter, written) for parameter in list_parameters(plan.arguments))
 
 
-def _write_argument(number: int, argument: PassedArgument) -> str:
+def _write_parameter(parameter: PassedParameter, written: Mapping[PassedArgument, str]) -> str:
+    if not parameter.is_structure:
+        return written[parameter.arguments[0]]
+    fields = " ".join(f"s.{each.field} = {written[each]};" for each in parameter.arguments)
+    return f"gb::Structure{{[&](auto& s) {{ {fields} }}}}"
+
+
+def _write_argument(plan: Plan, number: int, argument: PassedArgument) -> str:
     if argument.by_pointer:
         return f"&scalar_{number}"
     if argument.role in SCALARS:
         return f"static_cast<{argument.ctype}>(a.{argument.role})"
-    if argument.role == NULL:
+    if argument.role == NULL or (argument.role == "bias" and "bias" not in plan.epilogue):
         return "nullptr"
     return (
         f"gb::Pointer{{a.{argument.role}}}" if argument.role else f"static_cast<{argument.ctype}>(a.numbers[{number}])"
     )
-
-
-def _replace_dynamic_shared(declaration: re.Match[str]) -> str:
-    """`extern __shared__ T name[];` as a pointer to the runtime's buffer, which is aligned to a page."""
-    kind = " ".join(ALIGNMENT.sub(" ", declaration["kind"]).split())
-    lines = "\n" * declaration[0].count("\n")
-    return f"{kind}* const {declaration['name']} = reinterpret_cast<{kind}*>(gb_dynamic_shared);{lines}"
 
 
 class CpuCompiler:
@@ -181,14 +207,47 @@ class CpuCompiler:
         if plan.variant.is_library:
             return entry.openblas_artifact()
         unit = translation_unit(plan)
-        return fetch_or_build(self._make_key(unit), _SUFFIX, lambda path: self._build(plan.variant.kind, unit, path))
+        return fetch_or_build(self._make_key(plan, unit), _SUFFIX, lambda path: self._build(plan, unit, path))
 
     def is_compiled(self, plan: Plan) -> bool:
         """As Compiler."""
-        return plan.variant.is_library or holds(self._make_key(translation_unit(plan)), _SUFFIX)
+        return plan.variant.is_library or holds(self._make_key(plan, translation_unit(plan)), _SUFFIX)
 
-    def _make_key(self, unit: str) -> str:
-        return content_key([unit, *self._surroundings])
+    def preprocess(self, text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> Preprocessed:
+        """A text with local headers in it after the preprocessor; `words` are texts in which its macros count.
+
+        Raises BuildError, DeviceError (no compiler).
+        """
+        with TemporaryDirectory(prefix="gemmbench-") as folder:
+            return self._preprocess(write_input(text, words, min_sm), Path(folder))
+
+    def compile_tryout(self, text: SourceText, found: Preprocessed, symbol: str, arguments: str) -> Path:
+        """An executable that tries launches of a kernel of a preprocessed text; see tryouts.
+
+        `arguments` are those of the call. Raises Unsupported if it needs a GPU, BuildError, BuildTimeout, DeviceError.
+        """
+        reached = find_reached(found.source, [symbol])
+        if reason := find_unsupported(found.source, reached):
+            raise Unsupported(reason)
+        code = write_reached(found.source, reached, rewrite_words(reached))
+        call = _TRYOUT.format(synchronises=str(has_barriers(reached)).lower(), symbol=symbol, arguments=arguments)
+        head = f'#include "prelude.h"\n#include "tryout.h"\n{hoist_includes(text)}\n#include "words.h"'
+        unit = f"{head}\nnamespace {{\n{code}\n}}{call}"
+        key = content_key([unit, "tryout", *self._surroundings])
+        made = fetch_or_build(key, _SUFFIX, lambda path: self._link("kernel", unit, found, path, "tryout.cpp"))
+        return Path(made.path)
+
+    def _preprocess(self, unit: str, folder: Path) -> Preprocessed:
+        (folder / "text.cpp").write_text(unit, encoding="utf-8")
+        made = folder / "text.ii"
+        self._run_checked([*_DIALECT, "-w", "-I", str(PRELUDE), "-E", "text.cpp", "-o", made.name], folder)
+        return read_output(made.read_text(encoding="utf-8", errors="replace"))
+
+    def _make_key(self, plan: Plan, unit: str) -> str:
+        """Of the text before the preprocessor, so that code in the cache costs no process."""
+        symbols = plan.symbols or ("gemm",)
+        call = _entry_function(plan, symbols, ""), write_checks(plan, symbols)
+        return content_key([unit, *call, *self._surroundings])
 
     @cached_property
     def version(self) -> str:
@@ -225,13 +284,12 @@ class CpuCompiler:
     def _surroundings(self) -> list[str]:
         """What the machine code depends on besides the unit: compiler, processor, prelude, options of this module."""
         # The processor, since machines that share the cache may not run each other's code.
-        texts = [path.read_text(encoding="utf-8") for path in (Path(__file__), *sorted(PRELUDE.iterdir()))]
+        texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *sorted(PRELUDE.iterdir()))]
         return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
-    @cached_property
-    def _runtime(self) -> str:
-        """The compiled runtime, the same for every kernel."""
-        source = str(PRELUDE / "runtime.cpp")
+    def _compile_runtime(self, name: str) -> str:
+        """A compiled runtime, the same for every kernel: one that runs plans, or one that tries arguments."""
+        source = str(PRELUDE / name)
 
         def build(path: Path) -> Build:
             self._run_checked([*self._flags, "-c", source, "-o", path.name], path.parent)
@@ -255,11 +313,21 @@ class CpuCompiler:
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
-    def _build(self, kind: str, unit: str, path: Path) -> Build:
+    def _build(self, plan: Plan, unit: str, path: Path) -> Build:
+        folder, kind = path.parent, plan.variant.kind
+        found = None if plan.variant.is_host_function else self._preprocess(unit, folder)
+        unit = unit if found is None else _write_kernel(plan, found)
+        return self._link(kind, unit, found, path, "runtime.cpp")
+
+    def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, runtime_name: str) -> Build:
+        """Compile a unit, which was made of `found`, and link it with a runtime."""
         folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
-        self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
-        runtime = self._runtime
+        try:
+            self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
+        except BuildError as fault:
+            raise fault if found is None else _explain_error(str(fault), found) from None
+        runtime = self._compile_runtime(runtime_name)
         arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
         self._run_checked(arguments, folder, [runtime])
         if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
@@ -272,6 +340,24 @@ class CpuCompiler:
         made = folder / (arguments[-1] if "-o" in arguments else f"{Path(arguments[-1]).stem}.o")
         if done.returncode or not made.is_file():
             raise BuildError(_first_errors(done.stderr) or walls.explain_compiler(self._command, done, made.name))
+
+
+def _explain_error(errors: str, found: Preprocessed) -> PlanError:
+    """What the errors of the compiler mean for a kernel without the code of the host."""
+    first, *others = errors.split("\n")
+    if reason := explain_unknown(first):
+        return Unsupported(reason)
+    if name := _UNDECLARED.search(first):
+        host = next((each for each in found.source.walk() if each.is_host_code and each.function_name == name[1]), None)
+        if host:
+            place = found.source.places.name(host.start)
+            first = (
+                f"{first.partition(': error: ')[0]}: error: a kernel calls {name[1]}, a function of the host ({place})"
+            )
+    return BuildError("\n".join([first + name_missing(found), *others]))
+
+
+_UNDECLARED = re.compile(r"'(?:\w+::)*(\w+)' (?:was not declared|has not been declared|is not a member)")
 
 
 def _find_prefix(program: Path) -> Path | None:

@@ -15,6 +15,7 @@ import numpy as np
 from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.driver import Shape, load_bindings, load_cubin, load_driver, pack_launch
 from gemmbench.backends.cuda.window import Calls, queue_in_turn
+from gemmbench.backends.parameters import LETTERS, POINTER, list_parameters
 from gemmbench.errors import LaunchError, NotOffered
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan, TiledTensor
@@ -146,18 +147,6 @@ def _describe_error(driver: Any, call: str, code: Any) -> str:
     return f"{call} failed: {text.decode() if text else code.name}"
 
 
-_LETTERS = {
-    "int": "i",
-    "unsigned": "I",
-    "long long": "q",
-    "unsigned long long": "Q",
-    "float": "f",
-    "double": "d",
-    "__half": "e",
-    "__nv_bfloat16": "H",
-}
-_POINTER = "P"
-
 Packed = tuple[str, list[float]]
 """Letters of the struct module, and a number for each."""
 
@@ -166,26 +155,26 @@ def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     """The arguments of the standard signature; `at` has the address of every operand."""
     problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
     trailing = [at[name] for name in plan.variant.trailing]
-    letters = _POINTER * len(trailing)
+    letters = POINTER * len(trailing)
     if plan.network:
         return f"iPPP{letters}", [problem.M, *pointers, *trailing]
-    scalar, (A, B, C) = _LETTERS[problem.precision.scalar.ctype], pointers
+    scalar, (A, B, C) = LETTERS[problem.precision.scalar.ctype], pointers
     numbers = [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
     return f"iii{scalar}PP{scalar}P{letters}", [*numbers, *trailing]
 
 
 def _list_declared(plan: Plan, at: Mapping[str, int], scalars: ScalarMemory) -> Packed:
     """The arguments that the manifest declares, in its order."""
-    packed = [_pack(plan, argument, at, scalars) for argument in plan.arguments]
-    return "".join(letter for letter, _ in packed), [number for _, number in packed]
+    layout = "".join(parameter.letters for parameter in list_parameters(plan.arguments))
+    return layout, [_find_value(plan, argument, at, scalars) for argument in plan.arguments]
 
 
-def _pack(plan: Plan, argument: PassedArgument, at: Mapping[str, int], scalars: ScalarMemory) -> tuple[str, float]:
+def _find_value(plan: Plan, argument: PassedArgument, at: Mapping[str, int], scalars: ScalarMemory) -> float:
     if argument.by_pointer:
-        return _POINTER, scalars.find(argument)
+        return scalars.find(argument)
     if argument.role and argument.role not in SCALARS:
-        return _POINTER, 0 if argument.role == NULL else at[argument.role]
-    return _LETTERS[argument.ctype], _find_number(plan, argument)
+        return 0 if argument.role == NULL else at[argument.role]
+    return _find_number(plan, argument)
 
 
 def _find_number(plan: Plan, argument: PassedArgument) -> float:
@@ -197,7 +186,7 @@ def _find_number(plan: Plan, argument: PassedArgument) -> float:
 def pack_scalars(plan: Plan) -> dict[PassedArgument, bytes]:
     """The bytes of each scalar that is passed by pointer."""
     passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
-    return {argument: struct.pack(f"={_LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
+    return {argument: struct.pack(f"={LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
 
 
 def _to_bfloat16(number: float) -> int:

@@ -19,6 +19,7 @@ from gemmbench.backends import code_cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
 from gemmbench.backends.cuda.launcher_code import explain_call_errors, wrap_launcher
+from gemmbench.backends.parameters import write_checks
 from gemmbench.backends.sources import (
     compiler_text,
     has_local_headers,
@@ -55,6 +56,11 @@ def _write_tags(plan: Plan) -> str:
         lines += [f"#line {line or 1} {quote_path(plan.variant.path)}", f"constexpr auto {address} = &{symbol};"]
         lines += [f"template __global__ void {_TAG}<{number}, {address}>();"]
     return "\n".join([*lines, ""])
+
+
+def _write_checks(plan: Plan) -> str:
+    """The text that checks the sizes of arguments; "" for a launcher, whose call is checked otherwise."""
+    return "" if plan.variant.is_launcher else write_checks(plan, plan.symbols)
 
 
 def find_names(symbols: Sequence[str], kernels: Sequence[str]) -> tuple[str, ...] | None:
@@ -200,7 +206,7 @@ def make_unit(plan: Plan) -> CompilerUnit:
     headers = has_local_headers(variant)
     folders = [Path(code.file).parent, *list_include_folders(variant)] if headers else []
     unit = CompilerUnit(
-        compiler_text(plan) + _write_tags(plan),
+        compiler_text(plan) + _write_tags(plan) + _write_checks(plan),
         plan.arch,
         plan.symbols,
         variant.path,

@@ -77,7 +77,7 @@ _FURTHEST = 3
 """How many folders up headers are looked for."""
 
 
-def _find_includes(text: str, path: Path, home: Path) -> list[str]:
+def find_include_items(text: str, path: Path, home: Path) -> list[str]:
     """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
     written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
     found = list(written)[:_MOST_HEADERS]
@@ -228,6 +228,39 @@ class Draft:
         """How many lines are marked."""
         return sum(MARK in line for line in self.text.splitlines())
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the code says all but how the matrices are stored, which a verification finds out."""
+        return all(line.startswith("layouts: ") for line in self.text.splitlines() if MARK in line)
+
+
+@dataclass(frozen=True)
+class FoundManifest:
+    """A manifest that was right on several problems: its text, its kernel, and how it was found.
+
+    `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
+    some that meet its requirements; "" if it has none.
+    """
+
+    text: str
+    kernel: str
+    summary: str
+    tries: int
+    seconds: float
+    others: tuple[str, ...]
+    sizes: str
+
+
+class NotFound(Exception):
+    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU.
+
+    `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
+    """
+
+    def __init__(self, message: str, unsupported: bool, likeliest: str = ""):
+        super().__init__(message)
+        self.unsupported, self.likeliest = unsupported, likeliest
+
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
     """Draft the manifest of the code in `path`; `home` is the folder of the manifest.
@@ -238,7 +271,7 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
     function = _choose_function(functions, text, symbol, display_path(path))
     others = tuple(each.name for each in _list_candidates(functions) if each is not function)
     file, facts = os.path.relpath(path.resolve(), home.resolve()), _read_facts(function, text)
-    lines = list(_write_manifest(facts, file, _find_includes(text, path, home)))
+    lines = list(_write_manifest(facts, file, find_include_items(text, path, home)))
     sizes = _MULTIPLES if _list_requirements(facts) else ""
     return Draft("\n".join(lines) + "\n", function.name, others, _SQUARE_SIZE if _is_square(facts) else sizes)
 
@@ -246,8 +279,8 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
     """The lines of the manifest."""
     function = facts.function
-    yield from (_HEAD, f"summary: {_quote(function.name)}", "order: 100", f"file: {_quote(file)}")
-    yield from _write_list("include", [Guess(_quote(each)) for each in includes])
+    yield from (_HEAD, f"summary: {quote_text(function.name)}", "order: 100", f"file: {quote_text(file)}")
+    yield from _write_list("include", [Guess(quote_text(each)) for each in includes])
     yield _wrap(f"{'symbol' if function.is_kernel else 'host'}: {_write_symbol(facts)}")
     yield from _write_list("args", [Guess(_quote_argument(each.text), each.doubt) for each in facts.arguments])
     yield from _write_problem(facts)
@@ -285,7 +318,18 @@ def _write_params(facts: Facts) -> Iterator[str]:
 def _list_requirements(facts: Facts) -> list[Guess]:
     """Conditions on the problem."""
     square = [Guess("M == N and K == N")] * _is_square(facts)
-    return square + (guess_requirements(facts.function, facts.names) if facts.function.is_kernel else [])
+    if not facts.function.is_kernel:
+        return square
+    guesses = guess_requirements(facts.function, facts.names)
+    known = {guess.text for guess in guesses}
+    grid = guess_grid(facts.function, facts.site, facts.names, facts.column_major)
+    floored = [found for each in grid if (found := _FLOORED.fullmatch(each.text))]
+    texts = dict.fromkeys(f"{found[1]} % {found[2]} == 0" for found in floored)
+    return square + guesses + [Guess(text, "its grid rounds down") for text in texts if text not in known]
+
+
+_FLOORED = re.compile(r"([MNK]) // (\w+)")
+"""A line of a grid that leaves out what is left over."""
 
 
 def _is_square(facts: Facts) -> bool:
@@ -332,6 +376,6 @@ def _quote_argument(text: str) -> str:
     return f'"{text}"' if text.startswith("&") else text
 
 
-def _quote(text: str) -> str:
+def quote_text(text: str) -> str:
     """Text as YAML reads it again."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

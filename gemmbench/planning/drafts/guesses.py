@@ -132,11 +132,11 @@ def _guess_unnamed_operands(parameters: Sequence[Parameter], guesses: list[Guess
 
 _USUAL_VALUES = {"BM": 128, "BN": 128, "BK": 8, "TM": 8, "TN": 8, "WM": 64, "WN": 64, "THREADS": 256, "TILE": 32}
 _ROLES = {
-    "BM": r"BM|BLOCK_?M|TILE_?M|MB|M_?TILE|M_?BLOCK|BLOCK_TILE_SIZE_Y|MS|BLOCK_?ROWS|TILE_?ROWS",
-    "BN": r"BN|BLOCK_?N|TILE_?N|NB|N_?TILE|N_?BLOCK|BLOCK_TILE_SIZE_X|NS|BLOCK_?COLS|TILE_?COLS",
-    "BK": r"BK|BLOCK_?K|TILE_?K|KB|K_?TILE|K_?BLOCK|BLOCK_TILE_SIZE_K|KS",
-    "TM": r"TM|THREAD_?M|THREAD_TILE_SIZE_Y|RM",
-    "TN": r"TN|THREAD_?N|THREAD_TILE_SIZE_X|RN",
+    "BM": r"BM|BLOCK_?M|BLOCK_SIZE_M|TILE_?M|MB|M_?TILE|M_?BLOCK|BLOCK_TILE_SIZE_Y|MS|BLOCK_?ROWS|TILE_?ROWS",
+    "BN": r"BN|BLOCK_?N|BLOCK_SIZE_N|TILE_?N|NB|N_?TILE|N_?BLOCK|BLOCK_TILE_SIZE_X|NS|BLOCK_?COLS|TILE_?COLS",
+    "BK": r"BK|BLOCK_?K|BLOCK_SIZE_K|TILE_?K|KB|K_?TILE|K_?BLOCK|BLOCK_TILE_SIZE_K|KS",
+    "TM": r"TM|THREAD_?M|THREAD_TILE_SIZE_Y|THREAD_SIZE_Y|RM",
+    "TN": r"TN|THREAD_?N|THREAD_TILE_SIZE_X|THREAD_SIZE_X|RN",
     "WM": r"WM|WARP_?M|WARP_TILE_SIZE_Y",
     "WN": r"WN|WARP_?N|WARP_TILE_SIZE_X",
     "THREADS": r"(?:NUM_?)?THREADS(?:_?NUM|_PER_BLOCK)?|NT",
@@ -252,3 +252,27 @@ def _guess_axis_of_rows(function: Function, usual: str) -> str:
     """Which index of the block runs over the rows of C: that of a variable with `row` in its name, else the usual."""
     found = [axis for word, axis in _AXIS.findall(function.body) if "row" in word.lower()]
     return found[0] if found else usual
+
+
+def name_size(name: str) -> str:
+    """M, N, K or a leading dimension that a name means, for sure or not; "" for none."""
+    plain = _normalise(name)
+    return _SIZES.get(plain) or _UNSURE_SIZES.get(plain, "")
+
+
+def name_operand(name: str) -> str:
+    """A, B or C that a name means, for sure or not; "" for none."""
+    plain = _normalise(name)
+    found = _OPERANDS.get(plain) or _UNSURE_OPERANDS.get(plain, "")
+    return found if found in ("A", "B", "C") else ""
+
+
+def find_usual_value(name: str, instead: Mapping[str, int]) -> int:
+    """A value that a parameter with such a name usually has, unless `instead` has one for its role."""
+    role = _find_role(name)
+    return instead.get(role) or _USUAL_VALUES.get(role, 1)
+
+
+def find_tile_role(name: str) -> str:
+    """Which usual parameter a name means, such as BM or TILE; "" for none."""
+    return _find_role(name)

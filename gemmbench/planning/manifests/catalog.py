@@ -11,12 +11,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import SpecError, UsageError, nearest
-from gemmbench.planning.files import display_path, follow_links, is_file, is_folder, printable, read_text_file
+from gemmbench.planning.files import (
+    display_path,
+    follow_links,
+    is_file,
+    is_folder,
+    printable,
+    read_code_file,
+    read_text_file,
+)
 from gemmbench.planning.manifests.code_keys import find_code_file
 from gemmbench.planning.manifests.kernel_code import parse_module
 from gemmbench.planning.manifests.manifest import ManifestReader
@@ -49,9 +57,10 @@ def read_variant(path: Path) -> Variant:
 
 
 def _read_kernel_file(path: Path) -> Variant:
-    location, text = display_path(path), read_text_file(path)
+    location, text = display_path(path), read_code_file(path)
     header = _HEADER.match(text)
     if header is None:
+        read_text_file(path)  # it may be no text at all, which is the first thing to say
         other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
         raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
     first_line = text.count("\n", 0, header.start(1)) + 1
@@ -61,12 +70,18 @@ def _read_kernel_file(path: Path) -> Variant:
     return ManifestReader(document, path, path, text).read()
 
 
+def read_drafted(path: Path, manifest: str, text: str) -> Variant:
+    """The variant of a file of code with a manifest that is in no file. Raises SpecError."""
+    document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
+    return ManifestReader(document, path, path, text).read()
+
+
 def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
     if code.suffix == ".py":
         raise document.error_at(("file",), f"file: {code.name} has its manifest in its docstring; name that file")
-    return ManifestReader(document, path, code, read_text_file(code)).read()
+    return ManifestReader(document, path, code, read_code_file(code)).read()
 
 
 def _read_python_file(path: Path) -> Variant:
@@ -88,14 +103,15 @@ SUFFIXES = tuple(READERS)
 """The suffixes of files that can be variants."""
 
 _FILE_KEY = re.compile(r"^file:([^#\n]+)", re.MULTILINE)
+_DOCSTRING_KEY = re.compile(r"^(?:[rR]?[\"']+)?(?:summary|precisions|params):", re.MULTILINE)
 _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
 def _list_kernel_files(folder: Path) -> list[Path]:
     """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
 
-    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML without a
-    key of a manifest.
+    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML or Python without
+    a key of a manifest.
     """
     if not is_folder(folder):
         raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
@@ -108,27 +124,51 @@ def _list_kernel_files(folder: Path) -> list[Path]:
                 others.add(path)
             if named := _FILE_KEY.search(text):  # a second one is a fault of the manifest
                 described.add(follow_links(path.parent / named[1].strip().strip("\"'")))
-    return [path for path in found if path not in others and not _is_only_code(path, described)]
+    return [path for path in found if path not in others and _is_variant(path, described)]
 
 
-def _is_only_code(path: Path, described: set[Path]) -> bool:
-    if path.suffix == ".yaml" or follow_links(path) not in described:
-        return False
-    text = _read_text(path)
-    return text is not None and not _has_manifest(text)
+def _is_variant(path: Path, described: set[Path]) -> bool:
+    if path.suffix == ".yaml":
+        return True
+    if path.suffix == ".py":
+        return _DOCSTRING_KEY.search(_read_text(path) or "summary:") is not None
+    text = _read_text(path) if follow_links(path) in described else None
+    return text is None or _has_manifest(text)
 
 
 def _read_text(path: Path) -> str | None:
     """The text of a file; None where it cannot be read, which its reader reports."""
     try:
-        return read_text_file(path)
+        return read_code_file(path)
     except SpecError:
         return None
 
 
+def _lacks_manifest(path: Path) -> bool:
+    """Whether a file of code next to kernels, such as another program's `main.cu`, is no variant."""
+    return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
+
+
+def _explain_clash(name: str, path: Path, other: Path) -> SpecError:
+    here, there = display_path(path), display_path(other)
+    if here == there:  # a folder `cuda` of the user, and that of the project
+        here, there = printable(str(follow_links(path))), printable(str(follow_links(other)))
+    return SpecError(here, None, f"the name '{name}' is taken by {there}; rename one")
+
+
 def is_path(name: str) -> bool:
     """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
-    return Path(name).suffix in SUFFIXES and (os.sep in name or is_file(Path(name)))
+    return Path(name).suffix in (*SUFFIXES, *_CODE) and (os.sep in name or is_file(Path(name)))
+
+
+_CODE = (".cu", ".cuh")
+"""Suffixes of files that need no manifest."""
+
+
+def _split_kernel(name: str) -> tuple[str, str]:
+    """A path and the kernel in the file: `./mine.cu:tiled`; "" without one."""
+    path, mark, kernel = name.partition(MARK)
+    return (path, kernel) if mark and Path(path).suffix in _CODE and is_file(Path(path)) else (name, "")
 
 
 def find_file(name: str) -> Path:
@@ -151,14 +191,18 @@ class Catalog:
         folders: Iterable[Path],
         libraries: Iterable[Variant] = (),
         read_revision: Callable[[str], Variant] | None = None,
+        draft: Callable[[Path, str], Variant] | None = None,
     ):
         """`read_revision` reads a kernel of a git revision, such as HEAD~3:tiled.
 
-        Raises UsageError for a missing folder or a duplicate name.
+        `draft` makes a variant of a file without a manifest and the name of its kernel, "" for any.
+
+        Raises UsageError for a missing folder.
         """
-        self._read_revision = read_revision
+        self._read_revision, self._draft = read_revision, draft
         self._libraries = {variant.name: variant for variant in libraries}
         self._files: dict[str, Path] = {}
+        self._clashes: dict[str, SpecError] = {}
         self._paths: dict[str, Path] = {}
         self._complete_variants: dict[str, Variant] = {}
         for folder in folders:
@@ -169,12 +213,14 @@ class Catalog:
         name = printable(path.stem)  # read_variant refuses a file whose name had to be changed for this
         other = self._files.get(name)
         if other is not None and follow_links(other) != follow_links(path):
-            here, there = display_path(path), display_path(other)
-            if here == there:  # a folder `cuda` of the user, and that of the project
-                here, there = printable(str(follow_links(path))), printable(str(follow_links(other)))
-            raise UsageError(f"{here}: the name '{name}' is taken by {there}; rename one")
+            if _lacks_manifest(path):
+                return
+            if not _lacks_manifest(other):
+                self._clashes[name] = _explain_clash(name, path, other)
         if name in self._libraries:
-            raise UsageError(f"{display_path(path)}: the name '{name}' is taken by a library; rename the file")
+            message = f"the name '{name}' is taken by a library; rename the file"
+            self._clashes[name] = SpecError(display_path(path), None, message)
+            return
         self._files[name] = path
 
     @property
@@ -192,14 +238,14 @@ class Catalog:
 
         A path to a file is the name of the variant in it.
         """
-        if is_path(name) and name not in self.names and not _is_of_revision(name):
-            self._paths[name] = find_file(name)
+        path = _split_kernel(name)[0]
+        if is_path(path) and name not in self.names and not _is_of_revision(path):
+            self._paths[name] = find_file(path)
             return
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
-            known = ", ".join(sorted(self.names))
-            raise UsageError(f"unknown variant '{name}'{nearest(name, self.names)}; known: {known}")
+            raise UsageError(f"unknown variant '{name}'{_suggest_names(name, self.names)}")
 
     def get(self, name: str) -> Variant:
         """Return a variant, with the variants that it picks from.
@@ -208,11 +254,23 @@ class Catalog:
         """
         self.check_name(name)
         if name in self._paths:
-            return replace(self._complete(read_variant(self._paths[name]), ()), name=name)
-        return self._libraries[name] if name in self._libraries else self._read(name, ())
+            return replace(self._complete(self._read_path(name), ()), name=name)
+        is_library = name in self._libraries and name not in self._clashes
+        return self._libraries[name] if is_library else self._read(name, ())
+
+    def _read_path(self, name: str) -> Variant:
+        """The variant of the file that a path names, which may need a draft."""
+        path, kernel = self._paths[name], _split_kernel(name)[1]
+        if self._draft and path.suffix in _CODE and not _has_manifest(read_code_file(path)):
+            return self._draft(path, kernel)
+        if kernel:
+            raise SpecError(display_path(path), None, f"its manifest names its kernel; leave out {MARK}{kernel}")
+        return read_variant(path)
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
         """Read a file, unless it has been; `above` are the variants that pick it, the outermost first."""
+        if name in self._clashes:
+            raise self._clashes[name]
         if name not in self._complete_variants:
             self._complete_variants[name] = self._complete(read_variant(self._files[name]), (*above, name))
         return self._complete_variants[name]
@@ -277,6 +335,18 @@ class Catalog:
         if faults and (needed in faults or all(variant.name == needed for variant in variants)):
             raise faults.get(needed) or next(iter(faults.values()))
         return _sort_ladder([*variants, *(Variant.unreadable(name, str(why)) for name, why in faults.items())])
+
+
+_MOST_NEAREST = 3
+
+
+def _suggest_names(name: str, known: Sequence[str]) -> str:
+    """What was meant by an unknown name: a file of that name in this folder, or the names most like it."""
+    files = [f"./{name}{suffix}" for suffix in SUFFIXES]
+    if here := next((file for file in files if is_file(Path(file))), ""):
+        return f"; for the file in this folder write {here}"
+    hint = nearest(name, known, most=_MOST_NEAREST)
+    return f"{hint}; `gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
 
 
 def _is_of_revision(name: str) -> bool:

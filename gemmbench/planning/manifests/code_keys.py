@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import nearest
@@ -111,6 +112,11 @@ _INTEGER_TYPES = {
     "unsigned": "unsigned",
     "long": "long long",
     "size_t": "unsigned long long",
+    "short": "short",
+    "ushort": "unsigned short",
+    "char": "signed char",
+    "uchar": "unsigned char",
+    "bool": "bool",
 }
 FLOAT_TYPES = {"float": "float", "double": "double", "half": "__half", "bfloat16": "__nv_bfloat16"}
 _TYPES = {**_INTEGER_TYPES, **FLOAT_TYPES}
@@ -130,7 +136,9 @@ def read_arguments(
     operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
     roles = (*operands, *SCALARS, NULL)
     reader = _ArgumentReader(document, sections, roles)
-    arguments = tuple(reader.read(("args", index), text) for index, text in enumerate(written))
+    arguments = tuple(
+        argument for index, text in enumerate(written) for argument in reader.read_parameter(index, text, launcher)
+    )
     if written:
         _check_operands(document, arguments)
     return arguments
@@ -148,7 +156,19 @@ class _ArgumentReader:
     def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str]):
         self.document, self.sections, self.roles = document, sections, roles
 
-    def read(self, path: DocumentPath, text: ArgumentText) -> Argument:
+    def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> list[Argument]:
+        """Read what one parameter gets: an argument, or the fields of a structure that is passed by value."""
+        path: DocumentPath = ("args", index)
+        if not isinstance(text, dict):
+            return [replace(self.read(path, text), parameter=index)]
+        if launcher:
+            raise self.document.error_at(path, "args: a host function takes no structure; write a kernel's `symbol`")
+        for name, value in text.items():
+            if not name.isidentifier() or isinstance(value, dict):
+                raise self.document.error_at(path, f"args: write the fields as {{width: M, elements: A}}, not '{name}'")
+        return [replace(self.read((*path, name), each), parameter=index, field=name) for name, each in text.items()]
+
+    def read(self, path: DocumentPath, text: str | int | float | None) -> Argument:
         """Read one argument. Raises SpecError."""
         if text is None:
             return Argument(NULL)

@@ -18,7 +18,9 @@ _KERNEL = re.compile(r"\b(\w+)\s*\((?!\s*\d)")
 _NAMED = re.compile(r"\b(\w+)\s*\(")
 _HEAD_END = re.compile(r"[;{}]")
 _BOUNDS = re.compile(r"__(?:launch_bounds|cluster_dims|maxnreg)__\s*\([^()]*(?:\([^()]*\)[^()]*)*\)")
-_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_QUOTED_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"|<[^>\n]*\.cuh?>)', re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def list_standard_kernels(text: str, host: bool) -> list[str]:
@@ -58,7 +60,18 @@ def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern
 
 def list_quoted_includes(text: str) -> list[str]:
     """The names in `#include "name"`."""
-    return _LOCAL_INCLUDE.findall(text)
+    return _QUOTED_INCLUDE.findall(text)
+
+
+def has_includes(text: str) -> bool:
+    """Whether a text may include a file that lies next to it."""
+    return _LOCAL_INCLUDE.search(text) is not None
+
+
+def may_define(text: str, name: str) -> bool:
+    """Whether a macro of the text may make a kernel of this name: the name is in its code, or is pasted."""
+    code = _COMMENT.sub(" ", text)
+    return "#define" in code and ("##" in code or re.search(rf"\b{re.escape(name)}\b", code) is not None)
 
 
 def split_template(symbol: str) -> tuple[str, Sequence[str]]:

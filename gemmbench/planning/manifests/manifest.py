@@ -24,10 +24,11 @@ from gemmbench.planning.manifests.expressions import (
 from gemmbench.planning.manifests.kernel_code import (
     PythonModule,
     check_function,
+    has_includes,
     is_unmangled,
     list_kernels,
-    list_quoted_includes,
     list_standard_kernels,
+    may_define,
     split_template,
 )
 from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
@@ -222,16 +223,18 @@ class ManifestReader:
                 raise self.document.error_at((key,), message)
 
     def check_symbol(self, path: DocumentPath, symbol: str) -> None:
-        """Raise SpecError for a kernel that the text does not define, unless a header may."""
+        """Raise SpecError for a kernel that the text cannot define: no macro names it, and no header is included."""
         wanted = split_template(symbol)[0].rpartition("::")[2]
         standard = list_standard_kernels(self.text, self.host)
-        if wanted in standard or (self.manifest.file and list_quoted_includes(self.text)):
+        if wanted in standard or (self.manifest.file and has_includes(self.text)):
             return
         kernels = list_kernels(self.text)
         if wanted in kernels and not self.host:
             if not self.manifest.args:
                 message = f"symbol: {wanted} does not have the standard arguments; list its own under `args`"
                 raise self.document.error_at(path, message)
+            return
+        if not self.host and may_define(self.text, wanted):
             return
         defined = kernels or standard
         contents = f"it defines {', '.join(defined)}" if defined else "it defines none"

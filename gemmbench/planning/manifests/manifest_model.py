@@ -44,7 +44,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
             `C`, `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar by
             pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A number is an `int`
-            unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `float(...)` or `double(...)`.
+            unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`, `ushort(...)`,
+            `char(...)`, `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or `bfloat16(...)`. A
+            structure that is passed by value is written as its fields in their order: `{width: K, elements: A}`.
         storage: `row`, or `column` for a kernel of column-major matrices. Then every name of this
             manifest, such as A, lda, M and the letters of `layouts`, is the kernel's own.
         reads_c: `true` if the kernel reads C even where beta is 0, as `alpha * AB + beta * C` does. Then

@@ -10,8 +10,8 @@ from gemmbench.planning.manifests.expressions import Expression
 Part = Expression | str
 """A macro's value or a template argument: an expression of the manifest, or C++ text."""
 
-ArgumentText = str | int | float | None
-"""An argument as it is written in a manifest."""
+ArgumentText = str | int | float | None | dict[str, str | int | float | None]
+"""An argument as it is written in a manifest; the fields of a structure by name."""
 
 OPERANDS = ("A", "B", "C", "bias", "workspace", "maps")
 SCALARS = ("alpha", "beta")
@@ -50,13 +50,16 @@ class Argument:
 
     `role` is a name of OPERANDS or SCALARS, `null`, `stream`, or "" for a number. A number has a value,
     an expression or a constant. `ctype` is its type in C++ ("" for a scalar: the type of the sums).
-    `by_pointer`: a scalar that the kernel reads from device memory.
+    `by_pointer`: a scalar that the kernel reads from device memory. `parameter` is the number of the
+    kernel's parameter, of which it is a `field` if that is a structure.
     """
 
     role: str
     ctype: str = ""
     value: Expression | float = 0
     by_pointer: bool = False
+    parameter: int = -1
+    field: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
@@ -18,6 +19,7 @@ _MOST_OF_CLUSTER = 8  # blocks, on every GPU that has clusters
 _FIRST_PDL = _FIRST_CLUSTER = 90  # compute capability
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
+_WORD = re.compile(r"(?<![\w:])[A-Z]\w*")
 _SWAPPED = {"A": "B", "B": "A"}
 
 Names = Mapping[str, int]
@@ -47,6 +49,8 @@ def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) ->
     """Return the C++ text of a macro or a template argument. Raises Excluded."""
     if isinstance(part, Expression):
         return str(int(evaluate(variant, part, names)))
+    params = dict(variant.params)  # they may stand inside of a type, as in Shape<BM, 16>
+    part = _WORD.sub(lambda found: str(names[found[0]]) if found[0] in params else found[0], part)
     return problem.types.get(part, part) if variant.code.foreign else part
 
 
@@ -208,6 +212,11 @@ _RANGES = {
     "unsigned": range(2**32),
     "long long": range(-(2**63), 2**63),
     "unsigned long long": range(2**64),
+    "short": range(-(2**15), 2**15),
+    "unsigned short": range(2**16),
+    "signed char": range(-(2**7), 2**7),
+    "unsigned char": range(2**8),
+    "bool": range(2),
 }
 
 
@@ -227,11 +236,12 @@ def evaluate_arguments(variant: Variant, names: Names, problem: Problem) -> tupl
 def _evaluate_argument(variant: Variant, argument: Argument, names: Names, problem: Problem) -> PassedArgument:
     role = to_row_major(variant, argument.role)
     ctype = argument.ctype or problem.precision.scalar.ctype
+    place = argument.parameter, argument.field
     if not isinstance(argument.value, Expression):
-        return PassedArgument(role, ctype, argument.value, argument.by_pointer)
+        return PassedArgument(role, ctype, argument.value, argument.by_pointer, *place)
     value = evaluate(variant, argument.value, names)
     if ctype in _RANGES and value not in _RANGES[ctype]:
         hint = f"; write long({argument.value})" if ctype == "int" else ""
         where = f"({variant.path}:{argument.value.line})"
         raise Excluded(f"the argument {argument.value} is {value}, which {ctype} cannot hold{hint} {where}")
-    return PassedArgument(role, ctype, value)
+    return PassedArgument(role, ctype, value, False, *place)

@@ -80,12 +80,15 @@ class PassedArgument:
 
     `role` is a name of code.model.OPERANDS or SCALARS, `null`, `stream`, or "" for a number. The values of
     alpha and beta are those of the problem. `by_pointer`: the kernel reads the scalar from device memory.
+    `parameter` is the number of the kernel's parameter, of which it is a `field` if that is a structure.
     """
 
     role: str
     ctype: str = ""
     value: float = 0
     by_pointer: bool = False
+    parameter: int = -1
+    field: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ LOOP = "for (volatile int go = 1; go;);"
 
 def constructed(body, kernel="SIGNATURE { C[0] = 5; }"):
     """A kernel whose file runs `body` before anything else."""
-    return f"{SYSTEM} struct Early {{ Early() {{ {body} }} }} early;\n{kernel}"
+    kernel = kernel.replace("{", "{ (void)&early;", 1)
+    return f"{SYSTEM} struct Early {{ __device__ Early() {{ {body} }} }} early;\n{kernel}"
 
 
 FORGERIES = {
@@ -59,7 +60,7 @@ def test_a_line_after_the_right_reply_fails_the_next_window(bench):
 
 
 SEARCH = """#include <stdio.h>
-static int gone_up(const char* at) {  // the search must not find its own text
+__device__ int gone_up(const char* at) {  // the search must not find its own text
     const char* pattern = "xyzzy.ns|gj";
     int i = 0;
     while (pattern[i] && at[i] + i % 2 == pattern[i]) ++i;
@@ -190,7 +191,8 @@ def list_members(session):
 
 
 def test_static_shared_memory_is_read_from_the_file_without_running_it(bench, monkeypatch, tmp_path):
-    assert bench.compiler._runtime  # from the user's cache, which would have the size of the kernel, too
+    # From the user's cache, which would have the size of the kernel, too.
+    assert bench.compiler._compile_runtime("runtime.cpp")
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
     plan = bench.plan(constructed("abort();", "SIGNATURE { __shared__ float s[300]; s[K] = 1; C[0] = s[N]; }"))
     assert bench.compiler.compile(plan).build.shared == 1200

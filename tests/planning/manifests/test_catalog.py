@@ -1,5 +1,7 @@
 """The catalog: kernels by name from folders, beside the libraries."""
 
+import re
+
 import pytest
 
 from gemmbench.errors import SpecError, UsageError
@@ -48,13 +50,28 @@ def test_a_broken_file_is_an_error_if_nothing_else_is_asked_for_or_it_is_needed(
         catalog(good={}, bad=BROKEN).get_ladder(names, needed)
 
 
-def test_a_name_belongs_to_one_file_or_library(catalog, write_kernel, tmp_path):
+def test_a_name_of_two_files_or_of_a_library_costs_its_own_row(catalog, write_kernel, tmp_path):
     write_kernel("mine.cu", folder="a")
     write_kernel("mine.cpp", folder="b")
-    with pytest.raises(UsageError, match=r"b/mine\.cpp: the name 'mine' is taken by .*a/mine\.cu; rename one"):
-        Catalog([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(UsageError, match=r"cublas\.cu: the name 'cublas' is taken by a library; rename the file"):
-        catalog(cublas={})
+    write_kernel("good.cu", folder="b")
+    found = Catalog([tmp_path / "a", tmp_path / "b"])
+    good, mine = found.get_ladder(["mine", "good"])
+    assert not good.fault and re.search(
+        r"b/mine\.cpp: the name 'mine' is taken by .*a/mine\.cu; rename one", mine.fault
+    )
+    with pytest.raises(SpecError, match=r"cublas\.cu: the name 'cublas' is taken by a library; rename the file"):
+        catalog(cublas={}).get("cublas")
+
+
+def test_files_without_a_manifest_take_no_name_and_helpers_in_python_are_no_variants(catalog, write_kernel, tmp_path):
+    write_kernel("mine.cu", folder="a")
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "main.cu").write_text("int main() {}")
+        (tmp_path / folder / "helper.py").write_text("import sys")
+    (tmp_path / "b" / "mine.cu").write_text("int main() {}")
+    found = Catalog([tmp_path / "a", tmp_path / "b"])
+    assert found.get("mine").text and set(found.names) == {"mine", "main"}
 
 
 def test_a_missing_folder_is_named(tmp_path):
@@ -62,10 +79,21 @@ def test_a_missing_folder_is_named(tmp_path):
         Catalog([tmp_path / "nowhere"])
 
 
-def test_an_unknown_name_offers_the_nearest_and_lists_all(catalog):
+def test_an_unknown_name_offers_the_three_nearest_and_where_all_are(catalog):
+    names = {name: {} for name in ("tiled", "tile", "tidal", "title")}
     with pytest.raises(UsageError) as fault:
-        catalog(tiled={}).get("tield")
-    assert str(fault.value) == "unknown variant 'tield' (did you mean 'tiled'?); known: cublas, tiled"
+        catalog(**names).get("tiled2")
+    assert str(fault.value) == (
+        "unknown variant 'tiled2' (did you mean 'tiled', 'tile' or 'title'?); "
+        "`gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
+    )
+
+
+def test_an_unknown_name_of_a_file_in_this_folder_offers_its_path(catalog, tmp_path, monkeypatch):
+    (tmp_path / "mine.cu").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"unknown variant 'mine'; for the file in this folder write \./mine\.cu"):
+        catalog(tiled={}).get("mine")
 
 
 def test_the_ladder_is_by_order_then_by_name_and_each_once(catalog):

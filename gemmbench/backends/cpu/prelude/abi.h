@@ -20,6 +20,17 @@ struct Pointer {
     template <class T> operator T*() const { return reinterpret_cast<T*>(address); }
 };
 
+// A structure that a kernel takes by value, made field by field; its type is that of the parameter.
+template <class F> struct Structure {
+    F fill;
+    template <class T> operator T() const {
+        T made{};
+        fill(made);
+        return made;
+    }
+};
+template <class F> Structure(F) -> Structure<F>;
+
 // The kernel's half, written below its text by compiler.py.
 extern const bool synchronises;   // the text names a barrier: each thread needs a stack
 void entry(const Arguments&);     // runs one thread of the kernel

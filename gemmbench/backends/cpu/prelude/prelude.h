@@ -21,6 +21,9 @@ constexpr int warpSize = gb::kWarp;
 
 // The runtime's storage for `extern __shared__` arrays.
 extern char gb_dynamic_shared[];
+namespace gb {
+template <class T> using Type = T;
+}
 
 #define GB_LOAD(name) \
     template <class T> T name(const T* address) { return *address; }
@@ -92,3 +95,6 @@ inline long long clock64() {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
+
+#include "device_functions.h"
+#include "host_types.h"

@@ -9,7 +9,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ __attribute__((always_inline))  // may stand next to `inline`
 #define __noinline__ __attribute__((noinline))
 #define __builtin_assume(condition) ((condition) ? void() : __builtin_unreachable())
 

@@ -1,0 +1,696 @@
+"""Finds the manifest of a kernel by trying: roles of its arguments, grid and block, and how A, B and C are stored.
+
+Names and launches decide what is tried first, never what is right. What is right on one problem must be right on
+two more of other proportions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
+from gemmbench.backends.cpu.translation import CpuCompiler
+from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, TrialProcess, write_arguments
+from gemmbench.backends.sources import SourceText, inline_headers
+from gemmbench.errors import BuildError, LaunchError, PlanError, UsageError, nearest
+from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.cpp.reach import find_reached
+from gemmbench.planning.cpp.signatures import Kernel, Signatures
+from gemmbench.planning.drafts.draft import FoundManifest, NotFound, find_include_items, quote_text
+from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value
+from gemmbench.planning.drafts.launch_values import (
+    UnknownValue,
+    Value,
+    WrittenLaunch,
+    evaluate,
+    find_launches,
+    to_triple,
+)
+from gemmbench.planning.drafts.roles import (
+    Roles,
+    Slot,
+    Undecidable,
+    are_operands_named,
+    are_sizes_named,
+    assign_scalars,
+    list_slots,
+    order_pointers,
+    order_sizes,
+)
+from gemmbench.planning.files import display_path, follow_links
+from gemmbench.planning.manifests.expressions import parse
+from gemmbench.planning.manifests.variant import Code, Variant
+
+_BUDGET = 8.0
+"""Seconds for the tries of one kernel."""
+_POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
+_NUMPY: dict[str, np.dtype[Any]] = {
+    **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
+    **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
+    **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
+}
+_LARGEST_FIXED = 1024
+"""The largest size in the text of a kernel that is tried."""
+_MOST_THREADS, _MOST_WORK = 1024, 4_000_000
+Sizes = Mapping[str, float]
+
+
+def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
+    """Find the manifest, in folder `home`, of a kernel in `path`, whose text is given; `symbol` names the kernel.
+
+    Raises NotFound, UsageError for an unknown `symbol`, and DeviceError without a compiler.
+    """
+    started = time.perf_counter()
+    file = _read_file(text, path, home)
+    kernels = _order_kernels(file, symbol)
+    reasons, unsupported, likeliest = list[str](), False, ""
+    for kernel in kernels:
+        try:
+            search, found = _search(file, kernel)
+        except _NoneRight as fault:
+            likeliest = likeliest or fault.manifest
+            reasons.append(f"{kernel.symbol} {fault}")
+            continue
+        except (Undecidable, PlanError, LaunchError) as fault:
+            unsupported = unsupported or (isinstance(fault, PlanError) and not isinstance(fault, BuildError))
+            line = str(fault).partition("\n")[0]
+            reasons.append(f"{kernel.symbol} {line}" if isinstance(fault, Undecidable) else f"{kernel.symbol}: {line}")
+            continue
+        manifest = _write_manifest(file, search, found)
+        others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
+        seconds = time.perf_counter() - started
+        sizes = _list_sizes(search, found)
+        return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
+    raise NotFound(
+        "; ".join(reasons) or f"no kernel: no `__global__` function{name_missing(file.found)}", unsupported, likeliest
+    )
+
+
+def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
+    """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+    file = _read_file(text, path, home)
+    return file.source.text, tuple(dict.fromkeys(each.name for each in file.signatures.kernels))
+
+
+def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
+    """Search with the template's arguments of the launch, or with one after the other of usual ones."""
+    guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    for usual in _USUAL if guessing else _USUAL[:1]:
+        try:
+            search = _Search(file, kernel, usual)
+            return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
+        except (Undecidable, BuildError):
+            if not guessing or usual is _USUAL[-1]:
+                raise
+    raise AssertionError("the last search returned or raised")
+
+
+class _NoneRight(Undecidable):
+    """No combination is right; `manifest` is the one that names and launch say, "" if they do not say it all."""
+
+    def __init__(self, message: str, manifest: str):
+        super().__init__(message)
+        self.manifest = manifest
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels."""
+
+    path: Path
+    home: Path
+    include: tuple[str, ...]
+    text: SourceText
+    found: Preprocessed
+    signatures: Signatures
+    compiler: CpuCompiler
+    constants: Mapping[str, float]
+
+    @property
+    def source(self) -> Source:
+        return self.found.source
+
+
+def _read_file(text: str, path: Path, home: Path) -> _File:
+    include = tuple(find_include_items(text, path, home))
+    folders = tuple(str(follow_links(home / each)) for each in include if each not in ("cublas", "cutlass"))
+    code = Code(str(follow_links(path)), foreign=True, include=folders)
+    place = display_path(path)
+    variant = Variant(path.stem, "", 0, "kernel", (), (), (), path=place, text=text, code=code)
+    compiler = CpuCompiler()
+    try:
+        whole = SourceText((), (), inline_headers(variant, text, place))
+        found = compiler.preprocess(whole)
+    except BuildError as fault:
+        raise NotFound(str(fault).partition("\n")[0], unsupported=False) from None
+    return _File(path, home, include, whole, found, Signatures(found.source), compiler, _read_constants(found.source))
+
+
+_CONSTANT = re.compile(r"\b(?:const|constexpr)\s[^=;(){}]*?\b(\w+)\s*=\s*([^;{}]{1,200});")
+
+
+def _read_constants(source: Source) -> dict[str, float]:
+    """The constants at namespace scope that are numbers."""
+    found: dict[str, float] = {}
+    for item in source.walk():
+        if item.kind == "other" and (written := _CONSTANT.search(source.text[item.start : item.end])):
+            with contextlib.suppress(UnknownValue):
+                value = evaluate(written[2], {}, found)
+                if not isinstance(value, tuple):
+                    found[written[1]] = value
+    return found
+
+
+def _order_kernels(file: _File, symbol: str | None) -> list[Kernel]:
+    """The kernels to try, those that are launched first, and those with three pointers before others."""
+    kernels = file.signatures.kernels
+    if symbol is None:
+        launched = {each.name for each in kernels if find_launches(file.source, each.name)}
+        return sorted(kernels, key=lambda each: (_count_pointers(each) < 3, each.name not in launched))
+    chosen = [each for each in kernels if symbol in (each.name, each.symbol)]
+    if kernels and not chosen:
+        names = list(dict.fromkeys(each.symbol for each in kernels))
+        place = display_path(file.path)
+        raise UsageError(f"{place}: no kernel '{symbol}'{nearest(symbol, names)}; it has {', '.join(names)}")
+    return chosen
+
+
+def _count_pointers(kernel: Kernel) -> int:
+    return sum(each.stars > 0 or each.type not in _SCALAR_TYPES for each in kernel.parameters)
+
+
+_SCALAR_TYPES = set("int unsigned long size_t short ushort bool char uchar float double half bfloat16".split())
+
+Rule = Callable[[Sizes, Mapping[int, str]], Value]
+"""From sizes and the roles of slots to the sizes of a grid or block, or to bytes. Raises UnknownValue."""
+
+
+@dataclass(frozen=True)
+class _Geometry:
+    grid: Rule
+    block: Rule
+    shared: Rule
+
+    def evaluate(self, sizes: Sizes, roles: Mapping[int, str]) -> tuple[Shape, Shape, int]:
+        grid, block = to_triple(self.grid(sizes, roles)), to_triple(self.block(sizes, roles))
+        shared = to_triple(self.shared(sizes, roles))[0]
+        threads, blocks = int(np.prod(block, dtype=float)), int(np.prod(grid, dtype=float))
+        if min(*grid, *block) < 1 or threads > _MOST_THREADS or threads * blocks > _MOST_WORK or shared > 228 << 10:
+            raise UnknownValue("a launch that is too large, or empty")
+        return grid, block, shared
+
+
+@dataclass
+class _Found:
+    """What is right: the role of each slot, the launch, and the storage; then what else a manifest says."""
+
+    roles: dict[int, str]
+    geometry: _Geometry
+    storage: Storage
+    tries: int
+    shape: Shape
+    reads_c: bool = False
+    multiples: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Template:
+    """The arguments of a kernel's template: their texts, the types and the integers by name."""
+
+    texts: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    integers: Mapping[str, int] = field(default_factory=dict)
+
+
+_USUAL: tuple[dict[str, int], ...] = (
+    {},
+    {"BM": 64, "BN": 64, "TILE": 16},
+    {"BM": 32, "BN": 32, "BK": 32, "TM": 4, "TN": 4, "TILE": 32},
+)
+
+
+class _Search:
+    """The search for one kernel."""
+
+    def __init__(self, file: _File, kernel: Kernel, usual: Mapping[str, int]):
+        self.file, self.kernel, self.usual = file, kernel, usual
+        places = [each.place for each in file.signatures.kernels if each.symbol == kernel.symbol]
+        if len(places) > 1:
+            lines = " and ".join(str(line) for _, line in places)
+            raise Undecidable(f"is overloaded (lines {lines}), so its name does not say which is meant; rename one")
+        self.launch = next(iter(find_launches(file.source, kernel.name)), None)
+        reached = find_reached(file.source, [kernel.symbol])
+        self.body = "\n".join(file.source.text[item.start : item.end] for item in reached if item.kind != "scope")
+        self.template, self.slots, self.program = self.compile()
+        self.geometries = list(self.list_geometries())
+
+    def compile(self) -> tuple[_Template, list[Slot], Path]:
+        """The program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
+        template = self.choose_template(self.usual)
+        slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        symbol = f"{self.kernel.symbol}<{', '.join(template.texts)}>" if template.texts else self.kernel.symbol
+        grouped = [list(group) for _, group in itertools.groupby(slots, key=lambda slot: slot.parameter)]
+        call = write_arguments([[slot.field for slot in group] for group in grouped])
+        return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
+
+    def choose_template(self, usual: Mapping[str, int]) -> _Template:
+        texts, types, integers = list[str](), dict[str, str](), dict[str, int]()
+        signatures = self.file.signatures
+        for place, each in enumerate(self.kernel.template):
+            given = self.launch.template if self.launch else ()
+            written = given[place] if place < len(given) else each.default
+            if each.is_type:
+                written = written or self.find_functor(each.name)
+                kind = signatures.resolve(written)[0] if written else ""
+                if kind not in _SCALAR_TYPES and kind not in _NUMPY and signatures.list_fields(kind) is None:
+                    kind, written = ("int", "int") if "ndex" in each.name else ("float", "float")
+                types[each.name] = kind
+                texts.append(written)
+                continue
+            known = {**self.file.constants, **integers}
+            try:
+                value = to_triple(evaluate(written, self.launch.variables if self.launch else {}, known))[0]
+            except UnknownValue:
+                value = find_usual_value(each.name, usual)
+            integers[each.name] = value
+            texts.append(str(value))
+        return _Template(tuple(texts), types, integers)
+
+    def find_functor(self, kind: str) -> str:
+        """A class of the file that can be called, for a type of the template of which the kernel calls a value."""
+        called = (re.search(rf"\b{each.name}\s*\(", self.body) for each in self.kernel.parameters if each.type == kind)
+        if not any(called):
+            return ""
+        classes = (item for item in self.file.source.walk() if item.kind == "class")
+        functors = (item for item in classes if any(token.text == "operator" for token in item.body))
+        return next((name for item in functors for name in item.names), "")
+
+    def list_geometries(self) -> Iterator[_Geometry]:
+        """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
+        shared, blocks = _fix((0,)), list[Rule]()
+        if self.launch:
+            written = self.follow_launch(self.launch)
+            shared = written.shared
+            blocks.append(written.block)
+            yield written
+            yield replace(written, grid=_exchange(written.grid))
+        blocks += self.list_blocks()
+        tiles = self.list_tiles()
+        for block in blocks:
+            try:
+                x, y, _ = to_triple(block(dict.fromkeys("MNK", 1024), {}))
+            except UnknownValue:
+                x, y = 16, 16
+            flat = y == 1
+            pairs = [(self.named[name], self.named[other]) for name, other in [("BN", "BM")] if self.has("BM", "BN")]
+            pairs += [] if flat else [(x, y)]
+            pairs += [(tile, tile) for tile in tiles]
+            pairs += [] if flat else [(x * f, y * g) for f, g in itertools.product((1, 2, 4, 8), repeat=2)]
+            for width, height in dict.fromkeys(pairs):
+                for columns, rows in ("NM", "MN"):
+                    yield _Geometry(_make_tiles(columns, width, rows, height), block, shared)
+            if flat:
+                yield _Geometry(_count_elements(x), block, shared)
+
+    def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
+        def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
+            known = {**self.file.constants, **self.template.integers}
+            for number, slot in enumerate(self.slots):
+                role = roles.get(number, "")
+                if slot.parameter < len(launch.arguments) and role in sizes:
+                    text = launch.arguments[slot.parameter]
+                    names = (
+                        [f"{text}.{slot.field}", f"{text.removeprefix('d_')}.{slot.field}"] if slot.field else [text]
+                    )
+                    for name in names:
+                        known.setdefault(name, sizes[role])
+            for name in "MNK":
+                if name not in launch.variables:
+                    known.setdefault(name, sizes[name])
+                known.setdefault(name.lower(), known.get(name, sizes[name]))
+            return known
+
+        def make(text: str) -> Rule:
+            return lambda sizes, roles: evaluate(text, launch.variables, find_names(sizes, roles))
+
+        return _Geometry(make(launch.grid), make(launch.block), make(launch.shared))
+
+    @property
+    def named(self) -> dict[str, int]:
+        """Tiles and the like, by the names that constants and parameters of the template have."""
+        local = re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*(?:=|\{)\s*(\d+)[uU]?\s*[;,}]", self.body)
+        values = {**self.file.constants, **{name: int(value) for name, value in local}, **self.template.integers}
+        found = {find_tile_role(name): int(value) for name, value in values.items() if value >= 1}
+        return {role: value for role, value in found.items() if role}
+
+    def has(self, *roles: str) -> bool:
+        return all(role in self.named for role in roles)
+
+    def list_tiles(self) -> list[int]:
+        text = {int(each) for each in re.findall(r"\b(16|32|64|128|256)\b", self.body)}
+        own = {value for value in self.template.integers.values() if 8 <= value <= 256}
+        return sorted(text | own | {value for value in self.named.values() if 8 <= value <= 256}, reverse=True)
+
+    def list_blocks(self) -> Iterator[Rule]:
+        flat, named = re.search(r"threadIdx\s*\.\s*y", self.body) is None, self.named
+        bounds = re.search(r"__launch_bounds__\s*\(\s*(\d+)", self.body)
+        sides = [(32, 32), (16, 16), (8, 8), (32, 8), (16, 8), (8, 16)]
+        shapes: list[tuple[int, ...]] = []
+        if bounds:
+            threads = int(bounds[1])
+            shapes.append((threads,) if flat else (int(threads**0.5),) * 2)
+        if self.has("BM", "BN", "TM", "TN"):
+            x, y = named["BN"] // named["TN"], named["BM"] // named["TM"]
+            shapes.append((x * y,) if flat else (x, y))
+        if self.has("BM", "BN", "TM") and flat:
+            shapes.append((named["BM"] * named["BN"] // named["TM"],))
+        shapes += [(named["THREADS"],)] if self.has("THREADS") else []
+        sides.sort(key=lambda side: side[0] not in self.list_tiles() or side[0] != side[1])
+        shapes += [(x * y,) for x, y in sides[:3]] + [(128,), (512,)] if flat else sides
+        for shape in dict.fromkeys(shapes):
+            yield _fix(shape)
+
+    def find(self, budget: float) -> _Found:
+        """Try for `budget` seconds, the likeliest first. Raises Undecidable."""
+        pointers, sizes = order_pointers(self.slots), order_sizes(self.slots)
+        scalars, null = assign_scalars(self.slots), self.list_unused_pointers()
+        shapes = self.choose_shapes()
+        by_size = 15 if are_sizes_named(self.slots) else 2
+        by_order = 25 if are_operands_named(self.slots) else 5
+        first = 2 if self.launch else 0
+        combinations = itertools.product(range(len(pointers)), range(len(sizes)), range(len(self.geometries)))
+        costs = [
+            ((g if g < first else 3 + g) + by_size * s + by_order * p, p, s, g)
+            for p, s, g in itertools.islice(combinations, 500_000)
+        ]
+        deadline, tries, done = time.perf_counter() + budget, 0, set[object]()
+        with _Trials(self) as trials:
+            for _, p, s, g in sorted(costs):
+                if time.perf_counter() > deadline:
+                    break
+                roles = {**null, **pointers[p], **sizes[s], **scalars}
+                geometry = self.geometries[g]
+                try:
+                    launch = geometry.evaluate(dict(zip("MNK", shapes[0], strict=True)), roles)
+                except UnknownValue:
+                    continue
+                key = (tuple(sorted(roles.items())), launch)
+                if key in done:
+                    continue
+                done.add(key)
+                tries += 1
+                for storage in trials.run(roles, geometry, shapes[0])[:1]:
+                    found = _Found(roles, geometry, storage, tries, shapes[0])
+                    if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
+                        trials.explore(found, shapes[0])
+                        return found
+        hint = "" if any(slot.kind == "size" for slot in self.slots) else ", and none of its arguments is a size"
+        message = f"was right with none of {tries:,} combinations of its arguments{hint}"
+        said = self.launch and are_operands_named(self.slots) and are_sizes_named(self.slots)
+        roles = {**null, **pointers[0], **sizes[0], **scalars}
+        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries, shapes[0])
+        raise _NoneRight(message, _write_manifest(self.file, self, likeliest) if said else "")
+
+    def list_unused_pointers(self) -> Roles:
+        """What a pointer is that is no operand: null where the code tests for that, else zeros."""
+        found = {}
+        for number, slot in enumerate(self.slots):
+            if slot.kind == "pointer":
+                tested = re.search(rf"\b{re.escape(slot.name)}\s*(?:[!=]=|\?|\))", self.body)
+                found[number] = "null" if tested else "zeros"
+        return found
+
+    def choose_shapes(self) -> list[Shape]:
+        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size."""
+        if not any(slot.kind == "size" for slot in self.slots):
+            return [self.find_fixed_sizes()]
+        largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
+        tile = max(16, min(256, self.measure_tile() or largest))
+        if len([slot for slot in self.slots if slot.kind == "size"]) <= 1:
+            return [(2 * tile,) * 3, (tile,) * 3] if tile > 64 else [(2 * tile,) * 3, (3 * tile,) * 3]
+        depth, deeper = (128, 256) if tile == 64 else (64, 128)
+        wide = 3 * tile if tile < 128 else 2 * tile
+        return [(tile, 2 * tile, depth), (wide, tile, deeper), (2 * tile, wide if tile < 128 else tile, 4 * depth)]
+
+    def find_fixed_sizes(self) -> Shape:
+        """The sizes of a kernel that takes none: the constants M, N and K, else the largest number in its text."""
+        written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body) if int(each) <= _LARGEST_FIXED]
+        M, N, K = (int(self.file.constants.get(name, max(written, default=32))) for name in "MNK")
+        return M, N, K
+
+    def measure_tile(self) -> int:
+        """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
+        if not self.launch:
+            return 0
+        sizes = [number for number, slot in enumerate(self.slots) if slot.kind == "size"]
+        roles = {number: "MNK"[place % 3] for place, number in enumerate(sizes)}
+        try:
+            grid = to_triple(self.geometries[0].grid(dict.fromkeys("MNK", 4096), roles))
+        except UnknownValue:
+            return 0
+        return max((4096 // count for count in grid if 1 < count <= 512), default=0)
+
+
+def _exchange(rule: Rule) -> Rule:
+    def exchanged(sizes: Sizes, roles: Mapping[int, str]) -> Value:
+        x, y, z = to_triple(rule(sizes, roles))
+        return y, x, z
+
+    return exchanged
+
+
+def _fix(value: Value) -> Rule:
+    return lambda sizes, roles: value
+
+
+def _count_elements(threads: int) -> Rule:
+    return lambda sizes, roles: -(-sizes["M"] * sizes["N"] // threads)
+
+
+def _make_tiles(columns: str, width: int, rows: str, height: int) -> Rule:
+    return lambda sizes, roles: (-(-sizes[columns] // width), -(-sizes[rows] // height))
+
+
+class _Trials:
+    """Processes that try the launches of one kernel, one for each problem."""
+
+    def __init__(self, search: _Search):
+        self._search = search
+        self._opened: dict[object, tuple[TrialProblem, TrialProcess]] = {}
+
+    def __enter__(self) -> _Trials:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for problem, process in self._opened.values():
+            process.close()
+            problem.close()
+
+    def open(self, shape: Shape, roles: Mapping[int, str]) -> tuple[TrialProblem, TrialProcess]:
+        slots = self._search.slots
+        types = {role: _NUMPY[slots[number].type] for number, role in roles.items() if role in ("A", "B", "C")}
+        key = shape, *sorted((name, kind.str) for name, kind in types.items())
+        if key not in self._opened:
+            problem = TrialProblem(shape, types)
+            self._opened[key] = problem, TrialProcess(self._search.program, problem)
+        return self._opened[key]
+
+    def run(
+        self,
+        roles: Mapping[int, str],
+        geometry: _Geometry,
+        shape: Shape,
+        c: float = 0.25,
+        backwards: bool = False,
+    ) -> list[Storage]:
+        """The ways to store the matrices for which a launch is right; none if it crashes."""
+        slots = self._search.slots
+        try:
+            problem, process = self.open(shape, roles)
+        except KeyError:
+            raise Undecidable("has matrices of a type that cannot be tried") from None
+        values = {**problem.values, **_POINTERS, "alpha": 1.0, "beta": 0.0}
+        numbers = tuple(float(values[roles[n]]) if roles[n] in values else float(roles[n]) for n in range(len(slots)))
+        try:
+            grid, block, shared = geometry.evaluate(problem.values, roles)
+        except UnknownValue:
+            return []
+        problem.reset(c)
+        if not process.run(Trial(grid, block, shared, numbers, backwards)):
+            return []
+        return problem.find_storages()
+
+    def explore(self, found: _Found, shape: Shape) -> None:
+        """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""
+        found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
+        square = len(set(shape)) == 1
+        for name in ["MNK"] if square else "MNK":
+            step = self.find_step(found, shape, name)
+            if step:
+                found.multiples[name] = step
+
+    def find_step(self, found: _Found, shape: Shape, names: str) -> int:
+        """The smallest step of these sizes for which the kernel is right; 0 if none is known."""
+        for step in (1, 2, 4, 8, 16, 32, 64, 128, 256):
+            grown = [size + step * (name in names) for name, size in zip("MNK", shape, strict=True)]
+            changed = (grown[0], grown[1], grown[2])
+            if found.storage in self.run(found.roles, found.geometry, changed):
+                return step
+        return 0
+
+
+_CONVERSIONS = {"unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
+_ZEROS = "8 * M * N"
+_PRECISIONS = {"float32": "f32", "float64": "f64"}
+_FLIPPED = {"n": "t", "t": "n"}
+
+
+def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
+    """The text of the manifest."""
+    layout, storage = found.storage
+    lines = [
+        "# Found by trying on the CPU device.",
+        f"summary: {quote_text(search.kernel.name)}",
+        "order: 100",
+        f"file: {quote_text(os.path.relpath(follow_links(file.path), follow_links(file.home)))}",
+    ]
+    lines += [f"include: [{', '.join(map(quote_text, file.include))}]"] if file.include else []
+    template = ", ".join(search.template.texts)
+    lines.append(f"symbol: {search.kernel.symbol}{template and f'<{template}>'}")
+    lines += ["args:", *(f"  - {text}" for text in _write_arguments(search, found))]
+    lines.append(f"precisions: [{_find_precision(search, found)}]")
+    if storage == "column":  # the names are then those of column-major matrices
+        layout = "".join(_FLIPPED[letter] for letter in layout)
+    lines.append(f"layouts: [{layout}]")
+    lines += ["storage: column"] if storage == "column" else []
+    if "zeros" in found.roles.values():  # for a kernel that adds what is there
+        lines += [f"workspace: {_ZEROS}", f"zeroed: {_ZEROS}"]
+    lines += _write_requirements(search, found)
+    rules = {"grid": found.geometry.grid, "block": found.geometry.block}
+    for key, rule in rules.items():
+        lines += [f"{key}:", *(f"  - {text}" for text in _write_rule(rule, found.roles))]
+    shared = _write_rule(found.geometry.shared, found.roles)[0]
+    lines += [f"shared: {shared}"] if shared != "0" else []
+    lines += ["reads_c: true"] if found.reads_c else []
+    return "\n".join(lines) + "\n"
+
+
+def _write_arguments(search: _Search, found: _Found) -> list[str]:
+    precision = _find_precision(search, found)
+    sums = "double" if precision == "f64" else "half" if precision == "f16_f16" else "float"
+    texts = dict[int, list[tuple[str, str]]]()
+    for slot, role in zip(search.slots, _list_roles(found), strict=True):
+        text = "workspace" if role == "zeros" else role
+        if slot.kind == "size" and slot.type in _CONVERSIONS:
+            text = f"{slot.type}({role})"
+        if slot.kind == "scalar" and slot.type != sums:
+            text = f"{slot.type}({role})"
+        texts.setdefault(slot.parameter, []).append((slot.field, text))
+    return [
+        f"{{{', '.join(f'{name}: {text}' for name, text in fields)}}}" if fields[0][0] else fields[0][1]
+        for fields in texts.values()
+    ]
+
+
+def _list_roles(found: _Found) -> list[str]:
+    return [found.roles[number] for number in range(len(found.roles))]
+
+
+def _find_precision(search: _Search, found: _Found) -> str:
+    kinds = {
+        role: _NUMPY[slot.type].name
+        for slot, role in zip(search.slots, _list_roles(found), strict=True)
+        if role in "ABC"
+    }
+    if kinds["A"] == "float16":
+        sums_in_float = re.search(r"\bfloat\s+\w+\s*(?:=|\[)", search.body) is not None
+        return "f16_f32" if kinds["C"] == "float32" else "f16" if sums_in_float else "f16_f16"
+    return _PRECISIONS[kinds["A"]]
+
+
+def _write_requirements(search: _Search, found: _Found) -> list[str]:
+    lines = []
+    if not any(slot.kind == "size" for slot in search.slots):
+        fixed = zip("MNK", found.shape, strict=True)
+        return ["require:", *(f"  - {name} == {size}" for name, size in fixed)]
+    if "MNK" in found.multiples or len([slot for slot in search.slots if slot.kind == "size"]) <= 1:
+        lines.append("  - M == N and K == N")
+    for names, step in found.multiples.items():
+        if step > 1:
+            lines.append(f"  - {'N' if len(names) > 1 else names} % {step} == 0")
+    return ["require:", *lines] if lines else []
+
+
+def _list_sizes(search: _Search, found: _Found) -> str:
+    """Sizes that meet the requirements, M, N and K different where they may be; "" if there are none."""
+    if not _write_requirements(search, found):
+        return ""
+    if not any(slot.kind == "size" for slot in search.slots):
+        return "x".join(map(str, found.shape))
+    steps = [found.multiples.get(name) or found.multiples.get("MNK") or 1 for name in "MNK"]
+    common = max(128, *steps)
+    square = len([slot for slot in search.slots if slot.kind == "size"]) <= 1
+    return str(3 * common) if square else "x".join(str(common * factor) for factor in (4, 2, 3))
+
+
+_SAMPLES = ((512, 1024, 256), (1536, 768, 512), (1000, 700, 300), (130, 260, 70))
+_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
+    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules."""
+    samples = []
+    for shape in _SAMPLES:
+        sizes = dict(zip("MNK", shape, strict=True))
+        with contextlib.suppress(UnknownValue):
+            samples.append((sizes, to_triple(rule(sizes, roles))))
+    texts = [_write_axis([(sizes, counts[axis]) for sizes, counts in samples]) for axis in range(3)]
+    while len(texts) > 1 and texts[-1] == "1":
+        texts.pop()
+    return texts
+
+
+def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
+    if len({count for _, count in samples}) == 1:
+        return str(samples[0][1])
+    for text in _list_expressions():
+        expression = parse(text, tuple("MNK"))
+        if all(expression.value(sizes) == count for sizes, count in samples):
+            return text
+    raise Undecidable("has a grid that is no usual function of M, N and K")
+
+
+def _list_expressions() -> Iterable[str]:
+    for name, step in itertools.product("MNK", _STEPS):
+        yield name if step == 1 else f"cdiv({name}, {step})"
+    for name, step in itertools.product("MNK", _STEPS[1:]):
+        yield f"{name} // {step}"
+        yield f"({name} + {step}) // {step}"
+        yield from (f"cdiv({name}, {inner}) // {step}" for inner in (8, 16, 32))
+    yield from (f"cdiv(M * N, {step})" for step in (64, 128, 256, 512, 1024))
+    yield from (f"{factor} * {name}" for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)))
+    for (name, step), (other, side) in itertools.product(itertools.product("MNK", _STEPS), repeat=2):
+        yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
+
+
+def _summarise(search: _Search, found: _Found) -> str:
+    """Arguments, grid, block, and what it needs, in one line."""
+    layout, storage = found.storage
+    arguments = ", ".join(_write_arguments(search, found))
+    grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
+    needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
+    parts = [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
+    parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
+    parts += ["column-major"] if storage == "column" else []
+    parts += [f"needs {' and '.join(needs)}"] if needs else []
+    return "; ".join(parts)

@@ -1,0 +1,170 @@
+"""Tries of a kernel whose arguments, grid and block are only known when it runs: one executable, a process each.
+
+A wrong role makes a kernel read or write anywhere, so each try is a child of the executable, which is behind the
+walls of all kernels. Its result is compared with all ways of storing A, B and C at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import select
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gemmbench.backends.cpu import walls
+from gemmbench.errors import LaunchError
+
+_ZONE = 1 << 16
+"""Bytes around each operand, which must stay as they are."""
+_SCRATCH = 1 << 20
+_MARGINS = 1 << 28
+_PATTERN = 0x5A
+_SECONDS = 2
+_PATIENCE = 10.0
+Shape = tuple[int, int, int]
+Storage = tuple[str, str]
+"""A layout, and `row` or `column` for C, as row-major bytes: (nn, row) is the usual one."""
+
+
+class TrialProblem:
+    """One small problem: operands of small integers, exact in every type, in memory that a process can map.
+
+    `types` are the types of A, B and C. C starts as 0.25, or as NaN.
+    """
+
+    def __init__(self, sizes: Shape, types: dict[str, np.dtype[Any]]):
+        M, N, K = self.sizes = sizes
+        self.values = dict(zip("MNK", sizes, strict=True))
+        random = np.random.default_rng(1)
+        limit = 2 if min(each.itemsize for each in types.values()) > 2 else 1
+        a, b = (random.integers(-limit, limit + 1, count).astype(np.float64) for count in (M * K, K * N))
+        As = {"n": a.reshape(M, K), "t": a.reshape(K, M).T}
+        Bs = {"n": b.reshape(K, N), "t": b.reshape(N, K).T}
+        self.right: dict[Storage, np.ndarray] = {}
+        for x, y in ("nn", "nt", "tn", "tt"):
+            product = As[x] @ Bs[y]
+            self.right[x + y, "row"], self.right[x + y, "column"] = product.ravel(), product.T.ravel()
+        counts, at, self.offsets = {"A": M * K, "B": K * N, "C": M * N}, _ZONE, dict[str, int]()
+        for name, count in counts.items():
+            self.offsets[name] = at
+            at += -(-count * types[name].itemsize // mmap.PAGESIZE) * mmap.PAGESIZE + _ZONE
+        self.offsets["scratch"], self.nbytes = at, at + _SCRATCH
+        self.file = os.memfd_create("gemmbench-try")
+        os.truncate(self.file, self.nbytes)
+        self._bytes = np.frombuffer(mmap.mmap(self.file, self.nbytes), np.uint8)
+        views = {
+            name: np.frombuffer(self._bytes, types[name], count, self.offsets[name]) for name, count in counts.items()
+        }
+        self._bytes[:] = _PATTERN
+        self._bytes[at:] = 0
+        views["A"][:], views["B"][:] = a, b
+        self._c = views["C"]
+        self._fresh = self._bytes.copy()
+
+    def reset(self, c: float = 0.25) -> None:
+        """Make all as it was, with this value in C."""
+        self._bytes[:] = self._fresh
+        self._c[:] = c
+        self._start = c
+
+    def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
+        """The ways to store A, B and C for which C is right and nothing else has changed."""
+        begin, end = self.offsets["C"], self.offsets["C"] + self._c.nbytes
+        outside = [slice(0, begin), slice(end, None)]
+        if not all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside):
+            return []
+        found, added = self._c.astype(np.float64), beta * self._start if beta else 0.0
+        return [key for key, right in self.right.items() if np.array_equal(found, alpha * right + added)]
+
+    def close(self) -> None:
+        """Free the memory with the last process that maps it."""
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One launch to try. `numbers` are those of tryout.h, one for each number or pointer."""
+
+    grid: Shape
+    block: Shape
+    shared: int
+    numbers: tuple[float, ...]
+    reversed: bool = False
+
+
+class TrialProcess:
+    """An executable that tries launches on one problem. Raises LaunchError."""
+
+    def __init__(self, path: Path, problem: TrialProblem):
+        self._problem = problem
+        self._replies, theirs = os.pipe()
+        limits = walls.Limits(walls.KERNEL_MEMORY + problem.nbytes + _MARGINS, 0, 64)
+        arguments: list[str | Path] = [path, str(problem.file), str(problem.nbytes), str(theirs)]
+        try:
+            self._process = subprocess.Popen(
+                walls.wrap_command(arguments, [path], limits=limits),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=walls.ENVIRONMENT,
+                cwd="/",
+                pass_fds=(problem.file, theirs),
+                start_new_session=True,
+            )
+        except OSError as fault:
+            os.close(self._replies)
+            raise LaunchError(f"cannot start {path}: {fault.strerror}") from None
+        finally:
+            os.close(theirs)
+
+    def run(self, trial: Trial) -> bool:
+        """Run a launch to its end; False if it crashed or took too long. Raises LaunchError without a process."""
+        at = self._problem.offsets
+        numbers = [*trial.grid, *trial.block, trial.shared, int(trial.reversed), _SECONDS, *at.values(), *trial.numbers]
+        assert self._process.stdin is not None, "it was opened as a pipe"
+        try:
+            self._process.stdin.write(f"{' '.join(map(str, numbers))}\n".encode())
+            self._process.stdin.flush()
+        except OSError:
+            raise LaunchError("the process that tries a kernel ended") from None
+        return self._read_reply() == b"0\n"
+
+    def _read_reply(self) -> bytes:
+        reply, deadline = b"", time.monotonic() + _PATIENCE
+        while not reply.endswith(b"\n"):
+            ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
+            more = os.read(self._replies, 64) if ready else b""
+            if not more:
+                raise LaunchError("the process that tries a kernel gives no answer")
+            reply += more
+        return reply
+
+    def close(self) -> None:
+        """End it."""
+        with contextlib.suppress(OSError):
+            if self._process.stdin:
+                self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
+        os.close(self._replies)
+
+
+def write_arguments(fields: Sequence[Sequence[str]]) -> str:
+    """The arguments of the call: for each parameter the names of its fields, or [""] for one that is no structure."""
+    parts, number = [], 0
+    for names in fields:
+        values = [f"gb::Any{{a, {number + place}}}" for place in range(len(names))]
+        number += len(names)
+        sets = " ".join(f"s.{name} = {value};" for name, value in zip(names, values, strict=True))
+        parts.append(f"gb::Structure{{[&](auto& s) {{ {sets} }}}}" if names[0] else values[0])
+    return ", ".join(parts)

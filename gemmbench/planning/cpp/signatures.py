@@ -1,0 +1,182 @@
+"""The kernels of preprocessed C++ text: their parameters with types that no alias hides, and the fields of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gemmbench.planning.cpp.items import Item, Source, read_members
+from gemmbench.planning.cpp.tokens import Token, pair_brackets, skip_angles, split_commas
+
+_QUALIFIERS = {
+    "const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__", "struct", "class", "typename",
+    "register", "constexpr", "static", "inline", "mutable", "alignas", "__align__", "__device__", "__host__", "enum",
+}  # fmt: skip
+_SPELLINGS = {
+    "int": "int, signed, signed int, int32_t",
+    "unsigned": "unsigned, unsigned int, uint, uint32_t",
+    "long": "long, long int, signed long, long long, long long int, int64_t, ptrdiff_t, ssize_t",
+    "size_t": "size_t, uint64_t, unsigned long, unsigned long int, unsigned long long, unsigned long long int, ulong",
+    "short": "short, short int, int16_t",
+    "ushort": "ushort, unsigned short, unsigned short int, uint16_t",
+    "bool": "bool",
+    "char": "char, signed char, int8_t",
+    "uchar": "uchar, unsigned char, uint8_t",
+    "float": "float",
+    "double": "double",
+    "half": "half, __half",
+    "bfloat16": "__nv_bfloat16, nv_bfloat16",
+    "e4m3": "__nv_fp8_e4m3",
+    "e5m2": "__nv_fp8_e5m2",
+    "half2": "half2, __half2",
+    "bfloat162": "__nv_bfloat162, nv_bfloat162",
+    "void": "void",
+}
+_BUILTIN = {word.strip(): name for name, words in _SPELLINGS.items() for word in words.split(",")}
+_DEEPEST = 10
+"""Aliases of aliases."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, or a field of a class.
+
+    `type` is one name whatever it was called: int, unsigned, long (8 bytes), size_t, short, ushort, bool, char,
+    uchar, float, double, half, bfloat16, e4m3, e5m2, half2, bfloat162 or void; else a class, a vector such as
+    float4, or a parameter of the template. `stars` are those of pointers, arrays among them, also where an alias
+    hides them; `const` is that of what it points to.
+    """
+
+    name: str
+    type: str
+    stars: int = 0
+    const: bool = False
+
+
+@dataclass(frozen=True)
+class TemplateParameter:
+    """`default` is "" if there is none."""
+
+    name: str
+    default: str = ""
+    is_type: bool = False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A `__global__` function that is defined. `symbol` has the namespaces; `place` is its file and line."""
+
+    name: str
+    symbol: str
+    template: tuple[TemplateParameter, ...]
+    parameters: tuple[Parameter, ...]
+    place: tuple[str, int]
+    item: Item = field(repr=False, compare=False)
+
+
+class Signatures:
+    """What the declarations of a text say about types and kernels."""
+
+    def __init__(self, source: Source):
+        self._source = source
+        self._aliases: dict[str, list[Token]] = {}
+        self._classes: dict[str, Item] = {}
+        for item in source.walk():
+            self._note(item)
+        self.kernels = [self._read_kernel(item) for item in source.walk() if item.is_kernel and item.body]
+
+    def _note(self, item: Item) -> None:
+        tokens = [each for each in item.tokens if each.kind != "directive"]
+        words = [each.text for each in tokens]
+        if item.kind == "class":
+            for name in item.names:
+                self._classes.setdefault(name, item)
+        elif words[:1] == ["using"] and words[2:3] == ["="]:
+            self._aliases[words[1]] = tokens[3:-1]
+        elif words[:1] == ["typedef"] and len(words) > 3 and not item.groups:
+            self._aliases[words[-2]] = tokens[1:-2]
+
+    def _read_kernel(self, item: Item) -> Kernel:
+        tokens = [each for each in item.tokens if each.kind != "directive"]
+        template: tuple[TemplateParameter, ...] = ()
+        if tokens[0].text == "template":
+            inside = tokens[2 : skip_angles(tokens, pair_brackets(tokens), 1) - 1]
+            template = tuple(_read_template(part) for part in split_commas(inside))
+        types = {each.name for each in template if each.is_type}
+        parts = split_commas([each for each in item.parameter_list if each.kind != "directive"])
+        parameters = [self.read_parameter(part, types) for part in parts if [each.text for each in part] != ["void"]]
+        symbol = "::".join((*item.scope, item.function_name))
+        place = self._source.places.find(item.start)
+        return Kernel(item.function_name, symbol, template, tuple(parameters), place, item)
+
+    def read_parameter(self, tokens: Sequence[Token], types: set[str] | frozenset[str] = frozenset()) -> Parameter:
+        """One declaration of a type and a name, which may be missing; `types` are names that stand for any type."""
+        words = [each.text for each in tokens]
+        tokens = tokens[: words.index("=")] if "=" in words else tokens
+        named, stars = _split_declaration(tokens)
+        whole = " ".join(named)
+        name = "" if len(named) < 2 or whole in _BUILTIN or named[-1] in _BUILTIN else named.pop()
+        kind, hidden = self.resolve(" ".join(named), types)
+        pointee = words[: words.index("*")] if "*" in words else words
+        return Parameter(name, kind, stars + hidden, "const" in pointee)
+
+    def resolve(self, kind: str, types: set[str] | frozenset[str] = frozenset()) -> tuple[str, int]:
+        """The type behind aliases, and how many stars they hide."""
+        stars = 0
+        for _ in range(_DEEPEST):
+            plain = kind.removeprefix("::").removeprefix("std::")
+            last = plain.rpartition("::")[2]
+            if kind in types or plain in _BUILTIN or last not in self._aliases:
+                return kind if kind in types else _BUILTIN.get(plain, plain), stars
+            named, more = _split_declaration(self._aliases[last])
+            kind, stars = " ".join(named), stars + more
+        return kind, stars
+
+    def list_fields(self, name: str) -> list[Parameter] | None:
+        """The data of a class in order; None if the text has no class of this name."""
+        item = self._classes.get(name)
+        return None if item is None else [each for member in read_members(item) for each in self._read_fields(member)]
+
+    def _read_fields(self, member: Item) -> Iterator[Parameter]:
+        """The fields that one declaration makes, such as `float *a, b`."""
+        if member.kind != "other" or member.words & {"static", "using", "typedef", "friend"}:
+            return
+        first, *others = split_commas([each for each in member.tokens if not each.is_sign(";")])
+        known = self.read_parameter(first)
+        yield known
+        for part in others:
+            named, stars = _split_declaration(part)
+            yield Parameter(named[-1], known.type, stars, known.const)
+
+
+def _read_template(part: Sequence[Token]) -> TemplateParameter:
+    words = [each.text for each in part]
+    cut = words.index("=") if "=" in words else len(words)
+    names = [each.text for each in part[:cut] if each.kind == "word"]
+    is_type = bool({"typename", "class"} & set(words[:cut]))
+    return TemplateParameter(names[-1] if names else "", " ".join(words[cut + 1 :]), is_type)
+
+
+def _split_declaration(tokens: Sequence[Token]) -> tuple[list[str], int]:
+    """The names of a declaration, those of its type with their scopes and template arguments, and its stars."""
+    pairs, named = pair_brackets(tokens), list[str]()
+    stars, index, is_array = 0, 0, False
+    while index < len(tokens):
+        token, end = tokens[index], index + 1
+        if token.is_sign("["):  # `a[8][8]` is one pointer, to rows
+            stars, is_array = stars + (not is_array), True
+            end = pairs[index] + 1
+        elif token.is_sign("("):
+            end = pairs[index] + 1
+        elif token.is_sign("*"):
+            stars += 1
+        elif token.is_sign("<") and named:
+            end = skip_angles(tokens, pairs, index)
+            named[-1] += "".join(each.text for each in tokens[index:end])
+        elif token.is_sign("::") and index + 1 < len(tokens):
+            named[-1:] = [f"{named[-1] if named else ''}::{tokens[index + 1].text}"]
+            end = index + 2
+        elif token.kind == "word" and token.text not in _QUALIFIERS:
+            named.append(token.text)
+        index = end
+    return named, stars

@@ -1,0 +1,177 @@
+"""What each number and pointer that a kernel takes may be: orders of roles to try, the likeliest first."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemmbench.planning.cpp.signatures import Kernel, Parameter, Signatures
+from gemmbench.planning.drafts.guesses import name_operand, name_size
+
+Roles = dict[int, str]
+"""Roles by the number of a slot: A, B, C, M, N, K, alpha, beta, null, or a constant."""
+
+_POINTED = {"float", "double", "half", "bfloat16", "void", "float2", "float4", "double2", "half2", "bfloat162"}
+_NUMBERS = {"int", "unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
+_FRACTIONS = {"float", "double", "half", "bfloat16"}
+_SIZES = "MNK"
+_MOST_UNKNOWN = 5
+
+
+class Undecidable(Exception):
+    """Why the roles of a kernel's arguments cannot be found; a sentence about the kernel without its subject."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One number or pointer: parameter number `parameter`, or its `field` if that is a structure.
+
+    `owner` is the name of the structure. `kind` is pointer, size or scalar.
+    """
+
+    parameter: int
+    field: str
+    owner: str
+    name: str
+    type: str
+    kind: str
+    const: bool
+
+
+def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) -> list[Slot]:
+    """Everything that a kernel takes; `types` are those of its template. Raises Undecidable."""
+    slots = []
+    for number, each in enumerate(kernel.parameters):
+        kind = types.get(each.type, each.type)
+        fields = None if each.stars else signatures.list_fields(kind.rpartition("::")[2])
+        if kind == "dim3" and not each.stars:
+            fields = [Parameter(axis, "unsigned") for axis in "xyz"]
+        if fields:
+            slots += [_make_slot(number, field.name, each.name, field, types) for field in fields]
+        else:
+            slots.append(_make_slot(number, "", "", each, types))
+    pointers = sum(slot.kind == "pointer" for slot in slots)
+    if pointers < 3:
+        raise Undecidable(f"takes {pointers} pointers, and a product needs three")
+    return slots
+
+
+def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict[str, str]) -> Slot:
+    kind = types.get(each.type, each.type)
+    if each.stars > 1:
+        raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`: an array of pointers cannot be passed")
+    if each.stars and kind not in _POINTED:
+        raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision")
+    if not each.stars and kind not in _NUMBERS | _FRACTIONS:
+        raise Undecidable(f"takes `{kind} {each.name}`, which is no number, pointer or plain structure")
+    role = "pointer" if each.stars else "scalar" if kind in _FRACTIONS else "size"
+    return Slot(number, field, owner, each.name, kind, role, each.const)
+
+
+_SHAPES = {"A": "MK", "B": "KN", "C": "MN"}
+_ROW_WORDS = set("row rows nrow nrows height h line lines numrows hgt".split())
+_COLUMN_WORDS = set("col cols ncol ncols column columns width w numcols numcolumns wid stride pitch ld lead".split())
+_LAYERS = {"bt": "M", "batch": "M", "oc": "N", "infeatures": "K", "outfeatures": "N", "inputsize": "K"}
+
+
+def _list_words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
+
+
+def _guess_size(slot: Slot) -> str:
+    """M, N or K by the name of a slot; "" if it says nothing."""
+    if not slot.owner and (found := name_size(slot.name)):
+        return {"lda": "K", "ldb": "N", "ldc": "N"}.get(found, found)
+    words = _list_words(slot.name)
+    letters = [word.upper() for word in (_list_words(slot.owner) if slot.owner else words) if word in ("a", "b", "c")]
+    matrix = letters[0] if letters else name_operand(slot.owner) if slot.owner else ""
+    if matrix in _SHAPES and set(words) & _ROW_WORDS:
+        return _SHAPES[matrix][0]
+    if matrix in _SHAPES and set(words) & _COLUMN_WORDS:
+        return _SHAPES[matrix][1]
+    return _LAYERS.get("".join(words), "")
+
+
+def _guess_operand(slot: Slot) -> str:
+    name = slot.owner or slot.name
+    letters = [word.upper() for word in _list_words(name) if word in ("a", "b", "c")]
+    return name_operand(name) or (letters[0] if len(letters) == 1 else "")
+
+
+def are_operands_named(slots: Sequence[Slot]) -> bool:
+    """Whether the names of the pointers say which are A, B and C."""
+    return {_guess_operand(slot) for slot in slots if slot.kind == "pointer"} >= set("ABC")
+
+
+def are_sizes_named(slots: Sequence[Slot]) -> bool:
+    """Whether the names of the sizes say which are M, N and K, or there is one at most."""
+    sizes = [slot for slot in slots if slot.kind == "size"]
+    return len(sizes) < 2 or {_guess_size(slot) for slot in sizes} >= set(_SIZES)
+
+
+def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
+    """What the pointers may be; of more than three the others have no role. A constant one is not C."""
+    places = [number for number, slot in enumerate(slots) if slot.kind == "pointer"]
+    guesses = {number: _guess_operand(slots[number]) for number in places}
+    extra = {number for number in places if slots[number].name.lower() == "bias"}
+    options = []
+    for chosen in itertools.combinations(places, 3):
+        if len(places) > 3 and extra.intersection(chosen):
+            continue
+        for order in itertools.permutations("ABC"):
+            roles = dict(zip(chosen, order, strict=True))
+            if any(slots[number].const and role == "C" for number, role in roles.items()):
+                continue
+            right = sum(guesses[number] == role for number, role in roles.items())
+            wrong = sum(guesses[number] not in ("", role) for number, role in roles.items())
+            written = [number for number in chosen if not slots[number].const]
+            score = 2 * right - wrong + 2 * (len(written) == 1 and roles[written[0]] == "C")
+            options.append(
+                (-score, ["ABC", "CAB"].index("".join(order)) if "".join(order) in ("ABC", "CAB") else 2, roles)
+            )
+    return [roles for _, _, roles in sorted(options, key=lambda option: option[:2])]
+
+
+def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
+    """What the sizes may be: by their names, then all renamed alike, then one of them otherwise, then 1 and 0."""
+    places = [number for number, slot in enumerate(slots) if slot.kind == "size"]
+    guesses = {number: _guess_size(slots[number]) for number in places}
+    if len(places) == 1:
+        return [{places[0]: size} for size in dict.fromkeys([guesses[places[0]] or "N", *_SIZES])]
+    known = {number: guess for number, guess in guesses.items() if guess}
+    unknown = [number for number in places if not guesses[number]]
+    found = []
+    if len(unknown) <= _MOST_UNKNOWN:
+        spread = sorted(itertools.product(_SIZES, repeat=len(unknown)), key=lambda values: -len(set(values)))
+        usual = tuple("MNKMNK"[: len(unknown)])
+        found += [known | dict(zip(unknown, values, strict=True)) for values in [usual, *spread]]
+    for order in itertools.permutations(_SIZES):
+        renamed = {number: order[_SIZES.index(guess)] for number, guess in known.items()}
+        tried = (
+            itertools.product(_SIZES, repeat=len(unknown)) if len(unknown) <= 2 else [tuple("MNKMN"[: len(unknown)])]
+        )
+        found += [renamed | dict(zip(unknown, values, strict=False)) for values in tried]
+    if len(unknown) <= 2:
+        for number in known:
+            for values in itertools.product(_SIZES, repeat=len(unknown) + 1):
+                found.append(known | {number: values[0]} | dict(zip(unknown, values[1:], strict=True)))
+    if len(unknown) <= 3:
+        for number, constant in itertools.product(unknown, ("1", "0")):
+            rest = [each for each in unknown if each != number]
+            for values in itertools.product(_SIZES, repeat=len(rest)):
+                found.append(known | {number: constant} | dict(zip(rest, values, strict=True)))
+    if len(places) <= 4:
+        found += [dict(zip(places, values, strict=True)) for values in itertools.product(_SIZES, repeat=len(places))]
+    unique = {tuple(sorted(roles.items())): roles for roles in found if len(roles) == len(places)}
+    return list(unique.values()) or [{}]
+
+
+def assign_scalars(slots: Sequence[Slot]) -> Roles:
+    """alpha and beta, by name or by order; 1 for what is left."""
+    scalars = [number for number, slot in enumerate(slots) if slot.kind == "scalar"]
+    named = {number: slots[number].name.lower().strip("_") for number in scalars}
+    known = {number: name for number, name in named.items() if name in ("alpha", "beta") and not slots[number].owner}
+    left = (name for name in ("alpha", "beta") if name not in known.values() and not slots[scalars[0]].owner)
+    return {number: known.get(number) or next(left, "1.0") for number in scalars}

@@ -1,0 +1,86 @@
+"""Arguments by value on the CPU device: structures, types of numbers, and sizes that the kernel does not read."""
+
+import re
+
+import pytest
+
+from gemmbench import verify
+
+MATRIX = """
+struct Matrix { int width, height; float* elements; short stride; };
+__global__ void mm(Matrix A, Matrix B, Matrix C) {
+    int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    if (row >= C.height || col >= C.width) return;
+    float sum = 0;
+    for (int k = 0; k < A.width; ++k) sum += A.elements[row * A.stride + k] * B.elements[k * B.stride + col];
+    C.elements[row * C.stride + col] = sum;
+}
+"""
+FIELDS = [
+    "{width: K, height: M, elements: A, stride: short(K)}",
+    "{width: N, height: K, elements: B, stride: short(N)}",
+    "{width: N, height: M, elements: C, stride: short(N)}",
+]
+LONG = """
+using index_t = long long;
+__global__ void mm(index_t M, index_t N, index_t K, const float* A, const float* B, float* C) {
+    index_t col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (index_t k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}
+"""
+BIAS = """
+__global__ void mm(const float* A, const float* B, const float* bias, float* C, int M, int N, int K) {
+    int col = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    if (row >= M || col >= N) return;
+    float sum = bias ? bias[col] : 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}
+"""
+GRID = {"symbol": "mm", "precisions": "[f32]", "layouts": "[nn]", "grid": ["cdiv(N, 16)", "cdiv(M, 16)"]}
+
+
+@pytest.fixture
+def run_once(write_kernel):
+    """The record of one small problem."""
+
+    def check(body, args):
+        path = write_kernel("mine.cu", body=body, args=args, params=None, require=None, block="[16, 16]", **GRID)
+        [record] = verify(str(path), sizes="33x21x17", device="cpu").records
+        return record
+
+    return check
+
+
+def test_a_structure_is_passed_by_value(run_once):
+    assert run_once(MATRIX, FIELDS).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("args", "fault"),
+    [
+        (
+            [FIELDS[0].replace("width: K, height: M", "height: M, width: K"), *FIELDS[1:]],
+            "the fields of item 1 are not",
+        ),
+        ([*FIELDS[:2], FIELDS[2].replace("short(N)", "N")], "the fields of item 3 are not"),
+        ([*FIELDS[:2], "C"], "args: item 3 has 8 bytes, but the kernel reads another size"),
+        ([*FIELDS, "M"], "args: 4 items, but mm has another number of parameters"),
+    ],
+)
+def test_a_structure_of_other_fields_is_refused(run_once, args, fault):
+    record = run_once(MATRIX, args)
+    assert (record.status, fault in record.reason) == ("failed", True), record.reason
+
+
+def test_a_number_of_another_size_is_refused(run_once):
+    assert run_once(LONG, ["long(M)", "long(N)", "size_t(K)", "A", "B", "C"]).status == "ok"
+    record = run_once(LONG, ["M", "N", "K", "A", "B", "C"])
+    assert re.search(r"item 1 has 4 bytes, but the kernel reads another size; .*long\(M\)", record.reason)
+
+
+def test_a_bias_is_null_where_none_is_added(run_once):
+    assert run_once(BIAS, ["A", "B", "bias", "C", "M", "N", "K"]).status == "ok"

@@ -1,0 +1,148 @@
+"""Files without a manifest: what was found by trying is verified, shown and kept; what cannot be found is said."""
+
+import pytest
+
+PLAIN = """
+#include <torch/extension.h>
+__global__ void other(float* x) { x[threadIdx.x] = 0; }
+__global__ void mm(ARGS) {
+    int row = blockIdx.x * 16 + threadIdx.x, col = blockIdx.y * 16 + threadIdx.y;
+    if (row >= rows || col >= cols) return;
+    float sum = 0;
+    for (int i = 0; i < inner; ++i) sum += x[row * inner + i] * y[i * cols + col];
+    z[row * cols + col] = sum;
+}
+torch::Tensor run(torch::Tensor a, torch::Tensor b) {
+    dim3 block(16, 16), grid(CEIL(a.size(0), 16), CEIL(b.size(1), 16));
+    return a;
+}
+"""
+SIZES = "const float* x, const float* y, float* z, int rows, int inner, int cols"
+FLOORED = """
+const int TILE = 16;
+__global__ void mm(float* A, float* B, float* C, int n) {
+    int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
+    float sum = 0;
+    for (int i = 0; i < n; ++i) sum += A[row * n + i] * B[i * n + col];
+    C[row * n + col] = sum;
+}
+int main() {
+    int n = 512;
+    dim3 threads(TILE, TILE), blocks(n / TILE, n / TILE);
+    mm<<<blocks, threads>>>(nullptr, nullptr, nullptr, n);
+}
+"""
+MATRIX = """
+typedef struct { int width, height; float* elements; } Matrix;
+__global__ void mm(const Matrix A, const Matrix B, Matrix C) {
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= C.height || col >= C.width) return;
+    float sum = 0;
+    for (int i = 0; i < A.width; ++i) sum += A.elements[row * A.width + i] * B.elements[i * B.width + col];
+    C.elements[row * C.width + col] = sum;
+}
+"""
+COLUMNS = """
+__global__ void mm(int m, int n, int k, double alpha, const double* A, const double* B, double beta, double* C) {
+    int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
+    if (i >= m || j >= n) return;
+    double sum = 0;
+    for (int p = 0; p < k; ++p) sum += A[i + p * m] * B[p + j * k];
+    C[i + j * m] = alpha * sum + beta * C[i + j * m];
+}
+"""
+FUNCTOR = """
+struct Scale { float by; __device__ float operator()(float x) const { return x * by; } };
+template <class Op>
+__global__ void mm(int m, int n, int k, const float* a, const float* b, float* c, Op op) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= m || col >= n) return;
+    float sum = 0;
+    for (int i = 0; i < k; ++i) sum += a[row * k + i] * b[i * n + col];
+    c[row * n + col] = op(sum);
+}
+"""
+FLOATS = SIZES.replace("const ", "")
+WRONG = """
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int i = 0; i < K - 1; ++i) sum += A[row * K + i] * B[i * N + col];
+    C[row * N + col] = sum;
+}
+void run(float* A, float* B, float* C, int M, int N, int K) {
+    mm<<<dim3((N + 15) / 16, (M + 15) / 16), dim3(16, 16)>>>(A, B, C, M, N, K);
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def verify(folder, gemmbench):
+    def run(body, *options, sizes="48x32x64"):
+        (folder / "mine.cu").write_text(body)
+        return gemmbench("verify", "./mine.cu", "--device", "cpu", "--sizes", sizes, *options)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("body", "sizes", "shown"),
+    [
+        (PLAIN.replace("ARGS", SIZES), "48x32x64", "args [A, B, C, M, K, N]; grid [cdiv(M, 16), cdiv(N, 16)]"),
+        (FLOORED, "48", "grid [N // 16, N // 16]; block [16, 16]; needs M == N and K == N and N % 16 == 0"),
+        (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
+        (COLUMNS, "33x21x17", "column-major"),
+        (FUNCTOR, "33x21x17", "{by: 1.0}"),
+    ],
+)
+def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, sizes, shown):
+    said = verify(body, sizes=sizes)
+    assert said.code == 0, said.out + said.err
+    assert shown in said.err
+    assert "keep it: gemmbench new NAME --from ./mine.cu --symbol mm --try" in said.err
+
+
+def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
+    said = verify(WRONG)
+    assert (said.code, "it is taken as its names and its launch say" in said.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
+        (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
+        ("int main() { return 0; }", "no kernel: no `__global__` function"),
+        (FLOORED.replace("float sum = 0;", 'float sum = 0; asm("bar;");'), "uses inline PTX (mine.cu:5)"),
+    ],
+)
+def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, reason):
+    said = verify(body)
+    assert (said.code, reason in said.err) == (2, True), said.err
+
+
+def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):
+    (folder / "mine.cu").write_text(PLAIN.replace("ARGS", SIZES))
+    assert gemmbench("verify", "./mine.cu:mm", "--device", "cpu", "--sizes", "33x21x17").code == 0
+    said = gemmbench("verify", "./mine.cu:mn", "--device", "cpu", "--sizes", "33x21x17")
+    assert (said.code, "no kernel 'mn' (did you mean 'mm'?); it has other, mm" in said.err) == (2, True)
+
+
+def test_what_was_found_is_kept(folder, gemmbench):
+    (folder / "mine.cu").write_text(MATRIX)
+    assert gemmbench("new", "kept", "--from", "mine.cu", "--try").code == 0
+    assert "check" not in (folder / "kept.yaml").read_text()
+    assert gemmbench("verify", "./kept.yaml", "--device", "cpu", "--sizes", "33x21x17").code == 0
+
+
+def test_text_of_cuda_in_python_is_refused(folder, gemmbench):
+    (folder / "model.py").write_text('source = r"""__global__ void mm() {}"""\n')
+    said = gemmbench("new", "kept", "--from", "model.py")
+    assert (said.code, "move the text of its kernel to a .cu file" in said.err) == (2, True)
