@@ -136,7 +136,8 @@ class CpuExecutable:
         begin = time.perf_counter()
         seconds = self._launches.time(first, launches)
         elapsed = time.perf_counter() - begin if self._is_kernel else 0.0
-        return Window(seconds, launches, competitors=competitors, elapsed=elapsed)
+        absent = self._launches.absent if isinstance(self._launches, KernelProcess) else 0
+        return Window(seconds, launches, competitors=competitors, elapsed=elapsed, absent=absent)
 
     def time_exactly(self, launches: int) -> Window:
         """As base.CountingExecutable: it has no graphs."""

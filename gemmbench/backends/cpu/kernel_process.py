@@ -117,6 +117,7 @@ class KernelProcess:
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
+    `absent` is the most threads of a block that had returned when others left a barrier, in any launch so far.
     What it prints becomes one line that begins with `name`, unless `known` has the name already.
     Raises LaunchError, LaunchTimeout.
     """
@@ -131,6 +132,7 @@ class KernelProcess:
         known: set[str] | None = None,
     ):
         self._timeout, self._started = timeout, False
+        self.absent = 0
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
         self.printed = PrintedText(name, set() if known is None else known)
@@ -151,7 +153,9 @@ class KernelProcess:
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
-        return float(self._ask("time", f"{first} {launches}"))
+        seconds, absent = self._ask("time", f"{first} {launches}").split()
+        self.absent = int(absent)
+        return float(seconds)
 
     def _ask(self, command: str, numbers: str) -> str:
         """The text of the reply, which must repeat the nonce of the command: a kernel cannot know it."""

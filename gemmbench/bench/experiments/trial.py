@@ -116,9 +116,10 @@ class Trial:
         """End the trial."""
         self.status, self.reason = fault.status, str(fault)
 
-    def fail_guard(self, damage: str) -> None:
-        """End the trial because it wrote outside its outputs; `damage` says where."""
-        self.judge(Check(False, "guard", message=damage, diagnosis=Diagnosis(OUTSIDE)))
+    def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
+        """End the trial because it wrote outside its outputs; `damage` says where, and `cause` why if that is known."""
+        message = f"{damage.partition(';')[0]}: {cause.words}" if cause else damage
+        self.judge(Check(False, "guard", message=message, diagnosis=cause or Diagnosis(OUTSIDE)))
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:

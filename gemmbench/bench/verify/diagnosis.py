@@ -240,6 +240,7 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
+OTHER_LAUNCH, NO_BARRIER = "other launch", "barrier not reached"
 LOWER_PRECISION = "lower precision"
 _LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gemmbench.bench.operands import guards
 from gemmbench.bench.verify.wrong_result import WrongResult
 
 _MOST_ELEMENTS, _FIRST_ELEMENTS = 192, 12
@@ -105,6 +106,13 @@ class Probe:
         height, width = padded.shape[0] - 1, padded.shape[1] - 1
         return np.asarray(padded[np.clip(rows, 0, height), np.clip(columns, 0, width)])
 
+    @property
+    def unwritten(self) -> np.ndarray:
+        """Which elements hold what C was filled with before the launch."""
+        kind = self.problem.precision.c.numpy_type()
+        fills = [np.full(kind.itemsize, byte, np.uint8).view(kind)[0] for byte in (guards.FINITE, guards.NEGATIVE)]
+        return np.asarray(np.isnan(self.got) | np.isin(self.got, np.array(fills, np.float64)))
+
     def first(self, count: int) -> Probe:
         """The first elements only."""
         short = object.__new__(Probe)
@@ -118,7 +126,7 @@ class Probe:
         values = (self.result.alpha * prediction.values).astype(kind).astype(np.float64)
         unknown = (np.isnan(prediction.values) & prediction.written).any(axis=1)
         equal = ((values == self.got[:, None]) & prediction.written).any(axis=1)
-        unwritten = np.isnan(self.got) if lenient else np.isnan(self.got) & ~prediction.written.any(axis=1)
+        unwritten = self.unwritten if lenient else self.unwritten & ~prediction.written.any(axis=1)
         return bool((equal | unwritten | unknown).all())
 
     def count_explained(self, prediction: Prediction) -> int:
@@ -410,7 +418,8 @@ def _search_steps(probe: Probe) -> Iterator[IndexMistake]:
 class _NarrowRows:
     """A tile whose rows in shared memory have `width` elements, fewer than it has columns: they overlap.
 
-    Where two threads write one element, the last one wins: that of the higher row if `forward`.
+    Where two threads write one element, the last one wins: that of the higher row if `forward`. The end of
+    the last row may lie in the tile of the other operand.
     """
 
     operand: str
@@ -424,18 +433,21 @@ class _NarrowRows:
         k = np.arange(-(-probe.problem.K // side) * side)[None]
         lk = k % side
         along, down, across = k - lk, probe.i[:, None] - i, probe.j[:, None] - j
-        row, column = (i, lk) if self.operand == "A" else (lk, j)
-        place = row * width + column
-        row, column = self._find_writer(place + 0 * i)
-        a_row, a_column = (row, column) if self.operand == "A" else (i, lk)
-        b_row, b_column = (row, column) if self.operand == "B" else (lk, j)
-        a = probe.take_padded("A", down + a_row, along + a_column)
-        b = probe.take_padded("B", along + b_row, across + b_column)
-        values = (a * b).sum(axis=1)
-        outside = (place >= side * width).any(axis=1) & np.ones(len(probe.i), bool)
-        spilled = (probe.j % side < side - width) | (probe.i % side == 0)  # into what follows in shared memory
-        values[outside | spilled] = np.nan
-        return Prediction(values[:, None], np.ones((len(values), 1), bool))
+
+        def take(name: str, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+            return probe.take_padded(name, *((down + row, along + column) if name == "A" else (along + row, across + column)))
+
+        own, other = {"A": (i, lk), "B": (lk, j)}[self.operand], {"A": (lk, j), "B": (i, lk)}[self.operand]
+        name = "AB".replace(self.operand, "")
+        place = own[0] * width + own[1]
+        beyond = place - side * width
+        written = take(self.operand, *self._find_writer(place))
+        spilled = np.where(beyond >= 0, take(name, np.zeros_like(beyond), np.maximum(beyond, 0)), written)
+        kept = take(name, *other)
+        is_hit = (other[0] == 0) & (other[1] < side - width)
+        hit = np.where(is_hit, take(self.operand, np.full_like(other[1], side - 1), width + other[1]), kept)
+        values = np.stack([(one * two).sum(axis=1) for one in (written, spilled) for two in (kept, hit)], axis=1)
+        return Prediction(values, np.ones_like(values, bool))
 
     def _find_writer(self, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.forward:
