@@ -18,8 +18,9 @@ from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
+from gemmbench.bench.verify.manifest_doubts import find_missing_shared
 from gemmbench.bench.verify.reference import Check
-from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError, shorten_reason
+from gemmbench.errors import DeviceLost, GemmbenchError, HostError, LaunchError, PlanError, shorten_reason
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -114,7 +115,8 @@ class Trial:
 
     def fail(self, fault: PlanError) -> None:
         """End the trial."""
-        self.status, self.reason = fault.status, str(fault)
+        hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
+        self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
         """End the trial because it wrote outside its outputs; `damage` says where, and `cause` why if that is known."""

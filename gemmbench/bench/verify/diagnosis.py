@@ -240,8 +240,9 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
-OTHER_LAUNCH, NO_BARRIER = "other launch", "barrier not reached"
+OTHER_LAUNCH, NO_BARRIER, ZEROS = "other launch", "barrier not reached", "zeros"
 LOWER_PRECISION = "lower precision"
+_MOSTLY_WRONG = 0.5
 _LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
 
@@ -269,7 +270,13 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
         if found is None and (mistake := find_index_mistake(wrong)):
             return Diagnosis(mistake.cause, f"as {mistake.words}", "", True, mistake.renamed)
         cause, words = found or _explain_region(wrong, region)
-    return Diagnosis(cause, words, "" if region.kind in (regions.ALL, regions.SOME) else regions.draw_map(wrong))
+    return Diagnosis(cause, words, regions.draw_map(wrong) if _has_structure(wrong, region) else "")
+
+
+def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
+    """Whether a map of C tells something: not where all of it is wrong, or all but what is right by chance."""
+    scattered = region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG and not wrong.unwritten.any()
+    return region.kind != regions.ALL and not scattered
 
 
 def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
@@ -295,7 +302,7 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         words = f"{region.subject} {_was_or_were(region)} never written: C is unchanged"
         return _unwritten_cause(region), words + _advice(region)
     if not got.any():
-        return "zeros", f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
+        return ZEROS, f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
     return None
 
 

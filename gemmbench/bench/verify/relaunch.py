@@ -13,7 +13,8 @@ from gemmbench.backends.base import Executable, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
-from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN
+from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
+from gemmbench.bench.verify.manifest_doubts import find_integer_pointer
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.errors import DeviceLost, PlanError
@@ -95,6 +96,7 @@ def explain_by_relaunch(
     try:
         better = (
             _name_mistake(check, launch)
+            or _find_integers(check, launch)
             or _find_added_product(check, result, reference, launch)
             or _find_right_launch(check, reference, launch)
             or _find_absent_threads(reference, launch)
@@ -122,6 +124,14 @@ def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
         return None
     written = write_renamed_arguments(launch.plan.variant, found.renamed) if launch.plan and found.renamed else ""
     return found.cause, f"right if {written}: {found.words}" if written else found.words
+
+
+def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
+    """C holds 0: the kernel takes the bits of real numbers for integers, whose products are 0."""
+    if check.diagnosis is None or check.diagnosis.cause != ZEROS or launch.plan is None:
+        return None
+    words = find_integer_pointer(launch.plan)
+    return ("integers", f"{check.diagnosis.words}: {words}") if words else None
 
 
 def _find_added_product(
