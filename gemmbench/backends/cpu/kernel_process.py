@@ -22,7 +22,7 @@ from gemmbench.backends.base import pack_allocations
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
-from gemmbench.errors import LaunchError, LaunchTimeout, OutOfMemory, name_signal
+from gemmbench.errors import KernelCrash, LaunchError, LaunchTimeout, OutOfMemory, name_signal
 from gemmbench.planning.files import escape_cell
 
 
@@ -73,6 +73,8 @@ _HINTS = {
     "SIGABRT": "a failed assertion",
     "SIGKILL": "killed by the system, usually because memory ran out",
 }
+_REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
+"""What ends a kernel that refuses to compute, or that the system ends."""
 
 
 class PrintedText:
@@ -236,7 +238,8 @@ class KernelProcess:
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
-        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
+        kind = LaunchError if name in _REFUSALS else KernelCrash
+        return kind(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:

@@ -240,7 +240,7 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
-OTHER_LAUNCH, NO_BARRIER, ZEROS = "other launch", "barrier not reached", "zeros"
+OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION = "lower precision"
 _MOSTLY_WRONG = 0.5
 _LARGEST_ROUNDING = 1e5

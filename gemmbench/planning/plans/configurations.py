@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import overload
 
 from gemmbench.errors import UsageError, nearest
@@ -96,9 +96,40 @@ SHAPES: tuple[Shape, ...] = (
     (64, 128, 1),
 )
 LARGE: Shape = (1000, 1000, 1000)
+AWKWARD: Shape = (31, 61, 97)
+"""Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
+_STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_LARGER = 8
+"""How many times as long the sides are that are tried last."""
 # For the sanitizer, which slows launches a hundred times: one shape that fits no tile, and one of whole tiles.
 SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
+
+
+def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:
+    """The shape itself if it is allowed, else one near it or 8 times as long; None if none of them is.
+
+    Its sides are rounded up to multiples, as small ones as possible, and stay different if they were.
+    """
+    for factor in (1, _LARGER):
+        longer = tuple(factor * side for side in shape)
+        found = next(filter(is_allowed, dict.fromkeys(_list_rounded(longer))), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _list_rounded(shape: tuple[int, ...]) -> Iterator[Shape]:
+    differ = len(set(shape)) == len(shape)
+    for steps in sorted(itertools.product(_STEPS, repeat=len(shape)), key=lambda each: (math.prod(each), max(each))):
+        rounded: list[int] = []
+        for least, side, step in zip((2, 3, 1), shape, steps, strict=True):  # several tiles along M and N
+            side = step * max(-(-side // step), least if step > 1 and side > 1 else 1)
+            while differ and side in rounded:
+                side += step
+            rounded.append(side)
+        M, N, K = rounded
+        yield M, N, K
 
 
 def make_problems(

@@ -33,6 +33,7 @@ def footer_lines(run: Run) -> list[str]:
         *_explain_sustained(run.environment, timed),
         _describe_method(timed),
         *([endings] if endings else []),
+        *_list_checked_here(timed),
         *_explain_partly_cold(run.environment, timed),
         *_explain_missing_floor(run.environment, timed),
         *_describe_device(run.environment, timed),
@@ -175,6 +176,22 @@ def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) ->
     known = "a cold time is too good only if it is shorter than its memory traffic"
     effect = known if environment.bandwidth else "no time is too good"
     return [f"No floor: the peak of this device in {names} is unknown, so {effect}."]
+
+
+def _list_checked_here(timed: Sequence[Record]) -> list[str]:
+    """Which kernels were verified at the sizes of the table only, by the reason."""
+    names: dict[str, list[str]] = {}
+    for record in timed:
+        if record.only_here:
+            names.setdefault(record.only_here, []).append(record.variant)
+    return [
+        f"{', '.join(dict.fromkeys(each))}: only checked at {'this size' if _is_one_size(timed) else 'these sizes'}: {why}."
+        for why, each in names.items()
+    ]
+
+
+def _is_one_size(timed: Sequence[Record]) -> bool:
+    return len({record.problem.size for record in timed}) == 1
 
 
 def _format_range(values: Sequence[int]) -> str:
