@@ -39,11 +39,14 @@ _OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
 _Answer = Mapping[str, str]
 
 
-def plan_awkwardly(variant: Variant, config: Config, problem: Problem, machine: Machine) -> Plan | Skip:
-    """Plan a configuration on the first awkward problem that its rules allow, in the layout and precision of `problem`.
+def plan_awkwardly(
+    variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape | None = None
+) -> Plan | Skip:
+    """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
-    The Skip is that of the usual problem, where there is none.
+    It has the usual shape for this, or `shape`, or one near it. The Skip is that of this shape, where there is none.
     """
+    wanted = shape or configurations.AWKWARD
 
     def plan(shape: Shape) -> Plan | Skip:
         problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
@@ -51,8 +54,8 @@ def plan_awkwardly(variant: Variant, config: Config, problem: Problem, machine: 
         (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
         return item
 
-    found = configurations.adapt_shape(configurations.AWKWARD, lambda shape: isinstance(plan(shape), Plan))
-    return plan(found or configurations.AWKWARD)
+    found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan))
+    return plan(found or wanted)
 
 
 def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporter) -> list[Chain]:

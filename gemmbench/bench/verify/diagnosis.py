@@ -240,6 +240,8 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
+INDEX = "index: "
+"""How the keys of index mistakes begin."""
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION = "lower precision"
 _MOSTLY_WRONG = 0.5
@@ -268,7 +270,7 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
         found = _explain_contents(wrong, region) or _explain_values(wrong, region)
         if found is None and (mistake := find_index_mistake(wrong)):
-            return Diagnosis(mistake.cause, f"as {mistake.words}", "", True, mistake.renamed)
+            return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed)
         cause, words = found or _explain_region(wrong, region)
     return Diagnosis(cause, words, regions.draw_map(wrong) if _has_structure(wrong, region) else "")
 
