@@ -130,15 +130,17 @@ def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter
     deadline = _Deadline()
     devices = sorted({plan.device for plan in plans.values()})
     limits = TimeLimits(compile=_SECONDS, launch=_SECONDS)
-    with open_session(
-        machine, devices, limits, reporter, gate=False, measured=False, is_over=deadline.is_over
-    ) as session:
-        with open_pool(session.compilers) as pool:
-            jobs = {key: pool.submit(plan) for key, plan in plans.items()}
-            for number, (key, plan) in enumerate(plans.items()):
-                session.progress(f"check {plan.variant.name} at {plan.problem.size}", number, len(plans))
-                answers[key] = _check_plan(session, plan, jobs[key].result(), deadline)
-                store_answer(key, answers[key])
+    with (
+        open_session(
+            machine, devices, limits, reporter, gate=False, measured=False, is_over=deadline.is_over
+        ) as session,
+        open_pool(session.compilers) as pool,
+    ):
+        jobs = {key: pool.submit(plan) for key, plan in plans.items()}
+        for number, (key, plan) in enumerate(plans.items()):
+            session.progress(f"check {plan.variant.name} at {plan.problem.size}", number, len(plans))
+            answers[key] = _check_plan(session, plan, jobs[key].result(), deadline)
+            store_answer(key, answers[key])
     return answers
 
 

@@ -172,7 +172,9 @@ def _plan_allowed_shapes(
         shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
-        found += _plan_problems(variant, configurations.make_problems(variant, new, layouts, precisions), [config], machine)
+        found += _plan_problems(
+            variant, configurations.make_problems(variant, new, layouts, precisions), [config], machine
+        )
     return found
 
 

@@ -109,7 +109,9 @@ def test_a_single_failure_is_printed_once(gemmbench, script):
 
 def test_sizes_that_the_rules_allow_are_tried_and_what_was_skipped_is_told(gemmbench, write_kernel):
     write_kernel("mine.cu", require=["K % 16 == 0"])
-    said = gemmbench("verify", "mine", "--kernels", "kernels", "--device", "fake", "--precision", "f32", "--layout", "nn")
+    said = gemmbench(
+        "verify", "mine", "--kernels", "kernels", "--device", "fake", "--precision", "f32", "--layout", "nn"
+    )
     assert said.code == 0
     (row,) = (line for line in said.out.splitlines() if line.startswith("mine  "))
     passed, failed, skipped = map(int, row.split()[2:5])

@@ -21,6 +21,7 @@ from gemmbench.bench.verify.diagnosis import OTHER_LAUNCH, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 
+
 class Bind(Protocol):
     """Binds a trial in a mode to the first operand set: with alpha and beta if given, and changed if asked."""
 

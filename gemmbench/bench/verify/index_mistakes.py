@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -163,12 +164,18 @@ class _Walk:
         return Prediction((a * b).sum(axis=2), written)
 
 
-def _is_right(probe: Probe, prediction_of: object, lenient: bool = False) -> bool:
-    predict = prediction_of.predict  # type: ignore[attr-defined]
+class _Hypothesis(Protocol):
+    """Says what elements of C hold."""
+
+    def predict(self, probe: Probe) -> Prediction: ...
+
+
+def _is_right(probe: Probe, hypothesis: _Hypothesis, lenient: bool = False) -> bool:
+    """Whether all elements are as predicted, the first of which rule out most hypotheses."""
     few = probe.first(_FIRST_ELEMENTS)
-    if not few.matches(predict(few), lenient):
+    if not few.matches(hypothesis.predict(few), lenient):
         return False
-    prediction = predict(probe)
+    prediction = hypothesis.predict(probe)
     return probe.matches(prediction, lenient) and probe.count_explained(prediction) >= _LEAST_WRONG
 
 
@@ -187,8 +194,6 @@ def _make_walk(probe: Probe, sizes: Sequence[str], pointers: str = "AB") -> _Wal
 def _search_strides(probe: Probe) -> Iterator[IndexMistake]:
     """Leading dimensions, sizes and operands in each other's place."""
     problem = probe.problem
-    if problem.M * problem.N == 0:
-        return
     yield from _search_roles(probe)
     right = _make_walk(probe, _SIZES)
     names = {problem.K: "K", problem.N: "N", problem.M: "M"}
@@ -254,10 +259,10 @@ def _search_roles(probe: Probe) -> Iterator[IndexMistake]:
                 continue
             renamed = {given: wanted for given, wanted in zip(sizes, _SIZES, strict=True) if given != wanted}
             renamed |= {"A": "B", "B": "A"} if pointers == "BA" else {}
-            yield IndexMistake("roles exchanged", f"if {describe_roles(renamed)}", renamed)
+            yield IndexMistake("roles exchanged", f"if {_describe_roles(renamed)}", renamed)
 
 
-def describe_roles(renamed: Mapping[str, str]) -> str:
+def _describe_roles(renamed: Mapping[str, str]) -> str:
     """What a kernel takes for what, in words."""
     taken = [name for name in ("A", "B", *_SIZES) if name in renamed]
     others = [renamed[name] for name in taken]
@@ -332,7 +337,9 @@ class _TilePlaces:
         problem = probe.problem
         wraps = np.arange(3 if self.c else 1)
         row, column = probe.i[:, None] - wraps, probe.j[:, None] + wraps * problem.N
-        down, across = (column // self.width, row // self.height) if self.c else (row // self.height, column // self.width)
+        down, across = (
+            (column // self.width, row // self.height) if self.c else (row // self.height, column // self.width)
+        )
         li, lj = row % self.height, column % self.width
         i, j = down * self.height + li, across * self.width + lj
         written = (row >= 0) & (i < problem.M) & (j < problem.N)
@@ -364,7 +371,8 @@ def _search_tile_places(probe: Probe) -> Iterator[IndexMistake]:
                 names = " and ".join(name for name, flag in zip("ABC", (a, b, c), strict=True) if flag)
                 yield IndexMistake(
                     "tile coordinates exchanged",
-                    f"if row and column of the block's {height} x {width} tile were exchanged in the address of {names}",
+                    f"if row and column of the {height} x {width} tile of a block were exchanged in the address of "
+                    f"{names}",
                 )
 
 
@@ -410,7 +418,8 @@ def _search_steps(probe: Probe) -> Iterator[IndexMistake]:
                 if step == 0:
                     words = f"if {operand} did not advance from one tile of {depth} products to the next"
                 else:
-                    words = f"if {operand} advanced by {written} from one tile of {depth} to the next, not by {names[wanted]}"
+                    tiles = f"from one tile of {depth} to the next"
+                    words = f"if {operand} advanced by {written} {tiles}, not by {names[wanted]}"
                 yield IndexMistake(f"{operand} advances wrongly", words)
 
 
@@ -435,7 +444,9 @@ class _NarrowRows:
         along, down, across = k - lk, probe.i[:, None] - i, probe.j[:, None] - j
 
         def take(name: str, row: np.ndarray, column: np.ndarray) -> np.ndarray:
-            return probe.take_padded(name, *((down + row, along + column) if name == "A" else (along + row, across + column)))
+            return probe.take_padded(
+                name, *((down + row, along + column) if name == "A" else (along + row, across + column))
+            )
 
         own, other = {"A": (i, lk), "B": (lk, j)}[self.operand], {"A": (lk, j), "B": (i, lk)}[self.operand]
         name = "AB".replace(self.operand, "")
@@ -464,6 +475,6 @@ def _search_narrow_rows(probe: Probe) -> Iterator[IndexMistake]:
             if _is_right(probe, _NarrowRows(operand, side, width, forward)):
                 yield IndexMistake(
                     "shared array too small",
-                    f"if rows of the tile of {operand} overlapped: its array in shared memory has {width} elements a row, "
-                    f"the tile {side}",
+                    f"if rows of the tile of {operand} overlapped: its array in shared memory has {width} elements "
+                    f"a row, the tile {side}",
                 )

@@ -14,7 +14,20 @@ from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan
 _SIZES = ("M", "N", "K")
 _SWAPPED = {"A": "B", "B": "A"}
 _COLUMN_MAJOR = {**_SWAPPED, "M": "N", "N": "M"}
-_BLOCKS = ((16, 16), (32, 32), (8, 8), (32, 8), (8, 32), (16, 8), (8, 16), (32, 16), (16, 32), (32, 4), (64, 4), (4, 64))
+_BLOCKS = (
+    (16, 16),
+    (32, 32),
+    (8, 8),
+    (32, 8),
+    (8, 32),
+    (16, 8),
+    (8, 16),
+    (32, 16),
+    (16, 32),
+    (32, 4),
+    (64, 4),
+    (4, 64),
+)
 _LIKELY = 4
 """Other grids and blocks that are tried before other orders of arguments."""
 _LENGTHS = (256, 128, 64, 512, 32, 1024)

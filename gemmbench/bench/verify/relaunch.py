@@ -183,8 +183,8 @@ def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str,
     if not absent:
         return None
     words = (
-        f"{absent} threads of a block had returned, or skipped the branch, when the others met at __syncthreads(): they "
-        "loaded no part of the tile; all threads must reach every barrier, so test rows and columns only at loads "
+        f"{absent} threads of a block had returned, or skipped the branch, when the others met at __syncthreads(): "
+        "they loaded no part of the tile; all threads must reach every barrier, so test rows and columns only at loads "
         "and stores"
     )
     return NO_BARRIER, words

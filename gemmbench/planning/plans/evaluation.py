@@ -135,8 +135,8 @@ def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, n
     if threads is not None and 0 < threads < geometry.threads:
         place = display_path(Path(variant.code.file)) if variant.code.foreign else variant.path
         raise Excluded(
-            f"a block of {geometry.threads} threads, but `__launch_bounds__({bounds.threads})` of {launch.symbol} allows "
-            f"{threads} ({place}:{bounds.line})"
+            f"a block of {geometry.threads} threads, but `__launch_bounds__({bounds.threads})` of {launch.symbol} "
+            f"allows {threads} ({place}:{bounds.line})"
         )
 
 

@@ -1,4 +1,4 @@
-"""What `gemmbench verify` prints: a line per variant, every cause of failures with a map of C, and what `--sanitize` found."""
+"""What `gemmbench verify` prints: a line per variant, every cause with a map, and what `--sanitize` found."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def list_failures(records: Sequence[Record]) -> list[str]:
 
 
 _LOST = "products lost"
-_KINDS = {cause: _LOST for cause in ("product lost", "last k lost", "first k lost", "one k lost", "tile of k lost")}
+_KINDS = dict.fromkeys(("product lost", "last k lost", "first k lost", "one k lost", "tile of k lost"), _LOST)
 _KINDS |= {"every p-th k lost": _LOST}
 """Causes that one mistake has at different sizes."""
 

@@ -184,14 +184,8 @@ def _list_checked_here(timed: Sequence[Record]) -> list[str]:
     for record in timed:
         if record.only_here:
             names.setdefault(record.only_here, []).append(record.variant)
-    return [
-        f"{', '.join(dict.fromkeys(each))}: only checked at {'this size' if _is_one_size(timed) else 'these sizes'}: {why}."
-        for why, each in names.items()
-    ]
-
-
-def _is_one_size(timed: Sequence[Record]) -> bool:
-    return len({record.problem.size for record in timed}) == 1
+    here = "this size" if len({record.problem.size for record in timed}) == 1 else "these sizes"
+    return [f"{', '.join(dict.fromkeys(each))}: only checked at {here}: {why}." for why, each in names.items()]
 
 
 def _format_range(values: Sequence[int]) -> str:

@@ -93,7 +93,7 @@ def test_the_leading_dimension_of_an_input():
     ],
 )
 def test_sizes_in_each_others_roles(sizes, renamed):
-    m, n, k = sizes
+    _, n, k = sizes
     found = diagnose(walk(sizes, (k, 1), (n, 1), (n, 1)))
     assert (found.cause, dict(found.renamed)) == ("index: roles exchanged", renamed)
 
@@ -165,10 +165,14 @@ def test_rows_of_shared_memory_that_are_shorter_than_the_tile(operand, forward):
         return result[:M, :N]
 
     found = diagnose(compute)
-    assert f"rows of the tile of {operand} overlapped" in found.words and "15 elements a row, the tile 16" in found.words
+    assert (
+        f"rows of the tile of {operand} overlapped" in found.words and "15 elements a row, the tile 16" in found.words
+    )
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
 def test_noise_has_no_cause_and_no_map(layout):
-    found = diagnose(lambda a, b, M, N, K: np.random.default_rng(3).integers(-50, 50, (M, N)).astype(float), layout=layout)
+    found = diagnose(
+        lambda a, b, M, N, K: np.random.default_rng(3).integers(-50, 50, (M, N)).astype(float), layout=layout
+    )
     assert (found.cause, found.words, found.map) == ("unknown", "", "")

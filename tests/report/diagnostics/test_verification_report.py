@@ -98,7 +98,9 @@ def test_what_was_skipped_is_told_with_the_reason(make_record):
 def test_one_mistake_in_an_index_is_told_once_whatever_it_does_at_other_sizes(make_record):
     records = [
         make_record("mine", size=17, status="wrong", reason="exact check: x: a race", diagnosis="race"),
-        make_record("mine", size=33, status="wrong", reason="exact check: x: as if", diagnosis="index: leading dimension"),
+        make_record(
+            "mine", size=33, status="wrong", reason="exact check: x: as if", diagnosis="index: leading dimension"
+        ),
         make_record("mine", size=65, status="failed", reason="crashed with SIGSEGV", diagnosis="crash"),
     ]
     assert list_failures(records) == ["mine: wrong at 33 nn f32: exact check: x: as if (and 2 more problems)"]
