@@ -117,7 +117,8 @@ def test_a_crash_is_no_refusal(write, run):
     )
 
 
-def test_the_answer_is_kept_by_the_code(write, run, monkeypatch):
+def test_the_answer_is_kept_by_the_code(write, run, monkeypatch, tmp_path):
+    monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "cache"))
     seen = []
     judge = awkward_checks._judge
     monkeypatch.setattr(awkward_checks, "_judge", lambda plan, record: seen.append(plan) or judge(plan, record))

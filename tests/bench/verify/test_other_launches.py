@@ -93,7 +93,7 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
         (
             [("float sum = 0;", "float sum = 0; extern __shared__ float more[]; more[y] = 1;")],
             "failed",
-            "mm declares `extern __shared__`, but `shared` is 0 bytes (mm.yaml)",
+            "mm declares `extern __shared__`, but `shared` is 0 bytes (mm.yaml",
         ),
         ([("float", "int")], "wrong", "mm takes `int* A`, `int* B`, `int* C`, which are integers, not f32"),
         ([("        __syncthreads();\n        for", "        for")], "wrong", "a race, a missing __syncthreads()"),
