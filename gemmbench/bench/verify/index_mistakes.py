@@ -271,12 +271,16 @@ def _describe_roles(renamed: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Square tiles in shared memory, whose indices inside a tile are mixed up: i, j or k for each of six places."""
+    """Square tiles in shared memory, whose indices inside a tile are mixed up: i, j or k for each of six places.
+
+    If `loaded`, the mistake is in the address of a load, which the indices that are meant guard.
+    """
 
     side: int
     a: str = "ik"
     b: str = "kj"
     c: str = "ij"
+    loaded: bool = False
 
     def predict(self, probe: Probe) -> Prediction:
         side = self.side
@@ -286,10 +290,16 @@ class _Tiles:
         k = np.arange(-(-probe.problem.K // side) * side)
         inside = {"i": i[:, None], "j": j[:, None], "k": (k % side)[None]}
         down, across, along = (probe.i - probe.i % side)[:, None], (probe.j - probe.j % side)[:, None], k - k % side
-        a = probe.take_padded("A", down + inside[self.a[0]], along + inside[self.a[1]])
-        b = probe.take_padded("B", along + inside[self.b[0]], across + inside[self.b[1]])
+        a_at = down + inside[self.a[0]], along + inside[self.a[1]]
+        b_at = along + inside[self.b[0]], across + inside[self.b[1]]
+        if self.loaded:
+            right, within = _make_walk(probe, _SIZES), k < probe.problem.K
+            a = np.where(within, probe.take("A", a_at[0] * right.a[0] + a_at[1] * right.a[1]), 0)
+            b = np.where(within, probe.take("B", b_at[0] * right.b[0] + b_at[1] * right.b[1]), 0)
+        else:
+            a, b = probe.take_padded("A", *a_at), probe.take_padded("B", *b_at)
         values = (a * b).sum(axis=1)[:, None]
-        return Prediction(values, np.ones_like(values, bool))
+        return Prediction(values, ((i == j) | (self.c[0] != self.c[1]))[:, None])
 
     def describe(self) -> str:
         tile = f"{self.side} x {self.side} tile"
@@ -312,14 +322,14 @@ def _search_tiles(probe: Probe) -> Iterator[IndexMistake]:
     """Indices inside a tile in each other's place."""
     pairs = ["".join(each) for each in itertools.product("ijk", repeat=2)]
     choices = sorted(
-        itertools.product(pairs, pairs, ("ij", "ji")),
+        itertools.product(pairs, pairs, ("ij", "ji", "jj")),
         key=lambda each: sum(one != right for one, right in zip("".join(each), "ikkjij", strict=True)),
     )[1:]
     for side in _SIDES:
         if side >= 2 * max(probe.problem.M, probe.problem.N):
             continue
-        for a, b, c in choices:
-            if _is_right(probe, tiles := _Tiles(side, a, b, c)):
+        for (a, b, c), loaded in itertools.product(choices, (False, True)):
+            if _is_right(probe, tiles := _Tiles(side, a, b, c, loaded)):
                 yield IndexMistake("transposed tile", tiles.describe())
 
 

@@ -89,6 +89,9 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
             "wrong",
             "the last write is that of C[31][63], so the store lacks a guard",
         ),
+        ([("A[row * K + t * 16 + x]", "A[row * K + t * 16 + y]")], "wrong", "A[i][i] instead of A[i][k]"),
+        ([("(t * 16 + y) * N", "(t * 16 + x) * N")], "wrong", "B[j][j] instead of B[k][j]"),
+        ([("C[row * N", "C[(row + 1) * N")], "wrong", "as if each row held the row 1 above it"),
         ([("= sum", "+= sum")], "wrong", "the product is added to C although beta is 0"),
         (
             [("float sum = 0;", "float sum = 0; extern __shared__ float more[]; more[y] = 1;")],
