@@ -121,6 +121,10 @@ class LaunchError(PlanError):
     """The launch failed, or the kernel crashed."""
 
 
+class KernelCrash(LaunchError):
+    """The kernel crashed, or what runs it did: it reads or writes where it must not."""
+
+
 class DeviceLost(LaunchError):
     """The kernel crashed and the device's context is lost: nothing else can run in this process."""
 

@@ -199,7 +199,8 @@ class Window:
 
     `competitors` is how many threads of other processes wanted a core of the CPU when it began;
     None on a GPU. `gated` is False if host time may be in it. `elapsed` is how long gemmbench waited for
-    a window that a kernel's own process has timed; 0 if the window was timed otherwise.
+    a window that a kernel's own process has timed; 0 if the window was timed otherwise. `absent` is the most
+    threads of a block that had returned when others left a barrier, where that is known.
     """
 
     seconds: float
@@ -208,6 +209,7 @@ class Window:
     competitors: float | None = None
     gated: bool = True
     elapsed: float = 0.0
+    absent: int = 0
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -138,7 +138,7 @@ FACTS = ".json"
 _DAMAGE = OSError, ValueError, TypeError, KeyError, RecursionError
 """What reading a file of the cache may raise if it is missing or damaged, whatever it holds instead."""
 
-_NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.json)")
+_NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.answer|\.json)")
 """The files that gemmbench writes; all others in the folder are left alone."""
 
 
@@ -266,6 +266,27 @@ def _store_file(name: str, content: bytes) -> None:
         draft = Path(workshop) / "facts"
         draft.write_bytes(content)
         _put(draft, home / name)
+
+
+ANSWER = ".answer"
+
+
+def store_answer(key: str, answer: Mapping[str, str]) -> None:
+    """Keep what was found out about some code; the cache need not be writable."""
+    with suppress(DeviceError, OSError):
+        _store_file(f"{key}{ANSWER}", json.dumps(answer).encode())
+
+
+def read_answer(key: str) -> dict[str, str] | None:
+    """What was found out about some code earlier, or None. Raises DeviceError for an unsafe folder."""
+    path = cache_folder() / f"{key}{ANSWER}"
+    refuse_unsafe(path.parent)
+    with suppress(*_DAMAGE):
+        stored = json.loads(_read_file(path))
+        if isinstance(stored, dict) and all(isinstance(each, str) for pair in stored.items() for each in pair):
+            _stamp(path)
+            return stored
+    return None
 
 
 def holds(key: str, suffix: str) -> bool:

@@ -416,7 +416,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
             as NaN, wherever its results were checked.
         network: What a row of `gemmbench mlp` has in addition.
-        diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words.
+        only_here: Why the kernel was verified at this size only, before it was timed: it cannot compute an awkward one.
+        diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words. `crash` if the kernel
+            crashed.
         wrong_map: A map of a wrong C, by tiles.
         telemetry: What NVML reported meanwhile.
         sustained: What the kernel did under a steady load (`--sustained`).
@@ -456,6 +458,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     libraries: dict[str, str] = {}
     reads_c: bool = False
     network: NetworkFacts | None = None
+    only_here: str = ""
     diagnosis: str = ""
     wrong_map: str = ""
     telemetry: Telemetry | None = None

@@ -78,8 +78,9 @@ def verify(options: VerifyOptions) -> int:
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
     tile and M != N != K, in every layout and precision that a variant declares, with alpha and
     beta other than 1 and 0. Small problems are also tried with NaN, infinities, subnormals and
-    values near overflow. Each failure is printed when it happens; a configuration that timed out
-    or did not compile is not tried on further shapes.
+    values near overflow. Where rules refuse most sizes, those next to them are tried. Each cause of
+    a failure is told once, and what was skipped with the reason; a configuration that timed out or
+    did not compile is not tried on further shapes.
 
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write

@@ -56,15 +56,20 @@ def open_session(
     gate: bool = True,
     measured: bool = True,
     resumable: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Session]:
     """Open the named back ends for the block; Ctrl-C there requests an end.
 
     With `measured` False, plans are verified but not timed. `resumable` says whether --resume can
-    continue the session. Raises DeviceError.
+    continue the session, and `is_over` whether what runs must end for another reason than Ctrl-C and the
+    limits. Raises DeviceError.
     """
     names = list(devices)
     interruption = Interruption(limits.sweep, reporter.message, resumable, limits.started)
-    stop = interruption.is_requested
+
+    def stop() -> bool:
+        return interruption.is_requested() or is_over()
+
     with (
         interruption.handle_ctrl_c(),
         reporter.progress_bar() as progress,

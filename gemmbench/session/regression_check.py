@@ -31,6 +31,7 @@ from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
@@ -224,9 +225,10 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     _refuse_recorded_code(reference, request, catalog)
     planned = plan_repeat(reference, variants, catalog, machine)
     reporter.message(f"checking against {name_run(earlier)}, measured {reference.environment.started}")
+    checked = check_elsewhere(planned.chains, machine, reporter)
     with open_run(machine, planned.sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         chains = ChainSweep(
-            planned.chains,
+            checked,
             planned.sweep.policy,
             planned.sweep.baseline,
             shuffle=opened.run.environment.shuffle,
@@ -292,9 +294,10 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     label = f"{revision} ({past.commit})"
     reporter.message(f"checking against revision {label}, in the same rounds")
     sweep = replace(planned.sweep, name=NAME, post=None)
+    groups = [check_elsewhere(group, machine, reporter) for group in pairs.groups]
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
-        measure_groups(opened.runner, opened.session.compilers, pairs.groups, sweep.policy, shuffle)
+        measure_groups(opened.runner, opened.session.compilers, groups, sweep.policy, shuffle)
         result = opened.finish()
     return _judge_pairs(label, pairs, result, request.margin)
 

@@ -13,6 +13,7 @@ from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.recorded_run import Destination
+from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
@@ -46,9 +47,10 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
     planned = plan_request(request, machine, reporter)
     sweep = planned.sweep
     rows = hash_plans(planned.chains, request.transfers)
+    chains_to_run = check_elsewhere(planned.chains, machine, reporter)
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:
         chains = ChainSweep(
-            planned.chains,
+            chains_to_run,
             sweep.policy,
             sweep.baseline,
             sweep.rivals,

@@ -32,7 +32,6 @@ from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Budget, Strategy, make_strategy
-from gemmbench.planning.sizes import Shape
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
@@ -41,6 +40,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.tables.search_tables import Winner
 from gemmbench.report.text import number
+from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.dispatch import (
     choose_rows,
     evaluate_rows,
@@ -122,10 +122,6 @@ def _leave_out_batches(progress: Progress) -> Progress:
     return report
 
 
-_FIRST_SHAPE: Shape = (31, 61, 97)
-"""Primes, and M != N != K: no tile fits. Every candidate is verified here, if it can run here, before it is timed."""
-
-
 def plan_tasks(
     planned: PlannedSweep, names: Sequence[str], machine: Machine, all_needed: bool = True
 ) -> list[TuningTask]:
@@ -172,9 +168,11 @@ def _is_unfit(chain: Chain, machine: Machine) -> bool:
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     """The configuration of a chain at the awkward problems where it can run, that for all candidates first."""
-    shapes = (_FIRST_SHAPE, *(shape for shape in configurations.SHAPES if shape != _FIRST_SHAPE))
-    shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
     asked = chain.problem
+    first = plan_awkwardly(chain.variant, chain.config, asked, machine).problem
+    awkward = first.M, first.N, first.K
+    shapes = (awkward, *(shape for shape in configurations.SHAPES if shape != awkward))
+    shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
     problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
     plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +19,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans, parse_sizes
 from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import Policy, check_seed
+from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter
@@ -64,7 +66,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
-        failures = FailureReport(reporter)
+        failures = FailureReport(reporter, len(expanded))
 
         def is_ended() -> bool:
             return session.is_interrupted() or (request.exit_first and failures.failed)
@@ -101,20 +103,27 @@ def choose_variants(
 
 
 class FailureReport:
-    """Reports each failure as soon as it is known; `failed` says whether there was one."""
+    """Reports the first failure of each variant as soon as it is known, unless it is one of the last of `checks`.
 
-    def __init__(self, reporter: Reporter):
-        self._reporter = reporter
+    The causes are told in the end. `failed` says whether there was a failure.
+    """
+
+    def __init__(self, reporter: Reporter, checks: int):
+        self._reporter, self._left = reporter, checks
+        self._reported: set[str] = set()
         self.failed = False
 
     def add(self, records: Sequence[Record]) -> None:
-        """Take records, and report those that are failures."""
+        """Take records, and report the first failure of each variant."""
+        self._left -= len(records)
         for record in records:
-            if record.status not in ("ok", "skipped"):
-                self.failed = True
+            if record.status in ("ok", "skipped"):
+                continue
+            self.failed = True
+            if self._left > 0 and record.variant not in self._reported:
+                self._reported.add(record.variant)
                 name = f"{record.variant} {record.configuration}".strip()
-                reason = record.reason.partition("\n")[0]
-                self._reporter.message(f"{name} at {record.problem}: {record.status}: {reason}")
+                self._reporter.message(f"{name} at {record.problem}: {record.status}; the causes follow below")
 
 
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:
@@ -128,6 +137,7 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
         variant, configurations.make_problems(variant, shapes, layouts, precisions), configs, machine
     )
     if not request.sizes:
+        planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine)
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
@@ -137,6 +147,35 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
             machine,
         )
     return planned
+
+
+_LARGEST_ALLOWED = 1 << 26
+"""Products of a problem that is verified in place of one that the rules of a variant refuse."""
+
+
+def _plan_allowed_shapes(
+    variant: Variant,
+    planned: Sequence[Plan | Skip],
+    layouts: Sequence[str],
+    precisions: Sequence[str],
+    configs: Sequence[Config],
+    machine: Machine,
+) -> list[Plan | Skip]:
+    """Plan shapes next to the usual ones for configurations whose rules refuse most of these."""
+    found: list[Plan | Skip] = []
+    for config in configs:
+        mine = [item for item in planned if item.config.values == config.values or item.config.picked]
+        if 2 * sum(isinstance(item, Plan) for item in mine) >= len(mine):
+            continue
+        problem = Problem(*configurations.AWKWARD, layout=layouts[0], precision_name=precisions[0])
+        adapted = [plan_awkwardly(variant, config, problem, machine, shape) for shape in configurations.SHAPES]
+        shapes = dict.fromkeys((each.problem.M, each.problem.N, each.problem.K) for each in adapted
+                               if isinstance(each, Plan))  # fmt: skip
+        new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
+        found += _plan_problems(
+            variant, configurations.make_problems(variant, new, layouts, precisions), [config], machine
+        )
+    return found
 
 
 def _plan_problems(

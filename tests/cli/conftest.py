@@ -20,7 +20,6 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.cli import main, output
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.plan import Target
-from gemmbench.session import tuning_runs
 
 
 def cut_after(journal, rows):
@@ -73,7 +72,7 @@ def short_audits(few_sets):
 @pytest.fixture
 def few_shapes(monkeypatch):
     """Verify and tune on three small awkward problems."""
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "AWKWARD", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 

@@ -26,7 +26,6 @@ from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.run_results import RunResults
 from gemmbench.planning.plans import configurations
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.session import tuning_runs
 
 MODULES = ["gemmbench", "gemmbench.interface.functions"]
 
@@ -38,7 +37,7 @@ NOTEBOOK = Path(__file__).parents[2] / "docs" / "guides" / "python_interface.py"
 def folder(tmp_path, monkeypatch, few_sets):
     """An empty working folder; searches verify few shapes, and audits few operand sets."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "AWKWARD", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
     return tmp_path

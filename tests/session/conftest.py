@@ -10,7 +10,6 @@ import yaml
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session import tuning_runs
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
@@ -55,7 +54,7 @@ def seconds_of(value):
 @pytest.fixture
 def few_shapes(monkeypatch, few_sets):
     """Finalists are verified on two awkward problems."""
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "AWKWARD", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3), (9, 8, 7)))
     monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
 

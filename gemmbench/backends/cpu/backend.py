@@ -123,10 +123,12 @@ class BoundStep(Protocol):
     """Launches of one step or of several, on its operand sets.
 
     `waited` is how long gemmbench waited for the last ones; 0 if no process of a kernel has timed them, or if they
-    were so short that it says nothing.
+    were so short that it says nothing. `absent` is the most threads of a block that had returned when others left a
+    barrier.
     """
 
     waited: float
+    absent: int
 
     def time(self, first: int, launches: int) -> float:
         """Seconds of `launches` launches back to back, on set number `first` and those after it in turn."""
@@ -149,7 +151,8 @@ class CpuExecutable:
         self._threads.leave_cores(round(competitors))
         first = self._rotation.take(launches)[0]
         seconds = self._launches.time(first, launches)
-        return Window(seconds, launches, competitors=competitors, elapsed=self._launches.waited)
+        waited, absent = self._launches.waited, self._launches.absent
+        return Window(seconds, launches, competitors=competitors, elapsed=waited, absent=absent)
 
     def time_exactly(self, launches: int) -> Window:
         """As base.CountingExecutable: it has no graphs."""
@@ -162,7 +165,7 @@ class StepsInTurn:
     Only their own time counts, not that of asking them.
     """
 
-    waited = 0.0
+    waited, absent = 0.0, 0
 
     def __init__(self, parts: Sequence[BoundStep]):
         self._parts = parts
@@ -177,6 +180,7 @@ class StepsInTurn:
                 total += seconds
                 waited += part.waited or seconds
                 asked += part.waited > 0
+        self.absent = max(part.absent for part in self._parts)
         # Each question takes time of its own, which must be small next to what is asked.
         self.waited = waited if asked and waited >= asked * _MEANINGFUL else 0.0
         return total

@@ -22,7 +22,15 @@ from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.entry import free_memory
 from gemmbench.backends.jobs import HostBytes
 from gemmbench.backends.printed_text import OutputPipe, PrintedLines
-from gemmbench.errors import BuildError, DeviceError, LaunchError, LaunchTimeout, OutOfMemory, name_signal
+from gemmbench.errors import (
+    BuildError,
+    DeviceError,
+    KernelCrash,
+    LaunchError,
+    LaunchTimeout,
+    OutOfMemory,
+    name_signal,
+)
 
 
 class CpuMemory(HostBytes):
@@ -71,6 +79,8 @@ _HINTS = {
     "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
     "SIGKILL": "killed by the system, usually because memory ran out",
 }
+_REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
+"""What ends a kernel that refuses to compute, or that the system ends."""
 
 
 class KernelProcess:
@@ -79,12 +89,12 @@ class KernelProcess:
     Its processes also end with the thread that started them, and have a session of their own, so
     that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
     first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
-    `waited` is how long gemmbench waited for the last window.
-    What it prints is added to `printed`.
+    `waited` is how long gemmbench waited for the last window; `absent` is the most threads of a block that had
+    returned when others left a barrier, in any launch so far. What it prints is added to `printed`.
     Raises LaunchError, LaunchTimeout.
     """
 
-    waited = 0.0
+    waited, absent = 0.0, 0
 
     def __init__(
         self,
@@ -117,9 +127,14 @@ class KernelProcess:
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
         begin = time.perf_counter()
-        seconds = float(self._ask("time", f"{first} {launches}"))
+        reply = self._ask("time", f"{first} {launches}")
         self.waited = time.perf_counter() - begin
-        return seconds
+        try:
+            seconds, absent = reply.split()
+            self.absent = int(absent)
+            return float(seconds)
+        except ValueError:
+            raise self._refuse_forged(reply) from None
 
     def take_printed(self) -> None:
         """Take what it has printed so far."""
@@ -143,12 +158,15 @@ class KernelProcess:
         reply = self._receive_line()
         said, word, text = [*reply.split(" ", 2), "", ""][:3]
         if said != nonce or "\n" in text:
-            self.end()
-            raise LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
+            raise self._refuse_forged(reply)
         if word == "fault":
             self.end()
             raise LaunchError(text)
         return text
+
+    def _refuse_forged(self, reply: str) -> LaunchError:
+        self.end()
+        return LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
 
     def _receive_line(self) -> str:
         """The next line, or the start of what came instead."""
@@ -208,7 +226,8 @@ class KernelProcess:
         if code >= 0:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
-        return LaunchError(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
+        kind = LaunchError if name in _REFUSALS else KernelCrash
+        return kind(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:

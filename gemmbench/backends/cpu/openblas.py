@@ -55,7 +55,7 @@ class BlasThreads:
 class Openblas:
     """A BoundStep: C = alpha op(A) op(B) + beta C. With beta 0, C is not read."""
 
-    waited = 0.0
+    waited, absent = 0.0, 0
 
     def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_view_operands(problem, memory, at) for at in sets]

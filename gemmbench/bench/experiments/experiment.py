@@ -76,6 +76,8 @@ class DeviceExperiment:
         if not self.batch.is_short_load:
             verification = Verification(self.context, self.backend, setup.arena, setup.bind_first_set)
             verification.run(self.alive, self.workload.make_cases(self.batch.policy.seed))
+            for trial in self.alive:
+                trial.fail_elsewhere()
         if self._is_timed and self.alive and not self.context.is_interrupted():
             self._measure(setup)
 

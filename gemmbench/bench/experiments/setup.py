@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from gemmbench.backends.base import Backend, CountingExecutable, Rotation
+from gemmbench.backends.base import Backend, CountingExecutable, Rotation, Step
 from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.context import AUDIT_SHARE, AnnouncedExecutable, ExperimentContext
@@ -47,18 +48,32 @@ class Setup:
         return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
 
     def bind_first_set(
-        self, trial: Trial, mode: str | None = None, scalars: tuple[float, float] | None = None
+        self,
+        trial: Trial,
+        mode: str | None = None,
+        scalars: tuple[float, float] | None = None,
+        change: Callable[[Step], Step] | None = None,
     ) -> CountingExecutable:
-        """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError."""
+        """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError.
+
+        `change` makes other launches of its steps.
+        """
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
-        return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None)
+        return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None, change=change)
 
     def _bind(
-        self, trial: Trial, chain: Chain, mode: str, rotation: Rotation | None, turns: int = 0
+        self,
+        trial: Trial,
+        chain: Chain,
+        mode: str,
+        rotation: Rotation | None,
+        turns: int = 0,
+        change: Callable[[Step], Step] | None = None,
     ) -> CountingExecutable:
         assert trial.scratch is not None, "it is loaded"
         trial.scratch.prepare()
         steps = self.arena.make_steps(chain.steps, trial.loaded, trial.scratch, rotates=rotation is not None)
+        steps = [change(step) for step in steps] if change else steps
         memory, graph = self.arena.memory, chain.graph
         # A library may time its choices, recording a graph launches, and a Python function compiles.
         with self.context.announce_row(trial.number, chain.compiles_when_bound):

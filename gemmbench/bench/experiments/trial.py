@@ -17,9 +17,10 @@ from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.stats import drop_unknown
-from gemmbench.bench.verify.diagnosis import OUTSIDE, Diagnosis
+from gemmbench.bench.verify.diagnosis import CRASH, OUTSIDE, Diagnosis
+from gemmbench.bench.verify.manifest_doubts import find_missing_shared
 from gemmbench.bench.verify.reference import Check
-from gemmbench.errors import DeviceLost, GemmbenchError, HostError, PlanError, shorten_reason
+from gemmbench.errors import DeviceLost, GemmbenchError, HostError, KernelCrash, LaunchError, PlanError, shorten_reason
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -60,6 +61,7 @@ class Trial:
     libraries: Mapping[str, str] = field(default_factory=dict)
     status: str = "ok"
     reason: str = ""
+    crashed: bool = False
     check: Check | None = None
     product_class: str = ""
     product_error: float | None = None
@@ -114,11 +116,14 @@ class Trial:
 
     def fail(self, fault: PlanError) -> None:
         """End the trial."""
-        self.status, self.reason = fault.status, str(fault)
+        self.crashed = isinstance(fault, KernelCrash | DeviceLost) and "assert" not in str(fault)
+        hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
+        self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
-    def fail_guard(self, damage: str) -> None:
-        """End the trial because it wrote outside its outputs; `damage` says where."""
-        self.judge(Check(False, "guard", message=damage, diagnosis=Diagnosis(OUTSIDE)))
+    def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
+        """End the trial because it wrote outside its outputs; `damage` says where, and `cause` why if that is known."""
+        message = f"{damage.partition(';')[0]}: {cause.words}" if cause else damage
+        self.judge(Check(False, "guard", message=message, diagnosis=cause or Diagnosis(OUTSIDE)))
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:
@@ -129,6 +134,11 @@ class Trial:
             raise
         except PlanError as fault:
             self.fail(fault)
+
+    def fail_elsewhere(self) -> None:
+        """End the trial, which is right, if its kernel is not right at another size."""
+        if self.alive and self.chain.fault_elsewhere:
+            self.status, self.reason = "wrong", f"ok here, {self.chain.fault_elsewhere}"
 
     def judge(self, check: Check) -> None:
         """Take over a check; a failed one ends the trial."""
@@ -179,6 +189,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
     return Record(
         **describe_chain(trial.chain) | ({"picked": trial.choice} if trial.choice else {}),
         path=trial.chain.variant.path,
+        only_here=trial.chain.only_here,
         workspace=trial.workspace,
         libraries=dict(trial.libraries),
         phase=batch.phase,
@@ -282,7 +293,7 @@ def _describe_measurement(trial: Trial, policy: Policy, count: SetCount) -> dict
     timed = bool(trial.measurement.samples)
     cache = "hot" if policy.cache == "hot" else "cold" if count.cold else "partly cold"
     return {
-        "diagnosis": diagnosis.cause if diagnosis else "",
+        "diagnosis": diagnosis.cause if diagnosis else CRASH * trial.crashed,
         "wrong_map": diagnosis.map if diagnosis else "",
         "clocks_hz": trial.measurement.clocks,
         "alone": drop_unknown(trial.alone),

@@ -7,20 +7,33 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Executable
+from gemmbench.backends.base import Backend, Executable, Step
 from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import VerificationCase
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.verify.diagnosis import OTHER_LAUNCH, Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 
-Bind = Callable[[Trial, str, tuple[float, float] | None], Executable]
-"""(trial, mode, (alpha, beta) or None for the problem's) -> the trial on the first operand set."""
+
+class Bind(Protocol):
+    """Binds a trial in a mode to the first operand set: with alpha and beta if given, and changed if asked."""
+
+    def __call__(
+        self,
+        trial: Trial,
+        mode: str | None,
+        scalars: tuple[float, float] | None = None,
+        change: Callable[[Step], Step] | None = None,
+    ) -> Executable: ...
+
+
 _REFERENCES = "right results"
 
 
@@ -93,12 +106,29 @@ class Verification:
         executable.time(1)
         result = self.arena.read(into=self._buffers[0])
         if breach := self.arena.find_damage_of_first_set(case.inputs) or trial.find_scratch_fault():
-            trial.fail_guard(breach)
+            self._settle(case)
+            trial.fail_guard(breach, self._explain_breach(trial, case, executable, result, fill))
             return
         self._buffers.reverse()
         check = host.submit(case.judge, result, trial.chain.declared_class)
         self._settle(case)
         self._launched = _Launched(trial, executable, result, check, fill)
+
+    def _explain_breach(
+        self, trial: Trial, case: VerificationCase, executable: Executable, result: np.ndarray, fill: int
+    ) -> Diagnosis | None:
+        """The index mistake, or the mistake in the manifest, that made a trial write outside; None if none is found."""
+        check = case.judge(result, trial.chain.declared_class) if case.exact and case.explain else None
+        if check is None or check.ok or case.explain is None:
+            return None
+        found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
+        return found if found and (found.cause == OTHER_LAUNCH or found.words.startswith(("as ", "right "))) else None
+
+    def _make_relauncher(self, trial: Trial, case: VerificationCase, executable: Executable, fill: int) -> Relauncher:
+        bind = partial(self._bind_again, trial, case)
+        scratch = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
+        plan = trial.chain.steps[0] if len(trial.chain.steps) == 1 else None
+        return Relauncher(self.arena, executable, bind, self.backend.modes, scratch, fill, plan)
 
     def _restore_operands(self, case: VerificationCase) -> None:
         """Make the operands good again for the trials to come: one that crashes may have written anywhere."""
@@ -113,16 +143,14 @@ class Verification:
         trial, check = launched.trial, launched.check.result()
         with trial.catch_faults():
             if not check.ok and case.explain:
-                bind = partial(self._bind_again, trial, case)
-                scratch = trial.scratch.poison if trial.scratch and trial.scratch.nbytes else None
-                relauncher = Relauncher(
-                    self.arena, launched.executable, bind, self.backend.modes, scratch, launched.fill
-                )
+                relauncher = self._make_relauncher(trial, case, launched.executable, launched.fill)
                 check = case.explain(check, launched.result, relauncher, trial.check is not None)
             trial.judge(check)
 
-    def _bind_again(self, trial: Trial, case: VerificationCase, mode: str) -> Executable:
-        return self.bind(trial, mode, case.scalars)
+    def _bind_again(
+        self, trial: Trial, case: VerificationCase, mode: str, change: Callable[[Step], Step] | None
+    ) -> Executable:
+        return self.bind(trial, mode, case.scalars, change)
 
 
 def _can_compute(trial: Trial, case: VerificationCase) -> bool:

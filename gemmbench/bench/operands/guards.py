@@ -42,11 +42,12 @@ class Zone:
 
 @dataclass(frozen=True)
 class Breach:
-    """A zone with `count` changed bytes, the first of them `first` bytes into the zone."""
+    """A zone with `count` changed bytes, the first of them `first` bytes into the zone, the last `last`."""
 
     zone: Zone
     first: int
     count: int
+    last: int = 0
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,24 @@ class GuardedLayout:
             return f"wrote outside its {own}: {changed}"
         rows, rest = divmod(count, region.nbytes // region.rows)
         in_rows = "" if rest else f": {rows} row{'s' * (rows > 1)} of {region.name}"
-        return f"wrote outside its {own}: {changed}{in_rows}"
+        hint = _explain_overrun(region, breach) if side != "before" and region in self.outputs else ""
+        return f"wrote outside its {own}: {changed}{in_rows}{hint}"
+
+
+_MOST_OVERRUN = 128
+"""Rows or columns that a store without a guard writes too many: a tile has no more."""
+
+
+def _explain_overrun(region: Region, breach: Breach) -> str:
+    """Which guards a store lacks that went on beyond its last row, its last column or both, in words, or ""."""
+    columns = region.elements // region.rows
+    last = (breach.zone.offset + breach.last - region.offset) * 8 // region.kind.bits
+    rows, more = divmod(last + 1, columns)
+    guards = [name for name, missing in (("M", rows > region.rows), ("N", more > 0)) if missing]
+    if not guards or rows - region.rows >= _MOST_OVERRUN or more >= _MOST_OVERRUN:
+        return ""
+    place = f"{region.name}[{rows - 1}][{columns - 1 + more}]"
+    return f"; the last write is that of {place}, so the store lacks a guard on {' and '.join(guards)}"
 
 
 def _find_alignment(nbytes: int) -> int:
@@ -148,7 +166,7 @@ def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
     memory.read(start, bytes_there)
     memory.fill(start, zone.size, zone.byte)
     wrong = np.flatnonzero(bytes_there != zone.byte)
-    return Breach(zone, int(wrong[0]), wrong.size)
+    return Breach(zone, int(wrong[0]), wrong.size, int(wrong[-1]))
 
 
 def is_filled(memory: Memory, start: int, size: int, byte: int) -> bool:

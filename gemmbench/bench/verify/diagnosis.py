@@ -6,13 +6,14 @@ Each hypothesis is recomputed from the operands and compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import round_factor
 from gemmbench.bench.verify import wrong_result as regions
+from gemmbench.bench.verify.index_mistakes import find_index_mistake
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongRegion, WrongResult, WrongSample
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision, StorageType
 
@@ -239,28 +240,45 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
+INDEX = "index: "
+"""How the keys of index mistakes begin."""
+OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION = "lower precision"
+_MOSTLY_WRONG = 0.5
 _LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The key of the cause, its words ("" if none fits), and a map of C ("" if all is wrong)."""
+    """The key of the cause, its words ("" if none fits), and a map of C ("" if it has no structure).
+
+    `is_index_mistake`: the whole result was computed again with such a mistake. `renamed` are the arguments of the
+    kernel that have to take the place of others.
+    """
 
     cause: str
     words: str = ""
     map: str = ""
+    is_index_mistake: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 def diagnose(wrong: WrongResult) -> Diagnosis:
     """Find the most likely cause of a wrong result."""
     region = regions.find_wrong_region(wrong)
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
-        cause, words = (
-            _explain_contents(wrong, region) or _explain_values(wrong, region) or _explain_region(wrong, region)
-        )
-    return Diagnosis(cause, words, "" if region.kind == regions.ALL else regions.draw_map(wrong))
+        found = _explain_contents(wrong, region) or _explain_values(wrong, region)
+        if found is None and (mistake := find_index_mistake(wrong)):
+            return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed)
+        cause, words = found or _explain_region(wrong, region)
+    return Diagnosis(cause, words, regions.draw_map(wrong) if _has_structure(wrong, region) else "")
+
+
+def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
+    """Whether a map of C tells something: not where all of it is wrong, or all but what is right by chance."""
+    scattered = region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG and not wrong.unwritten.any()
+    return region.kind != regions.ALL and not scattered
 
 
 def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
@@ -286,7 +304,7 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
         words = f"{region.subject} {_was_or_were(region)} never written: C is unchanged"
         return _unwritten_cause(region), words + _advice(region)
     if not got.any():
-        return "zeros", f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
+        return ZEROS, f"{region.subject} {'hold' if region.plural else 'holds'} 0{_advice(region)}"
     return None
 
 

@@ -1,34 +1,50 @@
-"""Causes that one launch cannot show: launch a wrong kernel again, also with other operands."""
+"""Causes that one launch cannot show: launch a wrong kernel again, also with other operands or in another way."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gemmbench.backends.base import Executable
+from gemmbench.backends.base import Executable, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
-from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, RACE, UNKNOWN
+from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
+from gemmbench.bench.verify.manifest_doubts import find_integer_pointer
+from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
+from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.plans.plan import Plan
+
+_MOST_PRODUCTS, _MOST_SECONDS = 1 << 23, 3.0
+"""Of a problem that is launched in other ways, and for all these launches."""
 
 
 @dataclass(frozen=True)
 class Relauncher:
-    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode.
+    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode, and changed if asked.
 
     `fill_scratch` fills what it may not read of its workspaces with a byte; None without a workspace.
-    `fill` is the byte that filled C before the launch that failed.
+    `fill` is the byte that filled C before the launch that failed. `plan` is that of its only step, None if it
+    has several.
     """
 
     arena: Arena
     executable: Executable
-    bind: Callable[[str], Executable]
+    bind: Callable[[str, Callable[[Step], Step] | None], Executable]
     modes: Sequence[str]
     fill_scratch: Callable[[int], None] | None
     fill: int = guards.NAN
+    plan: Plan | None = None
+
+    @property
+    def can_fail_safely(self) -> bool:
+        """A launch that goes wrong costs nothing but its own process, and its threads run in an order of its own."""
+        return len(self.modes) > 1
 
     def __call__(
         self, data: Operands, poisoned: bool, mode: str | None = None, scratch: int = guards.NAN
@@ -39,15 +55,32 @@ class Relauncher:
 
         Raises what a launch raises.
         """
-        executable = self.executable if mode is None else self.bind(mode)
+        executable = self.executable if mode is None else self.bind(mode, None)
+        self._launch(executable, data, poisoned, scratch)
+        self.arena.find_breach()  # restores what this launch may have overwritten
+        return self.arena.read()
+
+    def try_changed(self, data: Operands, mode: str, change: Callable[[Step], Step]) -> np.ndarray | None:
+        """C after a changed launch; None if that fails, or if it writes elsewhere."""
+        try:
+            self._launch(self.bind(mode, change), data, True, guards.NAN)
+        except DeviceLost:
+            raise
+        except PlanError:
+            return None
+        return None if self.arena.find_breach() else self.arena.read()
+
+    def count_absent(self, data: Operands, mode: str) -> int:
+        """The most threads of a block that had returned when others left a barrier."""
+        return self._launch(self.bind(mode, None), data, True, guards.NAN)
+
+    def _launch(self, executable: Executable, data: Operands, poisoned: bool, scratch: int) -> int:
         inputs = Inputs((data.A, data.B), None if poisoned else data.C)
         self.arena.write(inputs, 1)
         self.arena.reset(inputs, 1, self.fill)
         if self.fill_scratch is not None:
             self.fill_scratch(scratch)
-        executable.time(1)
-        self.arena.find_breach()  # restores what this launch may have overwritten
-        return self.arena.read()
+        return executable.time(1).absent
 
 
 def explain_by_relaunch(
@@ -58,9 +91,16 @@ def explain_by_relaunch(
     `passed`: an earlier check of the same kernel passed. The operands are restored.
     Raises what a launch raises.
     """
+    if check.diagnosis is None:
+        return check
     try:
         better = (
-            _find_race(check, result, reference, launch)
+            _name_mistake(check, launch)
+            or _find_integers(check, launch)
+            or _find_added_product(check, result, reference, launch)
+            or _find_right_launch(check, reference, launch)
+            or _find_absent_threads(reference, launch)
+            or _find_race(check, result, reference, launch)
             or _find_kept_state(check, result, reference, launch, passed)
             or _find_read_of_scratch(check, reference, launch)
             or _find_read_of_poison(check, reference, launch)
@@ -68,11 +108,86 @@ def explain_by_relaunch(
         )
     finally:
         launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
-    if better is None or check.diagnosis is None:
+    if better is None:
         return check
     cause, words = better
     message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
-    return replace(check, message=message, diagnosis=replace(check.diagnosis, cause=cause, words=words))
+    is_cause = cause not in (RACE, UNKNOWN)
+    shown = "" if is_cause and words.startswith("right if") else check.diagnosis.map
+    return replace(check, message=message, diagnosis=replace(check.diagnosis, cause=cause, words=words, map=shown))
+
+
+def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
+    """An index mistake is known: the order of arguments that would be right, if that is the mistake."""
+    found = check.diagnosis
+    if found is None or not found.is_index_mistake:
+        return None
+    written = write_renamed_arguments(launch.plan.variant, found.renamed) if launch.plan and found.renamed else ""
+    return found.cause, f"right if {written}: {found.words}" if written else found.words
+
+
+def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
+    """C holds 0: the kernel takes the bits of real numbers for integers, whose products are 0."""
+    if check.diagnosis is None or check.diagnosis.cause != ZEROS or launch.plan is None:
+        return None
+    words = find_integer_pointer(launch.plan)
+    return ("integers", f"{check.diagnosis.words}: {words}") if words else None
+
+
+def _find_added_product(
+    check: Check, result: np.ndarray, reference: Reference, launch: Relauncher
+) -> tuple[str, str] | None:
+    """The product is added to what C holds, though beta is 0: that is so for any C of numbers."""
+    if reference.beta or check.rule != "exact":
+        return None
+    data, judge = reference.operands, reference.check_exact
+    other = Operands(data.A, data.B, (data.C + data.C).astype(data.C.dtype))
+    for each in (data, other):
+        added = launch(each, False).astype(np.float64) - each.C.astype(np.float64)
+        if not judge(added.astype(data.C.dtype)).ok:
+            return None
+    if launch.fill == guards.NAN:
+        return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
+    return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
+
+
+def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """Other arguments, another grid or another block give the right result, whatever the order of threads."""
+    problem, plan = reference.problem, launch.plan
+    if plan is None or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
+        return None
+    found = check.diagnosis
+    explained = found is not None and found.words.startswith("as ")
+    if explained or math.prod((problem.M, problem.N, problem.K)) > _MOST_PRODUCTS:
+        return None
+    deadline = time.monotonic() + _MOST_SECONDS
+    at_edge = found is not None and found.cause.startswith("edge")  # a block that does not fit is wrong in every tile
+    for other in list_other_launches(plan, blocks=not at_edge):
+        if time.monotonic() > deadline:
+            return None
+        if all(_is_right(reference, launch.try_changed(reference.operands, mode, other.change))
+               for mode in launch.modes[1:]):  # fmt: skip
+            return OTHER_LAUNCH, f"right if {other.words}"
+    return None
+
+
+def _is_right(reference: Reference, result: np.ndarray | None) -> bool:
+    return result is not None and reference.check_exact(result).ok
+
+
+def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """Threads had returned, or were in another branch, when others of their block met at a barrier."""
+    if not launch.can_fail_safely or reference.beta:
+        return None
+    absent = launch.count_absent(reference.operands, launch.modes[1])
+    if not absent:
+        return None
+    words = (
+        f"{absent} threads of a block had returned, or skipped the branch, when the others met at __syncthreads(): "
+        "they loaded no part of the tile; all threads must reach every barrier, so test rows and columns only at loads "
+        "and stores"
+    )
+    return NO_BARRIER, words
 
 
 def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
@@ -133,7 +248,7 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
     again = launch(data, False)
     if judge(again).ok:
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
-    if judge(again - data.C).ok:
+    if judge(again - data.C).ok:  # on real data; on integers it is known already
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
@@ -151,8 +266,6 @@ def _find_use_of_finite(
     """C was finite: elements still hold what it was filled with, or the product was added to it."""
     if reference.beta or launch.fill == guards.NAN:
         return None
-    if _check_of(check, reference)(launch(reference.operands, False) - reference.operands.C).ok:
-        return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
     kept = (result.reshape(-1).view(np.uint8).reshape(result.size, -1) == launch.fill).all(axis=1)
     if kept.any():
         return NEVER_WRITTEN, f"{int(kept.sum())} of {result.size} elements were never written"

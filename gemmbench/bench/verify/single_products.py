@@ -152,7 +152,7 @@ class SingleProducts:
         if not declared:
             words += f", or `class: {found.name}` in the manifest, which lists the kernel without ranking it"
         if likely and likely.words.startswith("as if"):
-            words += f"; {likely.words.partition(', the error is')[0]}"
+            words = f"{likely.words.partition(', the error is')[0]}; {words}"
         diagnosis = Diagnosis(LOWER_PRECISION, words)
         return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)
 

@@ -18,7 +18,7 @@ from gemmbench.bench.experiments.transfer_tasks import TransferBatch
 from gemmbench.bench.record import Result
 from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
 from gemmbench.bench.workers.worker_process import Ended, Silent, WorkerProcess
-from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, PlanError
+from gemmbench.errors import DeviceError, DeviceLost, KernelCrash, LaunchTimeout, PlanError
 
 R = TypeVar("R")
 
@@ -231,4 +231,4 @@ class RemoteWorker:
 def _blame(batch: Batch[R], number: int, fault: PlanError) -> Batch[R]:
     if isinstance(fault, DeviceLost | LaunchTimeout):
         return batch.blame(number, fault)
-    return batch.blame(number, LaunchError(f"the kernel brought the worker process down: {fault}"))
+    return batch.blame(number, KernelCrash(f"the kernel brought the worker process down: {fault}"))

@@ -128,6 +128,34 @@ def _read_parameter(text: str, aliases: Mapping[str, str]) -> Parameter:
     return Parameter(name, aliases.get(kind, kind), pointer, "const" in words)
 
 
+_BOUNDS = re.compile(r"\b__launch_bounds__\s*\(")
+
+
+@dataclass(frozen=True)
+class LaunchBounds:
+    """How many threads a block of a kernel may have: an expression of C++, its line, and the kernel's template."""
+
+    threads: str
+    line: int
+    template: tuple[TemplateParameter, ...]
+    constants: Mapping[str, str]
+
+
+@lru_cache(maxsize=256)
+def find_launch_bounds(text: str, kernel: str) -> LaunchBounds | None:
+    """What `__launch_bounds__` says of a kernel; None without one."""
+    if "__launch_bounds__" not in text:
+        return None
+    function = next((each for each in read_functions(text) if each.is_kernel and each.name == kernel), None)
+    found = _BOUNDS.search(function.attributes) if function else None
+    if function is None or found is None:
+        return None
+    inside = function.attributes[found.end() : find_end(function.attributes, found.end() - 1) - 1]
+    before = hide_comments(text).splitlines()[: function.line]
+    line = max((number for number, each in enumerate(before, 1) if "__launch_bounds__" in each), default=function.line)
+    return LaunchBounds(split_list(inside)[0] if inside else "", line, function.template, read_constants(text))
+
+
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:(<[^;<>]*>)\s*)?<<<")
 
 

@@ -105,6 +105,15 @@ def read_constants(text: str) -> dict[str, str]:
     return {macro or name: (value or assigned or braced).strip() for macro, value, name, assigned, braced in found}
 
 
+def translate_to_number(text: str, known: Mapping[str, int], constants: Mapping[str, str]) -> int | None:
+    """The value of a C++ expression over names with known values, or None if it needs others."""
+    written = translate(text, {}, known, constants)
+    try:
+        return None if written is None else parse(written, known).value(known)
+    except ExpressionError:
+        return None
+
+
 def translate(
     text: str, names: Mapping[str, str], known: Collection[str], constants: Mapping[str, str] = MappingProxyType({})
 ) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import overload
 
 from gemmbench.errors import UsageError, nearest
@@ -96,9 +96,57 @@ SHAPES: tuple[Shape, ...] = (
     (64, 128, 1),
 )
 LARGE: Shape = (1000, 1000, 1000)
+AWKWARD: Shape = (31, 61, 97)
+"""Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
+_STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_LARGER, _LEAST_TILES = 8, (2, 3, 1)
+"""How many times as long the sides are that are tried last; multiples along M, N and K."""
 # For the sanitizer, which slows launches a hundred times: one shape that fits no tile, and one of whole tiles.
 SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
+
+
+def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:
+    """The shape itself if it is allowed, else one near it or 8 times as long; None if none of them is.
+
+    Its sides are rounded up to multiples, as small ones as possible, and stay different if they were. Where a side must
+    be a multiple, there are several, so that there are several tiles.
+    """
+    if is_allowed(shape):
+        return shape
+    for factor in (1, _LARGER):
+        M, N, K = (factor * side for side in shape)
+        if steps := _find_steps((M, N, K), is_allowed):
+            several = _round_sides((M, N, K), steps, _LEAST_TILES)
+            return several if is_allowed(several) else _round_sides((M, N, K), steps)
+    return None
+
+
+def _find_steps(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:
+    """What the sides must be multiples of."""
+    subsets = sorted(itertools.product((True, False), repeat=3), reverse=True)
+    uniform = (tuple(step if each else 1 for each in chosen) for step in _STEPS for chosen in subsets)
+    found = next((steps for steps in uniform if is_allowed(_round_sides(shape, steps))), None)
+    if found is None:
+        return None
+    for place in range(3):
+        smaller = ((*found[:place], step, *found[place + 1 :]) for step in _STEPS if step < found[place])
+        found = next((steps for steps in smaller if is_allowed(_round_sides(shape, steps))), found)
+    M, N, K = found
+    return M, N, K
+
+
+def _round_sides(shape: Shape, steps: Sequence[int], least: Sequence[int] = (1, 1, 1)) -> Shape:
+    """The sides rounded up to multiples, at least so many; they stay different if they were."""
+    differ = len(set(shape)) == len(shape)
+    rounded: list[int] = []
+    for side, step, count in zip(shape, steps, least, strict=True):
+        longer = step * max(-(-side // step), count if min(side, step) > 1 else 1)
+        while differ and longer in rounded:
+            longer += step
+        rounded.append(longer)
+    M, N, K = rounded
+    return M, N, K
 
 
 def make_problems(

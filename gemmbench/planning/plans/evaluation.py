@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
+from gemmbench.planning.drafts.declarations import find_launch_bounds
+from gemmbench.planning.drafts.scanning import translate_to_number
+from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.manifests.sections import SWIZZLES
 from gemmbench.planning.manifests.variant import Argument, Launch, Part, TensorMap, Variant
@@ -85,6 +89,7 @@ def _evaluate_geometry(variant: Variant, launch: Launch, names: Names, target: T
     shared, cluster = evaluate(variant, launch.shared, names), _evaluate_cluster(variant, launch, names, target, grid)
     geometry = Geometry(grid, block, shared, pdl, cluster)
     _check_limits(variant, launch, geometry, target)
+    _check_launch_bounds(variant, launch, geometry, names)
     return geometry
 
 
@@ -115,6 +120,27 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
         line = launch.shared.line
         raise Excluded(
             f"{geometry.shared} bytes of shared memory; a block may have {target.smem} ({variant.path}:{line})"
+        )
+
+
+def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, names: Names) -> None:
+    """Raise Excluded for a block with more threads than `__launch_bounds__` allows: the launch would fail on a GPU."""
+    bounds = find_launch_bounds(variant.text, launch.symbol.rpartition("::")[2])
+    if bounds is None:
+        return
+    given = [(name, value) for name, value in variant.code.defines if isinstance(value, Expression)]
+    given += [(one.name, part) for one, part in zip(bounds.template, launch.template, strict=False)
+              if isinstance(part, Expression)]  # fmt: skip
+    try:
+        known = {**names, **{name: part.value(names) for name, part in given}}
+        threads = translate_to_number(bounds.threads, known, bounds.constants)
+    except ExpressionError:
+        return
+    if threads is not None and 0 < threads < geometry.threads:
+        place = display_path(Path(variant.code.file)) if variant.code.foreign else variant.path
+        raise Excluded(
+            f"a block of {geometry.threads} threads, but `__launch_bounds__({bounds.threads})` of {launch.symbol} "
+            f"allows {threads} ({place}:{bounds.line})"
         )
 
 

@@ -1,22 +1,25 @@
-"""What `gemmbench verify` prints: a line per variant, every failure with a map of C, and what `--sanitize` found."""
+"""What `gemmbench verify` prints: a line per variant, every cause with a map, and what `--sanitize` found."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.bench.record import Record
+from gemmbench.bench.verify.diagnosis import CRASH, INDEX, NO_BARRIER, OTHER_LAUNCH, UNKNOWN
 from gemmbench.planning.problems import Problem
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import list_printed
-from gemmbench.report.text import number
+from gemmbench.report.text import count_noun, number
 
 MOST_FAILURES = 20
 _HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device")
 _HIDE = ("worst error (u)", "device", "configurations")
 _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
+_MOST_REASONS = 2
 
 
 def report_checks(records: Sequence[Record]) -> Report:
@@ -50,45 +53,119 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:
-    """One line for each configuration that failed, and for each variant that was skipped entirely.
+    """One line for each cause for which a variant failed, and for each variant of which something was skipped.
 
-    A map of C, if there is one, follows the first failure of each variant.
+    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it.
     """
-    failed: dict[str, list[Record]] = {}
-    for record in records:
-        if record.status not in ("ok", "skipped"):
-            failed.setdefault(f"{record.variant} {record.configuration}".strip(), []).append(record)
-    lines, drawn = [], set()
-    for name, rows in list(failed.items())[:MOST_FAILURES]:
-        lines.append(f"{name}: {_describe_failure(rows)}")
-        if rows[0].variant not in drawn:
-            drawn.add(rows[0].variant)
-            lines += [f"    {line}" for line in _choose_example(rows).wrong_map.splitlines()]
-    if len(failed) > MOST_FAILURES:
-        lines.append(f"and {len(failed) - MOST_FAILURES} more configurations failed")
+    groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
+    lines = []
+    for rows in groups[:MOST_FAILURES]:
+        example = _choose_example(rows)
+        several = len({row.configuration for row in rows}) > 1
+        lines.append(f"{_name_failures(example, several)}: {_describe_failures(rows, example)}")
+        lines += [f"    {line}" for line in example.wrong_map.splitlines()]
+    if len(groups) > MOST_FAILURES:
+        lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
 
 
+_LOST = "products lost"
+_KINDS = dict.fromkeys(("product lost", "last k lost", "first k lost", "one k lost", "tile of k lost"), _LOST)
+_KINDS |= {"every p-th k lost": _LOST}
+"""Causes that one mistake has at different sizes."""
+
+
+def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
+    """The failures of a variant by cause.
+
+    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has.
+    """
+    known: dict[tuple[str, str], str] = {}
+    for record in failed:
+        if _explains_all(record):
+            known.setdefault((record.variant, record.configuration), record.diagnosis)
+    for record in failed:
+        if not _is_vague(record):
+            known.setdefault((record.variant, record.configuration), _find_kind(record))
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for record in failed:
+        cause = known.get((record.variant, record.configuration), "")
+        status, explained = record.status, cause.startswith(INDEX) or cause in (OTHER_LAUNCH, NO_BARRIER)
+        if explained and (status == "wrong" or record.diagnosis == CRASH):
+            status = "wrong"
+        elif not cause or not _is_vague(record):
+            cause = _find_kind(record)
+        groups.setdefault((record.variant, status, cause), []).append(record)
+    return list(groups.values())
+
+
+def _find_kind(record: Record) -> str:
+    """The cause as far as failures are told apart by it."""
+    if record.diagnosis in ("", UNKNOWN, CRASH):
+        return record.reason.partition("\n")[0] if record.status != "wrong" else UNKNOWN
+    return _KINDS.get(record.diagnosis, record.diagnosis)
+
+
+def _explains_all(record: Record) -> bool:
+    """The whole result is explained: it is what one mistake in the indices or in the launch gives."""
+    return record.diagnosis.startswith(INDEX) or record.diagnosis in (OTHER_LAUNCH, NO_BARRIER)
+
+
+def _is_vague(record: Record) -> bool:
+    return record.status == "wrong" and (
+        record.diagnosis in ("", UNKNOWN) or _smallest_dimension(record.problem) <= _LARGE_ENOUGH
+    )
+
+
 def _list_skips(records: Sequence[Record]) -> list[str]:
+    """What was skipped of each variant, and why; without a count if it is all of it."""
     ran = {record.variant for record in records if record.status != "skipped"}
-    skipped = {record.variant: record.reason for record in records if record.variant not in ran}
-    return [f"{name}: skipped: {reason}" for name, reason in skipped.items()]
+    reasons: dict[str, Counter[str]] = {}
+    for record in records:
+        if record.status == "skipped":
+            reasons.setdefault(record.variant, Counter())[record.reason] += 1
+    return [f"{name}: {_describe_skips(counts, name in ran)}" for name, counts in reasons.items()]
+
+
+def _describe_skips(counts: Counter[str], has_run: bool) -> str:
+    if len(counts) == 1 and not has_run:
+        return f"skipped: {next(iter(counts))}"
+    shown = counts.most_common(_MOST_REASONS)
+    rest = counts.total() - sum(count for _, count in shown)
+    parts = [f"{count} skipped: {reason}" for reason, count in shown]
+    return "; ".join([*parts, *([f"{rest} skipped for other reasons"] if rest else [])])
 
 
 def _choose_example(rows: Sequence[Record]) -> Record:
-    """The first row that is large enough to show the cause, otherwise the first."""
-    return next((record for record in rows if _smallest_dimension(record.problem) > _LARGE_ENOUGH), rows[0])
+    """The smallest problem that shows the cause: one that is large enough, with M, N and K unequal if there is one."""
+    best = next((row for row in rows if _explains_all(row)), None)
+    shown = [row for row in rows if row.diagnosis == best.diagnosis] if best else rows
+
+    def rank(record: Record) -> tuple[bool, bool, bool, int]:
+        problem = record.problem
+        sides = (problem.M, problem.N, problem.K)
+        small = _smallest_dimension(problem) <= _LARGE_ENOUGH
+        return small, record.diagnosis in ("", UNKNOWN), len(set(sides)) < len(sides), math.prod(sides)
+
+    return min(shown, key=rank)
 
 
 def _smallest_dimension(problem: Problem) -> int:
     return min(problem.M, problem.N, problem.K)
 
 
-def _describe_failure(rows: Sequence[Record]) -> str:
-    example = _choose_example(rows)
-    problem = f"{example.problem.size} {example.problem.layout} {example.problem.precision_name}"
-    more = f" (and {len(rows) - 1} more problems)" if len(rows) > 1 else ""
-    return f"{example.status} at {problem}: {example.reason}{more}"
+def _name_failures(example: Record, several: bool) -> str:
+    return example.variant if several else f"{example.variant} {example.configuration}".strip()
+
+
+def _describe_failures(rows: Sequence[Record], example: Record) -> str:
+    configurations = len({row.configuration for row in rows})
+    where = f"{example.problem.size} {example.problem.layout} {example.problem.precision_name}"
+    more = f" (and {count_noun(len(rows) - 1, 'more problem')})" if len(rows) > 1 else ""
+    if configurations > 1:
+        where = f"{where} {example.configuration}"
+        more = f" (and {count_noun(len(rows) - 1, 'more check')}, in {configurations} configurations)"
+    return f"{example.status} at {where}: {example.reason}{more}"
 
 
 @dataclass(frozen=True)

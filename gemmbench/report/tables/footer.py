@@ -34,6 +34,7 @@ def footer_lines(run: Run) -> list[str]:
         *_explain_sustained(run.environment, timed),
         _describe_method(timed),
         *([endings] if endings else []),
+        *_list_checked_here(timed),
         *_explain_partly_cold(run.environment, timed),
         *_explain_missing_floor(run.environment, timed),
         *_describe_device(run.environment, timed),
@@ -191,6 +192,16 @@ def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) ->
         signs.append("gemmbench waited much longer for a time than a kernel's process says")
     effect = f"too good means only that {' or '.join(signs)}" if signs else "no time is too good"
     return [f"No floor: the peak of this device in {names} is unknown, so {effect}."]
+
+
+def _list_checked_here(timed: Sequence[Record]) -> list[str]:
+    """Which kernels were verified at the sizes of the table only, by the reason."""
+    names: dict[str, list[str]] = {}
+    for record in timed:
+        if record.only_here:
+            names.setdefault(record.only_here, []).append(record.variant)
+    here = "this size" if len({record.problem.size for record in timed}) == 1 else "these sizes"
+    return [f"{', '.join(dict.fromkeys(each))}: only checked at {here}: {why}." for why, each in names.items()]
 
 
 def _format_range(values: Sequence[int]) -> str:

@@ -54,5 +54,5 @@ def test_the_first_breach_is_told_all_are_restored_and_what_lies_in_the_array_or
     assert layout.find_breach(memory, BASE) is None
     memory.fill(BASE + 500, 12, 0)
     memory.fill(BASE + 612, 3, 0)
-    assert layout.find_breach(memory, BASE) == Breach(layout.zones[0], 500, 12)
+    assert layout.find_breach(memory, BASE) == Breach(layout.zones[0], 500, 12, 511)
     assert layout.find_breach(memory, BASE) is None

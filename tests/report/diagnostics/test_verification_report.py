@@ -70,29 +70,56 @@ def test_a_configuration_that_fails_often_gets_one_line(make_record):
     ]  # at 17, for in a single element all causes look alike
 
 
-def test_the_map_follows_the_first_failure_of_a_variant(make_record):
+def test_one_map_follows_each_cause_of_a_variant(make_record):
     wrong = {"status": "wrong", "reason": "exact check: x"}
     records = [make_record("tiled", config={"T": size}, wrong_map=f"C in tiles\n.#{size}", **wrong) for size in (8, 16)]
     records += [make_record("naive", wrong_map="C in tiles\nnn", **wrong)]
     assert list_failures(records) == [
-        "tiled T=8: wrong at 64 nn f32: exact check: x",
+        "tiled: wrong at 64 nn f32 T=8: exact check: x (and 1 more check, in 2 configurations)",
         "    C in tiles",
         "    .#8",
-        "tiled T=16: wrong at 64 nn f32: exact check: x",
         "naive: wrong at 64 nn f32: exact check: x",
         "    C in tiles",
         "    nn",
     ]
 
 
-def test_only_a_variant_that_is_skipped_entirely_gets_a_reason(make_record):
-    skipped = [make_record("tiled", config={"T": 64}, status="skipped", reason="too large")]
+def test_what_was_skipped_is_told_with_the_reason(make_record):
+    rule = {"status": "skipped", "reason": "require K % 16 == 0 (mine.yaml:9)"}
+    skipped = [make_record("tiled", config={"T": 64}, size=size, **rule) for size in (17, 33)]
+    skipped += [make_record("tiled", config={"T": 128}, status="skipped", reason="too large")]
     skipped += [make_record("cublas", status="skipped", reason="no GPU")]
-    assert list_failures([make_record("tiled", config={"T": 8}), *skipped]) == ["cublas: skipped: no GPU"]
+    assert list_failures([make_record("tiled", config={"T": 8}), *skipped]) == [
+        "tiled: 2 skipped: require K % 16 == 0 (mine.yaml:9); 1 skipped: too large",
+        "cublas: skipped: no GPU",
+    ]
+
+
+def test_one_mistake_in_an_index_is_told_once_whatever_it_does_at_other_sizes(make_record):
+    records = [
+        make_record("mine", size=17, status="wrong", reason="exact check: x: a race", diagnosis="race"),
+        make_record(
+            "mine", size=33, status="wrong", reason="exact check: x: as if", diagnosis="index: leading dimension"
+        ),
+        make_record("mine", size=65, status="failed", reason="crashed with SIGSEGV", diagnosis="crash"),
+    ]
+    assert list_failures(records) == ["mine: wrong at 33 nn f32: exact check: x: as if (and 2 more problems)"]
+
+
+def test_different_causes_are_told_apart(make_record):
+    records = [
+        make_record("mine", size=17, status="wrong", reason="a", diagnosis="last k lost"),
+        make_record("mine", size=33, status="wrong", reason="b", diagnosis="tile of k lost"),
+        make_record("mine", size=65, status="wrong", reason="c", diagnosis="edge columns"),
+    ]
+    assert list_failures(records) == [
+        "mine: wrong at 17 nn f32: a (and 1 more problem)",
+        "mine: wrong at 65 nn f32: c",
+    ]
 
 
 def test_the_list_of_failures_is_limited(make_record):
     numbers = range(MOST_FAILURES + 5)
-    found = list_failures([make_record("tiled", config={"T": n}, status="wrong", reason="x") for n in numbers])
+    found = list_failures([make_record(f"tiled{n}", status="wrong", reason="x") for n in numbers])
     assert len(found) == MOST_FAILURES + 1
-    assert found[-1] == "and 5 more configurations failed"
+    assert found[-1] == "and 5 more causes"

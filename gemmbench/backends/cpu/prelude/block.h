@@ -7,6 +7,8 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "abi.h"
 #include "channel.h"
 #include "coroutine.h"
@@ -28,6 +30,7 @@ struct Warp {
 
 unsigned thread;  // the running thread
 static unsigned threads, alive, arrived;
+static unsigned absent;  // the most threads of a block that had returned when others left a barrier
 static unsigned warp_count, cursor;  // cursor: the running warp
 static bool reversed;
 static Warp warps[kThreads / kWarp];
@@ -44,6 +47,7 @@ static void select(unsigned next) {
 
 static void release_block() {
     for (unsigned w = 0; w < warp_count; ++w) warps[w].ready = warps[w].alive;
+    absent = std::max(absent, threads - alive);
     arrived = 0;
     cursor = reversed ? warp_count - 1 : 0;
 }

@@ -1,7 +1,8 @@
 // Executes a kernel: reads commands from its connection and replies to each (channel.h).
 //
 //     bind <the fields of Binding>     -> bound
-//     time FIRST LAUNCHES              -> seconds S       on operand set FIRST and those after it in turn
+//     time FIRST LAUNCHES              -> seconds S N     on operand set FIRST and those after it in turn; N: see
+//                                                         `absent` in block.h
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
 #include "workers.h"
@@ -91,8 +92,9 @@ static void time_launches() {
     const unsigned launches = small();
     const double begin = now();
     for (unsigned i = 0; i < launches; ++i) launch();
-    char seconds[40];
-    snprintf(seconds, sizeof seconds, "%.9e", now() - begin);
+    char seconds[60];
+    const double elapsed = now() - begin;
+    snprintf(seconds, sizeof seconds, "%.9e %u", elapsed, control->absent.load());
     reply("seconds", seconds);
 }
 

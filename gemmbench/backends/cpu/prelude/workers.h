@@ -56,6 +56,7 @@ struct Control {
     std::atomic<unsigned long> next;  // the next block to run
     size_t set;
     unsigned step;
+    std::atomic<unsigned> absent;  // of all processes: see block.h
     bool over;  // workers must exit
     char complaint[kComplaint];  // of a worker that has ended
 };
@@ -125,6 +126,7 @@ static void run_blocks() {
         if (!binding.timed) fill_shared();
         run_block(arguments);
     }
+    if (absent > control->absent) control->absent = absent;
 }
 
 // Stay on the core of this index: when two processes wake, the system tends to put them on one

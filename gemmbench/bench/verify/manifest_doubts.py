@@ -1,0 +1,46 @@
+"""What in a manifest does not fit the text of its kernel, where a launch went wrong: shared memory and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gemmbench.backends.sources import read_whole_text
+from gemmbench.planning.drafts.declarations import Function, read_functions
+from gemmbench.planning.drafts.scanning import hide_comments
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans.plan import Plan
+
+_DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]{0,200}\b__shared__\b")
+_INTEGERS = re.compile(r"(?:unsigned|signed|int|short|long|char|u?int\d+_t)(?: (?:int|long|char|short))*")
+
+
+def find_missing_shared(steps: Sequence[Plan]) -> str:
+    """Where a kernel declares dynamic shared memory and its manifest gives it none, in words, or ""."""
+    for step in steps:
+        variant, launch = step.variant, step.variant.launch
+        if not variant.is_kernel or launch is None or any(geometry.shared for _, geometry in step.launches):
+            continue
+        kernel = _find_kernel(variant)
+        if kernel and _DYNAMIC_SHARED.search(kernel.body):
+            where = f" ({variant.path}:{launch.shared.line})" if launch.shared.line else f" ({variant.path})"
+            return f"{kernel.name} declares `extern __shared__`, but `shared` is 0 bytes{where}"
+    return ""
+
+
+def find_integer_pointer(step: Plan) -> str:
+    """Which parameter of a kernel points to integers although the problem has none, in words, or ""."""
+    kernel = _find_kernel(step.variant) if step.variant.is_kernel else None
+    if kernel is None or step.problem.storage("A").is_integer:
+        return ""
+    found = [each for each in kernel.parameters if each.pointer and _INTEGERS.fullmatch(each.type)]
+    wanted = step.problem.precision_name
+    named = ", ".join(f"`{each.type}* {each.name}`" for each in found)
+    return f"{kernel.name} takes {named}, which are integers, not {wanted}" if found else ""
+
+
+def _find_kernel(variant: Variant) -> Function | None:
+    """The kernel that a variant launches last, as its text has it; None if it is not found there."""
+    symbol = variant.launch.symbol.rpartition("::")[2] if variant.launch else ""
+    text = hide_comments(read_whole_text(variant))
+    return next((each for each in read_functions(text) if each.is_kernel and each.name == symbol), None)

@@ -1,0 +1,177 @@
+"""Other launches of a kernel: its arguments in another order, its grid or its block changed. One may be right."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gemmbench.backends.base import Step
+from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.variant import Argument, Variant
+from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan
+
+_SIZES = ("M", "N", "K")
+_SWAPPED = {"A": "B", "B": "A"}
+_COLUMN_MAJOR = {**_SWAPPED, "M": "N", "N": "M"}
+_BLOCKS = (
+    (16, 16),
+    (32, 32),
+    (8, 8),
+    (32, 8),
+    (8, 32),
+    (16, 8),
+    (8, 16),
+    (32, 16),
+    (16, 32),
+    (32, 4),
+    (64, 4),
+    (4, 64),
+)
+_LIKELY = 4
+"""Other grids and blocks that are tried before other orders of arguments."""
+_LENGTHS = (256, 128, 64, 512, 32, 1024)
+_MOST_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class OtherLaunch:
+    """A launch as `change` makes it of a step; `words` continue "right if"."""
+
+    words: str
+    change: Callable[[Step], Step]
+
+
+def list_other_launches(plan: Plan, blocks: bool = True) -> Iterator[OtherLaunch]:
+    """Launches that a manifest may have meant instead, the likeliest first; none for a library or a host function.
+
+    Other `blocks` are left out if not wanted.
+    """
+    variant = plan.variant
+    if not variant.is_kernel or len(plan.launches) != 1:
+        return
+    geometries = _list_geometries(plan, blocks)
+    yield from itertools.islice(geometries, _LIKELY)
+    yield from _list_orders(plan)
+    yield from geometries
+
+
+def write_renamed_arguments(variant: Variant, renamed: Mapping[str, str]) -> str:
+    """`args were [A, B, C, M, K, N] (mine.yaml:7)`: those of a variant with other names; "" if they are the standard.
+
+    `renamed` says what takes the place of what for row-major matrices.
+    """
+    if variant.call.column_major:
+        renamed = {_COLUMN_MAJOR.get(one, one): _COLUMN_MAJOR.get(other, other) for one, other in renamed.items()}
+    names = [_name_argument(argument) for argument in variant.call.args]
+    changed = [renamed.get(name, name) for name in names]
+    return _write_arguments(variant, changed) if changed != names else ""
+
+
+def _write_arguments(variant: Variant, names: Sequence[str]) -> str:
+    lines = [argument.value.line for argument in variant.call.args if isinstance(argument.value, Expression)]
+    return f"args were [{', '.join(names)}]{_cite(variant, lines)}"
+
+
+def _cite(variant: Variant, lines: Sequence[int]) -> str:
+    known = [line for line in lines if line]
+    return f" ({variant.path}:{min(known)})" if known else ""
+
+
+def _name_argument(argument: Argument) -> str:
+    return argument.role or str(argument.value)
+
+
+def _list_orders(plan: Plan) -> Iterator[OtherLaunch]:
+    """The sizes among the arguments in another order, with A and B exchanged or not."""
+    call = plan.variant.call
+    if len({plan.problem.M, plan.problem.N, plan.problem.K}) < len(_SIZES):
+        return
+    names = [_name_argument(argument) for argument in call.args]
+    places = [at for at, name in enumerate(names) if name in _SIZES and plan.arguments[at].role == ""]
+    exchanges = (False, True) if "A" in names and "B" in names else (False,)
+    seen = {(False, tuple(range(len(names))))}
+    for exchanged, order in itertools.product(exchanges, _list_permutations(names, places)):
+        if (exchanged, order) in seen:
+            continue
+        seen.add((exchanged, order))
+        written = [names[at] for at in order]
+        if exchanged:
+            written = [_SWAPPED.get(name, name) for name in written]
+        arguments = tuple(
+            plan.arguments[at] if name not in _SIZES else _take_value(plan.arguments[at], plan.arguments[source])
+            for at, (name, source) in enumerate(zip(names, order, strict=True))
+        )
+        yield OtherLaunch(_write_arguments(plan.variant, written), _Reordered(arguments, exchanged))
+
+
+def _list_permutations(names: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Where each argument takes its value from: sizes renamed everywhere, or two of them exchanged."""
+    identity = list(range(len(names)))
+    yield tuple(identity)
+    present = [name for name in _SIZES if any(names[at] == name for at in places)]
+    for chosen in itertools.permutations(present):
+        renamed = dict(zip(present, chosen, strict=True))
+        first = {name: next(at for at in places if names[at] == name) for name in present}
+        yield tuple(first[renamed[names[at]]] if at in places else at for at in identity)
+    for one, other in itertools.combinations(places, 2):
+        order = list(identity)
+        order[one], order[other] = other, one
+        if names[one] != names[other]:
+            yield tuple(order)
+
+
+def _take_value(argument: PassedArgument, source: PassedArgument) -> PassedArgument:
+    return replace(argument, value=source.value)
+
+
+@dataclass(frozen=True)
+class _Reordered:
+    """Changes the arguments of a step, and exchanges its A and B."""
+
+    arguments: tuple[PassedArgument, ...]
+    exchanged: bool
+
+    def __call__(self, step: Step) -> Step:
+        sets = tuple(replace(each, A=each.B, B=each.A) for each in step.sets) if self.exchanged else step.sets
+        return replace(step, plan=replace(step.plan, arguments=self.arguments), sets=sets)
+
+
+@dataclass(frozen=True)
+class _Reshaped:
+    """Changes grid and block of a step."""
+
+    geometry: Geometry
+
+    def __call__(self, step: Step) -> Step:
+        launches = ((step.plan.launches[0][0], self.geometry),)
+        return replace(step, plan=replace(step.plan, geometry=self.geometry, launches=launches))
+
+
+def _list_geometries(plan: Plan, blocks: bool) -> Iterator[OtherLaunch]:
+    """The lines of the grid, or of the block, exchanged; and other blocks."""
+    geometry, launch = plan.launches[0][1], plan.variant.launch
+    assert launch is not None, "it has one launch"
+    (x, y, z), (width, height, depth) = geometry.grid, geometry.block
+    grid, block = (_cite(plan.variant, [each.line for each in lines]) for lines in (launch.grid, launch.block))
+    turned, turned_block = replace(geometry, grid=(y, x, z)), (height, width, depth)
+    if x != y and len(launch.grid) > 1:
+        yield OtherLaunch(f"the lines of grid changed places{grid}", _Reshaped(turned))
+    for chosen in _list_blocks(geometry) if blocks else ():
+        words = f"block were [{', '.join(map(str, chosen if len(launch.block) > 1 else chosen[:1]))}]{block}"
+        yield OtherLaunch(words, _Reshaped(replace(geometry, block=(*chosen, depth))))
+    if x != y and width != height and len(launch.grid) > 1:
+        yield OtherLaunch(
+            f"the lines of grid and of block changed places{grid}", _Reshaped(replace(turned, block=turned_block))
+        )
+
+
+def _list_blocks(geometry: Geometry) -> Iterator[tuple[int, int]]:
+    """Other sizes of a block, of two dimensions if it has two."""
+    width, height, depth = geometry.block
+    if height == 1:
+        yield from ((length, 1) for length in _LENGTHS if length != width and length * depth <= _MOST_THREADS)
+        return
+    chosen = dict.fromkeys([(height, width), *_BLOCKS])
+    chosen.pop((width, height), None)
+    yield from (each for each in chosen if each[0] * each[1] * depth <= _MOST_THREADS)

@@ -1,0 +1,191 @@
+"""Before a kernel is timed: verify the same configuration on one awkward problem, in a process of its own."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gemmbench.backends.base import Artifact
+from gemmbench.backends.code_cache import content_key, read_answer, store_answer
+from gemmbench.backends.code_hash import hash_code
+from gemmbench.backends.devices import Machine
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Shape
+from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.session.machine import find_refusal
+from gemmbench.session.reporter import Reporter
+from gemmbench.version import __version__
+
+if TYPE_CHECKING:  # what measures is imported where it is used: where all answers are kept, nothing runs
+    from gemmbench.bench.build import Built
+    from gemmbench.bench.record import Record
+    from gemmbench.session.open_session import Session
+
+_SECONDS, _LEAST_SECONDS = 10.0, 2.0
+"""For the check of a configuration, its compilation included, and at least after that."""
+_METHOD = 1
+"""Goes up when the check changes, so that answers of an earlier one do not count."""
+_WORDS = re.compile(r"should be [^:]{1,80}: ")
+_OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
+_Answer = Mapping[str, str]
+
+
+def plan_awkwardly(
+    variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape | None = None
+) -> Plan | Skip:
+    """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
+
+    It has the usual shape for this, or `shape`, or one near it. The Skip is that of this shape, where there is none.
+    """
+    wanted = shape or configurations.AWKWARD
+
+    def plan(shape: Shape) -> Plan | Skip:
+        problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
+        chosen = [(variant, [config])]
+        (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+        return item
+
+    found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan))
+    return plan(found or wanted)
+
+
+def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporter) -> list[Chain]:
+    """The chains with what was found on awkward problems, from the cache where it is known.
+
+    Libraries, networks and what cannot run are left out. Raises DeviceError if a compiler is missing.
+    """
+    planned = {chain: check for chain in chains if (check := _plan_check(chain, machine)) is not None}
+    answers: dict[str, _Answer] = {}
+    missing: dict[str, Plan] = {}
+    for item in planned.values():
+        if isinstance(item, Skip):
+            continue
+        key = _make_key(item, machine)
+        if known := answers.get(key) or read_answer(key):
+            answers[key] = known
+        else:
+            missing.setdefault(key, item)
+    answers |= _check_plans(missing, machine, reporter) if missing else {}
+    return [_add_answer(chain, planned.get(chain), answers, machine) for chain in chains]
+
+
+def _plan_check(chain: Chain, machine: Machine) -> Plan | Skip | None:
+    """The plan of the code of a chain on an awkward problem; None if there is nothing to check."""
+    if chain.reason or chain.network or len(chain.steps) != 1 or chain.steps[0].variant.is_library:
+        return None
+    step = chain.steps[0]  # of what was picked, where a variant dispatches
+    found = plan_awkwardly(step.variant, step.config, chain.problem, machine)
+    return None if isinstance(found, Plan) and _has_same_shape(found.problem, chain.problem) else found
+
+
+def _has_same_shape(one: Problem, other: Problem) -> bool:
+    return (one.M, one.N, one.K) == (other.M, other.N, other.K)
+
+
+def _make_key(plan: Plan, machine: Machine) -> str:
+    device = machine.devices[plan.device]
+    known = hash_code(plan.variant, plan.config.values), plan.problem, plan.launches, plan.arguments, plan.defines
+    where = plan.device, plan.arch, device.name, sorted(device.software.items())
+    return content_key([__version__, repr((_METHOD, known, where))])
+
+
+def _add_answer(chain: Chain, check: Plan | Skip | None, answers: Mapping[str, _Answer], machine: Machine) -> Chain:
+    if check is None:
+        return chain
+    size = check.problem.size
+    if isinstance(check, Skip):
+        return replace(chain, only_here=f"refuses {size}: {check.reason}")
+    answer = answers.get(_make_key(check, machine), {"kind": _OK})
+    if answer["kind"] == _FAULT:
+        return replace(chain, fault_elsewhere=answer["text"])
+    return replace(chain, only_here=answer["text"]) if answer["kind"] == _REFUSAL else chain
+
+
+@dataclass
+class _Deadline:
+    """When the check of a configuration ends, in seconds of the monotonic clock."""
+
+    end: float = math.inf
+
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return time.monotonic() > self.end
+
+
+def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter) -> dict[str, _Answer]:
+    """Verify plans one after the other, and keep the answers. Raises KeyboardInterrupt after Ctrl-C."""
+    from gemmbench.bench.build import open_pool
+    from gemmbench.session.open_session import open_session
+
+    answers: dict[str, _Answer] = {}
+    deadline = _Deadline()
+    devices = sorted({plan.device for plan in plans.values()})
+    limits = TimeLimits(compile=_SECONDS, launch=_SECONDS)
+    with (
+        open_session(
+            machine, devices, limits, reporter, gate=False, measured=False, is_over=deadline.is_over
+        ) as session,
+        open_pool(session.compilers) as pool,
+    ):
+        jobs = {key: pool.submit(plan) for key, plan in plans.items()}
+        for number, (key, plan) in enumerate(plans.items()):
+            session.progress(f"check {plan.variant.name} at {plan.problem.size}", number, len(plans))
+            answers[key] = _check_plan(session, plan, jobs[key].result(), deadline)
+            store_answer(key, answers[key])
+    return answers
+
+
+def _check_plan(session: Session, plan: Plan, built: Built, deadline: _Deadline) -> _Answer:
+    """Verify a plan. Raises KeyboardInterrupt after Ctrl-C."""
+    from gemmbench.bench.experiments.batch import ChainBatch
+    from gemmbench.bench.record import CHECK
+    from gemmbench.bench.workers.device_workers import RemoteWorker
+
+    spent = built.build.seconds if isinstance(built, Artifact) else 0.0
+    session.worker.devices  # noqa: B018  # waits until they are open, which does not count
+    deadline.end = time.monotonic() + max(_LEAST_SECONDS, _SECONDS - spent)
+    batch = ChainBatch(policy=Policy(), chains=(make_chain(plan),), built=((built,),), phase=CHECK)
+    records = session.make_runner(_ignore_records, _never).run([batch])
+    is_late, deadline.end = deadline.is_over(), math.inf
+    if session.is_interrupted():
+        raise KeyboardInterrupt
+    if is_late and isinstance(session.worker, RemoteWorker):
+        session.worker.close()  # it was told to stop, so the next check gets a process of its own
+    return _judge(plan, records[0] if records else None)
+
+
+def _ignore_records(records: Sequence[Record]) -> None:
+    """Write nothing: what was found becomes a part of other rows."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _judge(plan: Plan, record: Record | None) -> _Answer:
+    size = plan.problem.size
+    if record is None or record.status == "timeout":
+        return {"kind": _REFUSAL, "text": f"{size} took longer than {_SECONDS:g} s"}
+    if record.status == "ok":
+        return {"kind": _OK}
+    reason = record.reason.partition("\n")[0]
+    if record.status == "wrong":
+        return {"kind": _FAULT, "text": f"wrong at {size}: {_shorten(reason)}"}
+    if record.diagnosis == "crash":
+        return {"kind": _FAULT, "text": f"fails at {size}: {reason}"}
+    return {"kind": _REFUSAL, "text": f"refuses {size}: {reason}"}
+
+
+def _shorten(reason: str) -> str:
+    """The cause of a wrong result without the counts before it, where a cause is known."""
+    found = _WORDS.search(reason)
+    return reason[found.end() :] if found else reason.partition(" check: ")[2] or reason
