@@ -23,7 +23,7 @@ extern "C" int dprintf(int file, const char* format, ...) {
     const char* word = va_arg(values, const char*);
     const char* text = va_arg(values, const char*);
     char reply[200], time[40];
-    if (!strcmp(word, "seconds")) snprintf(time, sizeof time, "%.9e", atof(text) / 20), text = time;
+    if (!strcmp(word, "seconds")) snprintf(time, sizeof time, "%.9e 0", atof(text) / 20), text = time;
     return write(file, reply, snprintf(reply, sizeof reply, "%s %s %s\n", nonce, word, text));
 }
 
