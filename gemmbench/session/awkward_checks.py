@@ -13,6 +13,9 @@ from gemmbench.backends.base import Artifact
 from gemmbench.backends.code_cache import content_key, read_answer, store_answer
 from gemmbench.backends.code_hash import hash_code
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.build import Built, open_pool
+from gemmbench.bench.experiments.batch import ChainBatch
+from gemmbench.bench.record import CHECK, Record
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans
@@ -26,8 +29,6 @@ from gemmbench.session.reporter import Reporter
 from gemmbench.version import __version__
 
 if TYPE_CHECKING:  # what measures is imported where it is used: where all answers are kept, nothing runs
-    from gemmbench.bench.build import Built
-    from gemmbench.bench.record import Record
     from gemmbench.session.open_session import Session
 
 _SECONDS, _LEAST_SECONDS = 10.0, 2.0
@@ -123,7 +124,6 @@ class _Deadline:
 
 def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter) -> dict[str, _Answer]:
     """Verify plans one after the other, and keep the answers. Raises KeyboardInterrupt after Ctrl-C."""
-    from gemmbench.bench.build import open_pool
     from gemmbench.session.open_session import open_session
 
     answers: dict[str, _Answer] = {}
@@ -146,8 +146,6 @@ def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter
 
 def _check_plan(session: Session, plan: Plan, built: Built, deadline: _Deadline) -> _Answer:
     """Verify a plan. Raises KeyboardInterrupt after Ctrl-C."""
-    from gemmbench.bench.experiments.batch import ChainBatch
-    from gemmbench.bench.record import CHECK
     from gemmbench.bench.workers.device_workers import RemoteWorker
 
     spent = built.build.seconds if isinstance(built, Artifact) else 0.0
