@@ -9,6 +9,7 @@
         |-- BuildError         the compiler refused the text
         |   `-- BuildTimeout   ... or did not finish in time
         |-- LaunchError        the launch failed, or the kernel crashed
+        |   |-- KernelCrash    ... with a signal, on the CPU device
         |   `-- DeviceLost     ... and the device's context is lost: a new process must continue
         |-- LaunchTimeout      the kernel did not finish in time
         |-- OutOfMemory        the operands do not fit
@@ -122,7 +123,7 @@ class LaunchError(PlanError):
 
 
 class KernelCrash(LaunchError):
-    """The kernel crashed, or what runs it did: it reads or writes where it must not."""
+    """A signal ended the kernel's process: it reads or writes where it must not."""
 
 
 class DeviceLost(LaunchError):

@@ -39,6 +39,10 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             reporter.message(f"{place} has no manifest: {fault}; it is taken as its names and its launch say")
             reporter.message(f"  to correct that, write one: {keep}")
             return read_drafted(path, fault.likeliest, text)
+        if isinstance(fault, NotFound) and fault.unsupported:
+            reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
+            reporter.message(f"  to run it on a GPU, write one: {keep}{symbol and f' --symbol {shlex.quote(symbol)}'}")
+            return Variant.untried(name, fault.unsupported)
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
     effort = _describe_effort(found)

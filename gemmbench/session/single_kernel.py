@@ -53,7 +53,11 @@ class KernelRequest:
 
     def find_variant(self) -> Variant:
         """Look the variant up. Raises UsageError and SpecError."""
-        return open_catalog(self.kernels).get(self.variant)
+        variant = open_catalog(self.kernels).get(self.variant)
+        if variant.unsupported:
+            keep = f"gemmbench new NAME --from {self.variant.partition(':')[0]}"
+            raise UsageError(f"{self.variant} has no manifest, and none is found, since it {variant.unsupported}; write one: {keep}")
+        return variant
 
     def list_problems(self, variant: Variant) -> list[Problem]:
         """The problems to plan. Raises UsageError."""

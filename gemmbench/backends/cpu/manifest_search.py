@@ -22,7 +22,7 @@ from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, TrialProcess, write_arguments
 from gemmbench.backends.sources import SourceText, inline_headers
-from gemmbench.errors import BuildError, LaunchError, PlanError, UsageError, nearest
+from gemmbench.errors import BuildError, LaunchError, PlanError, Unsupported, UsageError, nearest
 from gemmbench.planning.cpp.items import Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
@@ -73,7 +73,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     started = time.perf_counter()
     file = _read_file(text, path, home)
     kernels = _order_kernels(file, symbol)
-    reasons, unsupported, likeliest = list[str](), False, ""
+    reasons, unsupported, likeliest = list[str](), "", ""
     for kernel in kernels:
         try:
             search, found = _search(file, kernel)
@@ -82,8 +82,9 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             reasons.append(f"{kernel.symbol} {fault}")
             continue
         except (Undecidable, PlanError, LaunchError) as fault:
-            unsupported = unsupported or (isinstance(fault, PlanError) and not isinstance(fault, BuildError))
             line = str(fault).partition("\n")[0]
+            if isinstance(fault, Unsupported):
+                unsupported = unsupported or line
             reasons.append(f"{kernel.symbol} {line}" if isinstance(fault, Undecidable) else f"{kernel.symbol}: {line}")
             continue
         manifest = _write_manifest(file, search, found)
@@ -152,7 +153,7 @@ def _read_file(text: str, path: Path, home: Path) -> _File:
         whole = SourceText((), (), inline_headers(variant, text, place))
         found = compiler.preprocess(whole)
     except BuildError as fault:
-        raise NotFound(str(fault).partition("\n")[0], unsupported=False) from None
+        raise NotFound(str(fault).partition("\n")[0]) from None
     return _File(path, home, include, whole, found, Signatures(found.source), compiler, _read_constants(found.source))
 
 

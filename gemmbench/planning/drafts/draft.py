@@ -252,12 +252,12 @@ class FoundManifest:
 
 
 class NotFound(Exception):
-    """No manifest was found: the reasons of the kernels. `unsupported`: one of them needs a GPU.
+    """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, "" if none does.
 
     `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
     """
 
-    def __init__(self, message: str, unsupported: bool, likeliest: str = ""):
+    def __init__(self, message: str, unsupported: str = "", likeliest: str = ""):
         super().__init__(message)
         self.unsupported, self.likeliest = unsupported, likeliest
 

@@ -180,7 +180,8 @@ class Variant:
     `picks` has no code of its own: the first row whose `when` holds names the variant that has. If it
     has more configurations than `shortlist` (0: no limit), only that many are measured in full: those
     that a short load ranks first. `text` and `path` are empty for a library. A file that cannot be read
-    is a variant with nothing but a name and its `fault`.
+    is a variant with nothing but a name and its `fault`, and one without a manifest that needs another device
+    to find it has nothing but a name and the reason `unsupported`.
     """
 
     name: str
@@ -215,11 +216,17 @@ class Variant:
     code: Code = _NO_CODE
     call: Call = _STANDARD_CALL
     fault: str = ""
+    unsupported: str = ""
 
     @classmethod
     def unreadable(cls, name: str, fault: str) -> Variant:
         """The variant of a file that cannot be read; its rows come last."""
         return cls(name, "", _LAST, "unreadable", (), (), (), fault=fault)
+
+    @classmethod
+    def untried(cls, name: str, reason: str) -> Variant:
+        """The variant of a file whose manifest is unknown, since the device that would find it cannot run it."""
+        return cls(name, "", _LAST, "untried", (), ("f32",), ("nn",), unsupported=reason)
 
     @property
     def launches(self) -> tuple[Launch, ...]:

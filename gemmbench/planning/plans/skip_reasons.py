@@ -18,15 +18,15 @@ def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]
     Where none is available, it is the one that the variant needs.
     """
     target = targets.get(primary)
-    if variant.fault or primary in variant.devices or (target and target.runs_every_variant):
+    if variant.fault or variant.unsupported or primary in variant.devices or (target and target.runs_every_variant):
         return primary
     return next((device for device in variant.devices if device in targets), variant.devices[0])
 
 
 def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None) -> str:
     """Return why a device cannot run a variant on a problem; "" if it can."""
-    if variant.fault:
-        return variant.fault
+    if variant.fault or variant.unsupported:
+        return variant.fault or variant.unsupported
     if variant.computes != "gemm":
         return f"computes a whole network, not a GEMM; use gemmbench mlp {variant.name}"
     if problem.precision_name not in variant.precisions:

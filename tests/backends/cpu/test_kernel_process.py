@@ -259,6 +259,8 @@ def test_a_window_says_how_long_it_took_by_the_clock_of_gemmbench(bench):
 class FakeStep:
     """A step whose process says that a launch takes a millisecond."""
 
+    absent = 0
+
     def __init__(self, waited):
         self.waited = waited
 

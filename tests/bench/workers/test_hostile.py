@@ -11,7 +11,7 @@ import yaml
 
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.backend import CpuBackend
-from gemmbench.backends.cpu.support import why_unsupported
+from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments import context
@@ -64,7 +64,7 @@ def plan_rows(folders, names, problem, backend):
     variants = [Catalog(folders, []).get(name) for name in names]
     chosen = [(variant, list_configurations(variant, {})[:1]) for variant in variants]
     targets = {"cpu": backend.device.target}
-    return make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsupported(variant))
+    return make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsuitable(variant))
 
 
 def run_batch(plans, backend, policy, compiler=None, copies=None, **options):
