@@ -71,6 +71,11 @@ template <int Index, class First, class... Rest> struct gemmbench_parameter<Inde
     : gemmbench_parameter<Index - 1, void (*)(Rest...)> {};
 template <class Function> struct gemmbench_count;
 template <class... All> struct gemmbench_count<void (*)(All...)> { static constexpr int value = sizeof...(All); };
+template <class Type> struct gemmbench_kind { static constexpr int stars = 0, fraction = 0; };
+template <class Type> struct gemmbench_kind<Type*> { static constexpr int stars = 1 + gemmbench_kind<Type>::stars; };
+template <class Type> struct gemmbench_kind<Type* const> : gemmbench_kind<Type*> {};
+template <> struct gemmbench_kind<float> { static constexpr int stars = 0, fraction = 1; };
+template <> struct gemmbench_kind<double> : gemmbench_kind<float> {};
 """
 
 
@@ -92,25 +97,39 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
         fault = f"args: {len(parameters)} items, but {name} has another number of parameters"
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f'static_assert({count}, "{fault}");']
         for place, parameter in enumerate(parameters):
-            lines.append(f"#line {line} {quote_path(plan.variant.path)}")
-            lines.append(_write_check(place, parameter, f"gemmbench_parameter<{place}, decltype(+{function})>::type"))
+            kind = f"gemmbench_parameter<{place}, decltype(+{function})>::type"
+            for condition, fault in _list_checks(place, parameter, kind):
+                lines += [f"#line {line} {quote_path(plan.variant.path)}", f'static_assert({condition}, "{fault}");']
     return "\n".join([*lines, ""])
 
 
-def _write_check(place: int, parameter: PassedParameter, kind: str) -> str:
-    nbytes = struct.calcsize(f"@{parameter.letters}")
-    if not parameter.is_structure:
-        fault = f"args: item {place + 1} has {nbytes} bytes, but the kernel reads another size; write its type, "
-        return f'static_assert(sizeof({kind}) == {nbytes}, "{fault}such as long(M)");'
-    conditions, before = [f"sizeof(gemmbench_type_{place}) == {nbytes}"], ""
+def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
+    """Conditions on the type `kind` of a parameter, each with the fault if it is not met."""
+    if parameter.is_structure:
+        return _list_field_checks(place, parameter, kind)
+    letter, item = parameter.letters, f"args: item {place + 1}"
+    nbytes = struct.calcsize(letter)
+    fault = f"{item} has {nbytes} bytes, but the kernel reads another size; write its type, such as long(M)"
+    checks = [(f"sizeof({kind}) == {nbytes}", fault)]
+    if letter == POINTER:
+        checks.append((f"gemmbench_kind<{kind}>::stars < 2", f"{item} points to pointers, which cannot be passed"))
+    elif letter in "fd":
+        fault = f"{item} is a fraction, but the kernel reads an integer; write an integer, such as 1"
+        checks.append((f"sizeof({kind}) != {nbytes} || gemmbench_kind<{kind}>::fraction", fault))
+    else:
+        fault = f"{item} is an integer, but the kernel reads a fraction; write its type, such as float(M)"
+        checks.append((f"sizeof({kind}) != {nbytes} || !gemmbench_kind<{kind}>::fraction", fault))
+    return checks
+
+
+def _list_field_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
+    """The same for a structure, whose fields must have the places and sizes that they have in C++."""
+    conditions, before = [f"sizeof({kind}) == {struct.calcsize(f'@{parameter.letters}')}"], ""
     for argument in parameter.arguments:
         letter = _find_letter(argument)
         offset = struct.calcsize(f"@{before}0{letter}")
-        member = f"gemmbench_type_{place}, {argument.field}"
-        conditions.append(f"__builtin_offsetof({member}) == {offset}")
-        conditions.append(f"sizeof(gemmbench_type_{place}::{argument.field}) == {struct.calcsize(letter)}")
+        conditions.append(f"__builtin_offsetof({kind}, {argument.field}) == {offset}")
+        conditions.append(f"sizeof({kind}::{argument.field}) == {struct.calcsize(letter)}")
         before += letter
     fault = f"args: the fields of item {place + 1} are not all those of the structure in its order, with their types"
-    return (
-        f'namespace {{ using gemmbench_type_{place} = {kind}; static_assert({" && ".join(conditions)}, "{fault}"); }}'
-    )
+    return [(" && ".join(conditions), fault)]

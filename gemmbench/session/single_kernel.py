@@ -56,7 +56,8 @@ class KernelRequest:
         variant = open_catalog(self.kernels).get(self.variant)
         if variant.unsupported:
             keep = f"gemmbench new NAME --from {self.variant.partition(':')[0]}"
-            raise UsageError(f"{self.variant} has no manifest, and none is found, since it {variant.unsupported}; write one: {keep}")
+            why = f"none is found, since it {variant.unsupported}"
+            raise UsageError(f"{self.variant} has no manifest, and {why}; write one: {keep}")
         return variant
 
     def list_problems(self, variant: Variant) -> list[Problem]:

@@ -120,12 +120,20 @@ def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
         (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
-        (FLOORED.replace("float sum = 0;", 'float sum = 0; asm("bar;");'), "uses inline PTX (mine.cu:5)"),
+        ("/*---\nsummary: x\n--- */\n" + PLAIN.replace("ARGS", SIZES), "mine.cu:1: the manifest has no end"),
     ],
 )
 def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, reason):
     said = verify(body)
     assert (said.code, reason in said.err) == (2, True), said.err
+
+
+def test_a_file_whose_kernel_needs_a_gpu_is_skipped_with_construct_and_line(verify, gemmbench):
+    said = verify(FLOORED.replace("float sum = 0;", 'float sum = 0; asm("bar;");'))
+    assert "./mine.cu: skipped: uses inline PTX (mine.cu:5), which the CPU cannot execute" in said.out
+    assert "to run it on a GPU, write one: gemmbench new NAME --from ./mine.cu" in said.err
+    inspected = gemmbench("inspect", "./mine.cu")
+    assert (inspected.code, "since it uses inline PTX (mine.cu:5)" in inspected.err) == (2, True)
 
 
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):

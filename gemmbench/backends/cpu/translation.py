@@ -137,12 +137,30 @@ def _write_kernel(plan: Plan, found: Preprocessed) -> str:
 
 def _check_kernels(plan: Plan, found: Preprocessed) -> None:
     """Raise BuildError for a symbol that is no kernel of the text."""
-    kernels = dict.fromkeys(item.function_name for item in found.source.walk() if item.is_kernel)
+    items_by_name: dict[str, list[items.Item]] = {}
+    for item in found.source.walk():
+        if item.is_kernel:
+            items_by_name.setdefault(item.function_name, []).append(item)
     for symbol in found.words:
-        name = split_template(symbol)[0].rpartition("::")[2]
-        if name not in kernels:
-            known = f"it has {', '.join(kernels)}" if kernels else "it has none"
+        scope, _, name = split_template(symbol)[0].rpartition("::")
+        if name not in items_by_name:
+            known = f"it has {', '.join(items_by_name)}" if items_by_name else "it has none"
             raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}; correct `symbol`{name_missing(found)}")
+        head = ["template", "<"] if symbol.endswith(">") else []
+        alike = {
+            " ".join(token.text for token in each.parameter_list): found.source.places.name(each.start)
+            for each in items_by_name[name]
+            if each.body and "::".join(each.scope) == scope and _list_opening(each) == head
+        }
+        if len(alike) > 1 and plan.arguments:
+            places = " and ".join(alike.values())
+            raise BuildError(f"several kernels are called {name} ({places}), and `symbol` cannot say which; rename one")
+
+
+def _list_opening(kernel: items.Item) -> list[str]:
+    """How a declaration begins: `template <` for a template, with `>` for a specialisation, nothing otherwise."""
+    words = [token.text for token in kernel.tokens[:3]]
+    return [] if words[0] != "template" else words if words[2:] == [">"] else words[:2]
 
 
 def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:

@@ -252,7 +252,7 @@ class FoundManifest:
 
 
 class NotFound(Exception):
-    """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, "" if none does.
+    """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
 
     `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
     """

@@ -34,6 +34,8 @@ from gemmbench.planning.yaml_document import parse_document
 _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 
 
+_BEGINNING = re.compile(r"\s*/\*---(?=\s*\n)")
+_NEARLY_END = re.compile(r"^[^\S\n]*-{2,}[^\S\n]*\*/|^[^\S\n]+\*/", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 NAME_LETTERS = "only letters of ASCII, digits and _ . + -"
 """What the name of a kernel may have: tables, logs, files and shells take it for a name too."""
@@ -49,6 +51,16 @@ def _has_manifest(text: str) -> bool:
     return _HEADER.match(text) is not None
 
 
+def _check_end(text: str, location: str) -> None:
+    """Raise SpecError for a manifest that begins and has no end."""
+    begun = _BEGINNING.match(text)
+    if begun and _MANIFEST_KEY.search(text):
+        line = text.count("\n", 0, begun.end()) + 1
+        found = _NEARLY_END.search(text)
+        near = f"; line {text.count(chr(10), 0, found.start()) + 1} has `{found[0].strip()}`" if found else ""
+        raise SpecError(location, line, f"the manifest has no end: write `---*/` at the start of a line{near}")
+
+
 def read_variant(path: Path) -> Variant:
     """Read a variant. Raises SpecError with the file, the line, the fault and the fix."""
     if not is_kernel_name(path.stem):
@@ -61,6 +73,7 @@ def _read_kernel_file(path: Path) -> Variant:
     header = _HEADER.match(text)
     if header is None:
         read_text_file(path)  # it may be no text at all, which is the first thing to say
+        _check_end(text, location)
         other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
         raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
     first_line = text.count("\n", 0, header.start(1)) + 1
@@ -261,7 +274,8 @@ class Catalog:
     def _read_path(self, name: str) -> Variant:
         """The variant of the file that a path names, which may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
-        if self._draft and path.suffix in _CODE and not _has_manifest(read_code_file(path)):
+        if self._draft and path.suffix in _CODE and not _has_manifest(text := read_code_file(path)):
+            _check_end(text, display_path(path))
             return self._draft(path, kernel)
         if kernel:
             raise SpecError(display_path(path), None, f"its manifest names its kernel; leave out {MARK}{kernel}")
