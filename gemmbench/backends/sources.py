@@ -283,9 +283,7 @@ def suggest_fix(error: str) -> str:
     if "No such file or directory" in error:
         return "add the folder of the header to `include`"
     if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
-        return (
-            "no kernel takes these template arguments and `args`, or several have its name; correct them"
-        )
+        return "no kernel takes these template arguments and `args`, or several have its name; correct them"
     return "correct `symbol` or `args`" if _IN_MANIFEST.match(error) else ""
 
 

@@ -37,10 +37,22 @@ _PATTERNS = [(re.compile(rf"(?:{words})$"), what) for what, words in _NEEDS_GPU.
 _SCOPES = [(re.compile(rf"(?:{words})$"), what) for what, words in _NAMESPACES.items()]
 _SUSPICIOUS = re.compile(rf"\b(?:{'|'.join(_NEEDS_GPU.values())}|(?:{'|'.join(_NAMESPACES.values())})::)|<<<")
 
+_NUMBER = r"(?:u?(?:int|ll|short|char|longlong)|float|double|half|bfloat16)"
 _FUNCTION = re.compile(
-    r"__\w+|h2?(?:exp|exp2|exp10|log|log2|log10|sin|cos|tanh|sqrt|rsqrt|rcp|floor|ceil|rint|trunc)|atomic\w+|make_\w+"
+    rf"__{_NUMBER}s?2{_NUMBER}2?(?:_r[nduz])?|__{_NUMBER}_as_{_NUMBER}|__(?:double2(?:hi|lo)int|hiloint2double)"
+    r"|__(?:half22float2|float22half2_rn|(?:low|high|halves|lows|highs|lowhigh)2\w+)"
+    r"|__[fd](?:add|sub|mul|div|rcp|r?sqrt|ma)2?_r[nduz]|__fmaf?(?:_ieee)?_r[nduz]|__(?:fdivide|saturate|tanh)f"
+    r"|__hb?(?:abs|add|sub|mul|div|fma|neg|eq|ne|lt|le|gt|ge|max|min|isnan|isinf|cmadd)u?2?(?:_(?:sat|rn|nan|mask|relu))*"
+    r"|__(?:exp10|exp|log10|log2|log|sin|cos|tan|pow|sincos)f|__u?(?:mul24|mulhi|mul64hi|hadd|rhadd|sad)"
+    r"|__v\w+[24]|__vi(?:add|b)?(?:max|min)\w*|__(?:clz|ffs|popc|brev)(?:ll)?|__(?:byte_perm|fns|dp[24]a\w*)"
+    r"|__funnelshift_[lr]c?|__ld(?:g|ca|cg|cs|cv|lu)|__st(?:cg|cs|wb|wt)|__cvta_\w+|__is(?:Global|Shared|Local|Constant)"
+    r"|__(?:all|any|ballot|shfl(?:_up|_down|_xor)?|match_(?:all|any)|reduce_\w+)(?:_sync)?|__activemask|__syncwarp"
+    r"|__syncthreads(?:_and|_or|_count)?|__threadfence(?:_block|_system|_cluster)?|__barrier_sync(?:_count)?"
+    r"|__(?:nanosleep|prof_trigger|trap|brkpt)|__nv_\w+|nv_bfloat16\d*|__half\w*|half2|cuda[A-Z]\w*|clock(?:64)?"
+    r"|h2?(?:exp|exp2|exp10|log|log2|log10|sin|cos|tanh|sqrt|rsqrt|rcp|floor|ceil|rint|trunc)|make_[a-z]+[1-4]"
+    r"|atomic(?:Add|Sub|Exch|Min|Max|Inc|Dec|CAS|And|Or|Xor)(?:_block|_system)?"
     r"|r?norm[34]?d?f?|r?hypotf?|normcdf(?:inv)?f?|erfc?(?:x|inv)f?|sincospif?|(?:sin|cos)pif?|r?cbrtf?|cyl_bessel_\w+"
-    r"|umul(?:24|hi)|u?(?:ll)?(?:min|max)|clock|nv\w+|rhypotf?|fdividef|curand\w*|cuda\w+|half\w*|nv_\w+"
+    r"|umul(?:24|hi)|u?(?:ll)?(?:min|max)|fdividef|curand\w*"
 )
 """Names of device functions and types of the toolkit."""
 _UNKNOWN = re.compile(

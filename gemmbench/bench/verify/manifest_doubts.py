@@ -1,4 +1,4 @@
-"""What in a manifest does not fit the text of its kernel, where a launch went wrong: shared memory and types."""
+"""What in a manifest does not fit the text of its kernel, where a launch went wrong: memory, types and sizes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,18 @@ def find_integer_pointer(step: Plan) -> str:
     wanted = step.problem.precision_name
     named = ", ".join(f"`{each.type}* {each.name}`" for each in found)
     return f"{kernel.name} takes {named}, which are integers, not {wanted}" if found else ""
+
+
+def find_fixed_sizes(step: Plan) -> str:
+    """That a kernel knows no size but those in its text, and its manifest does not require them, in words, or ""."""
+    variant = step.variant
+    known = bool(step.macros or variant.tensor_maps or (variant.launch and variant.launch.template))
+    if not variant.is_kernel or not step.arguments or known or any(not each.role for each in step.arguments):
+        return ""
+    if any({"M", "N", "K"} & set(rule.names) for rule in variant.require):
+        return ""
+    name = variant.launch.symbol if variant.launch else variant.name
+    return f"{name} takes no size, so its sizes are in its text: write them under `require`, as in `M == 1024`"
 
 
 def _find_kernel(variant: Variant) -> Function | None:

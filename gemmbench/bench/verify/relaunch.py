@@ -14,7 +14,7 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
-from gemmbench.bench.verify.manifest_doubts import find_integer_pointer
+from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.errors import DeviceLost, PlanError
@@ -95,8 +95,9 @@ def explain_by_relaunch(
         return check
     try:
         better = (
-            _name_mistake(check, launch)
+            _find_fixed_sizes(check, launch)
             or _find_integers(check, launch)
+            or _name_mistake(check, launch)
             or _find_added_product(check, result, reference, launch)
             or _find_right_launch(check, reference, launch)
             or _find_absent_threads(reference, launch)
@@ -127,11 +128,23 @@ def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
 
 
 def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
-    """C holds 0: the kernel takes the bits of real numbers for integers, whose products are 0."""
-    if check.diagnosis is None or check.diagnosis.cause != ZEROS or launch.plan is None:
+    """The kernel takes the bits of real numbers for integers, whose products are often 0.
+
+    Bits of narrow numbers may well come as integers.
+    """
+    if check.diagnosis is None or launch.plan is None:
+        return None
+    holds_zeros = check.diagnosis.cause == ZEROS
+    if not holds_zeros and launch.plan.problem.storage("A").nbytes(1) < 4:
         return None
     words = find_integer_pointer(launch.plan)
-    return ("integers", f"{check.diagnosis.words}: {words}") if words else None
+    return ("integers", f"{check.diagnosis.words}: {words}" if holds_zeros else words) if words else None
+
+
+def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | None:
+    """The kernel takes no size and the manifest requires none, so it computes the problem of its own text."""
+    words = find_fixed_sizes(launch.plan) if launch.plan and check.diagnosis else ""
+    return (OTHER_LAUNCH, words) if words else None
 
 
 def _find_added_product(

@@ -95,7 +95,16 @@ def test_what_the_toolkit_has_and_the_prelude_lacks_is_a_reason():
         "uses __fadd_ru (file.cu:4), which the CPU device does not have"
     )
     assert explain_unknown(error.format("hexp2"))
-    assert explain_unknown(error.format("my_function")) == ""
+    for name in (
+        "my_function",
+        "__syncthread",
+        "__shfl_dwon_sync",
+        "half_tile",
+        "make_tile",
+        "atomicadd",
+        "cudart_tile",
+    ):
+        assert explain_unknown(error.format(name)) == "", name
     assert explain_unknown("file.cu:4:9: error: expected ';'") == ""
 
 
