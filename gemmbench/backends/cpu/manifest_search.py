@@ -677,6 +677,7 @@ def _list_expressions() -> Iterable[str]:
     for name, step in itertools.product("MNK", _STEPS[1:]):
         yield f"{name} // {step}"
         yield f"({name} + {step}) // {step}"
+    for name, step in itertools.product("MNK", _STEPS[1:]):
         yield from (f"cdiv({name}, {inner}) // {step}" for inner in (8, 16, 32))
     yield from (f"cdiv(M * N, {step})" for step in (64, 128, 256, 512, 1024))
     yield from (f"{factor} * {name}" for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)))

@@ -135,7 +135,10 @@ def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
-    """What the sizes may be: by their names, then all renamed alike, then one of them otherwise, then 1 and 0."""
+    """What the sizes may be: by their names, then all renamed alike, then one of them otherwise, then 1 and 0.
+
+    Three that are called M, N and K are never two of the same.
+    """
     places = [number for number, slot in enumerate(slots) if slot.kind == "size"]
     guesses = {number: _guess_size(slots[number]) for number in places}
     if len(places) == 1:
@@ -164,8 +167,21 @@ def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
                 found.append(known | {number: constant} | dict(zip(rest, values, strict=True)))
     if len(places) <= 4:
         found += [dict(zip(places, values, strict=True)) for values in itertools.product(_SIZES, repeat=len(places))]
-    unique = {tuple(sorted(roles.items())): roles for roles in found if len(roles) == len(places)}
+    letters = {number: slots[number].name.upper() for number in places if slots[number].name.upper() in _SIZES}
+    unique = {
+        tuple(sorted(roles.items())): roles
+        for roles in found
+        if len(roles) == len(places) and _keep_apart(roles, letters)
+    }
     return list(unique.values()) or [{}]
+
+
+def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
+    """Whether the slots called M, N and K, if there are all three, have three roles: else a mistake would seem right."""
+    if set(letters.values()) != set(_SIZES):
+        return True
+    pairs = {(letter, roles[number]) for number, letter in letters.items()}
+    return len(pairs) == len(_SIZES) == len({role for _, role in pairs} & set(_SIZES))
 
 
 def assign_scalars(slots: Sequence[Slot]) -> Roles:
