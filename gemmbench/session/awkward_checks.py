@@ -55,7 +55,7 @@ def plan_awkwardly(
         (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
         return item
 
-    found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan))
+    found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan), variant.require)
     return plan(found or wanted)
 
 

@@ -27,7 +27,7 @@ from gemmbench.planning.cpp.items import Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
 from gemmbench.planning.drafts.draft import FoundManifest, NotFound, find_include_items, quote_text
-from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value
+from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value, name_size
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
     Value,
@@ -47,6 +47,8 @@ from gemmbench.planning.drafts.roles import (
     order_pointers,
     order_sizes,
 )
+from gemmbench.planning.drafts.scanning import evaluate as evaluate_constant
+from gemmbench.planning.drafts.scanning import hide_comments, read_constants
 from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Code, Variant
@@ -59,8 +61,8 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
 }
-_LARGEST_FIXED = 1024
-"""The largest size in the text of a kernel that is tried."""
+_LARGEST_FIXED, _MOST_FIXED = 1024, 4
+"""The largest size in the text of a kernel that is tried, and of how many numbers."""
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 Sizes = Mapping[str, float]
 
@@ -126,7 +128,10 @@ class _NoneRight(Undecidable):
 
 @dataclass(frozen=True)
 class _File:
-    """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels."""
+    """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels.
+
+    `constants` are the numbers at namespace scope, `written` the texts of macros and constants.
+    """
 
     path: Path
     home: Path
@@ -136,6 +141,7 @@ class _File:
     signatures: Signatures
     compiler: CpuCompiler
     constants: Mapping[str, float]
+    written: Mapping[str, str]
 
     @property
     def source(self) -> Source:
@@ -154,7 +160,8 @@ def _read_file(text: str, path: Path, home: Path) -> _File:
         found = compiler.preprocess(whole)
     except BuildError as fault:
         raise NotFound(str(fault).partition("\n")[0]) from None
-    return _File(path, home, include, whole, found, Signatures(found.source), compiler, _read_constants(found.source))
+    constants, written = _read_constants(found.source), read_constants(hide_comments(text))
+    return _File(path, home, include, whole, found, Signatures(found.source), compiler, constants, written)
 
 
 _CONSTANT = re.compile(r"\b(?:const|constexpr)\s[^=;(){}]*?\b(\w+)\s*=\s*([^;{}]{1,200});")
@@ -213,13 +220,17 @@ class _Geometry:
 
 @dataclass
 class _Found:
-    """What is right: the role of each slot, the launch, and the storage; then what else a manifest says."""
+    """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
+
+    `fixed` are the sizes that are in the text of the kernel.
+    """
 
     roles: dict[int, str]
     geometry: _Geometry
     storage: Storage
     tries: int
     shape: Shape
+    fixed: Mapping[str, int]
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
 
@@ -235,7 +246,7 @@ class _Template:
 
 _USUAL: tuple[dict[str, int], ...] = (
     {},
-    {"BM": 64, "BN": 64, "TILE": 16},
+    {"BM": 64, "BN": 64, "TILE": 16, "": 16},
     {"BM": 32, "BN": 32, "BK": 32, "TM": 4, "TN": 4, "TILE": 32},
 )
 
@@ -385,7 +396,6 @@ class _Search:
         """Try for `budget` seconds, the likeliest first. Raises Undecidable."""
         pointers, sizes = order_pointers(self.slots), order_sizes(self.slots)
         scalars, null = assign_scalars(self.slots), self.list_unused_pointers()
-        shapes = self.choose_shapes()
         by_size = 15 if are_sizes_named(self.slots) else 2
         by_order = 25 if are_operands_named(self.slots) else 5
         first = 2 if self.launch else 0
@@ -394,32 +404,36 @@ class _Search:
             ((g if g < first else 3 + g) + by_size * s + by_order * p, p, s, g)
             for p, s, g in itertools.islice(combinations, 500_000)
         ]
-        deadline, tries, done = time.perf_counter() + budget, 0, set[object]()
-        with _Trials(self) as trials:
-            for _, p, s, g in sorted(costs):
-                if time.perf_counter() > deadline:
-                    break
-                roles = {**null, **pointers[p], **sizes[s], **scalars}
-                geometry = self.geometries[g]
-                try:
-                    launch = geometry.evaluate(dict(zip("MNK", shapes[0], strict=True)), roles)
-                except UnknownValue:
-                    continue
-                key = (tuple(sorted(roles.items())), launch)
-                if key in done:
-                    continue
-                done.add(key)
-                tries += 1
-                for storage in trials.run(roles, geometry, shapes[0])[:1]:
-                    found = _Found(roles, geometry, storage, tries, shapes[0])
-                    if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
-                        trials.explore(found, shapes[0])
-                        return found
-        hint = "" if any(slot.kind == "size" for slot in self.slots) else ", and none of its arguments is a size"
+        costs.sort()
+        tries, choices = 0, self.list_shapes()
+        for fixed, shapes in choices:
+            deadline, done = time.perf_counter() + budget / len(choices), set[object]()
+            with _Trials(self) as trials:
+                for _, p, s, g in costs:
+                    if time.perf_counter() > deadline:
+                        break
+                    roles = {**null, **pointers[p], **sizes[s], **scalars}
+                    geometry = self.geometries[g]
+                    try:
+                        launch = geometry.evaluate(dict(zip("MNK", shapes[0], strict=True)), roles)
+                    except UnknownValue:
+                        continue
+                    key = (tuple(sorted(roles.items())), launch)
+                    if key in done:
+                        continue
+                    done.add(key)
+                    tries += 1
+                    for storage in trials.run(roles, geometry, shapes[0])[:1]:
+                        found = _Found(roles, geometry, storage, tries, shapes[0], fixed)
+                        if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
+                            trials.explore(found, shapes[0])
+                            return found
+        hint = "" if self.sizes else ", and none of its arguments is a size"
         message = f"was right with none of {tries:,} combinations of its arguments{hint}"
         said = self.launch and are_operands_named(self.slots) and are_sizes_named(self.slots)
         roles = {**null, **pointers[0], **sizes[0], **scalars}
-        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries, shapes[0])
+        fixed, shapes = choices[0]
+        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries, shapes[0], fixed)
         raise _NoneRight(message, _write_manifest(self.file, self, likeliest) if said else "")
 
     def list_unused_pointers(self) -> Roles:
@@ -431,23 +445,55 @@ class _Search:
                 found[number] = "null" if tested else "zeros"
         return found
 
+    @property
+    def sizes(self) -> list[Slot]:
+        return [slot for slot in self.slots if slot.kind == "size"]
+
+    def list_shapes(self) -> list[tuple[dict[str, int], list[Shape]]]:
+        """Problems to try on, the likeliest first, with the sizes that are fixed: those that are in the text."""
+        fixed = self.find_written_sizes()
+        if not self.sizes and len(fixed) < len("MNK"):
+            return [(dict(zip("MNK", shape, strict=True)), [shape]) for shape in self.list_written_shapes()]
+        usual = self.choose_shapes()
+        if not fixed:
+            return [({}, usual)]
+        changed = [dict(zip("MNK", shape, strict=True)) | fixed for shape in usual]
+        pinned = (fixed, list(dict.fromkeys((each["M"], each["N"], each["K"]) for each in changed)))
+        return [pinned, ({}, usual)] if self.sizes else [pinned]
+
     def choose_shapes(self) -> list[Shape]:
         """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size."""
-        if not any(slot.kind == "size" for slot in self.slots):
-            return [self.find_fixed_sizes()]
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
-        if len([slot for slot in self.slots if slot.kind == "size"]) <= 1:
+        if len(self.sizes) == 1 and not self.find_written_sizes():
             return [(2 * tile,) * 3, (tile,) * 3] if tile > 64 else [(2 * tile,) * 3, (3 * tile,) * 3]
         depth, deeper = (128, 256) if tile == 64 else (64, 128)
         wide = 3 * tile if tile < 128 else 2 * tile
         return [(tile, 2 * tile, depth), (wide, tile, deeper), (2 * tile, wide if tile < 128 else tile, 4 * depth)]
 
-    def find_fixed_sizes(self) -> Shape:
-        """The sizes of a kernel that takes none: the constants M, N and K, else the largest number in its text."""
-        written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body) if int(each) <= _LARGEST_FIXED]
-        M, N, K = (int(self.file.constants.get(name, max(written, default=32))) for name in "MNK")
-        return M, N, K
+    def find_written_sizes(self) -> dict[str, int]:
+        """M, N and K that macros and constants of the file define and the kernel uses, unless it takes them."""
+        taken = {name_size(slot.name) for slot in self.sizes}
+        used = self.list_numbers()
+        found: dict[str, int] = {}
+        for name, text in self.file.written.items():
+            size, value = name_size(name), evaluate_constant(text, self.file.written)
+            if size in ("M", "N", "K") and size not in taken and value in used:
+                found[size] = value
+        return found
+
+    def list_numbers(self) -> list[int]:
+        """The numbers in the text of the kernel that may be sizes, those of constants among them."""
+        written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body)]
+        written += [int(value) for name, value in self.file.constants.items() if re.search(rf"\b{name}\b", self.body)]
+        return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
+
+    def list_written_shapes(self) -> list[Shape]:
+        """The problems that a kernel without sizes may compute: a square one, then those of its largest numbers."""
+        numbers = self.list_numbers()[:_MOST_FIXED] or [32]
+        others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
+        square = (numbers[0], numbers[0], numbers[0])
+        return [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
 
     def measure_tile(self) -> int:
         """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
@@ -620,14 +666,11 @@ def _find_precision(search: _Search, found: _Found) -> str:
 
 
 def _write_requirements(search: _Search, found: _Found) -> list[str]:
-    lines = []
-    if not any(slot.kind == "size" for slot in search.slots):
-        fixed = zip("MNK", found.shape, strict=True)
-        return ["require:", *(f"  - {name} == {size}" for name, size in fixed)]
-    if "MNK" in found.multiples or len([slot for slot in search.slots if slot.kind == "size"]) <= 1:
+    lines = [f"  - {name} == {found.fixed[name]}" for name in "MNK" if name in found.fixed]
+    if not lines and ("MNK" in found.multiples or len(search.sizes) == 1):
         lines.append("  - M == N and K == N")
     for names, step in found.multiples.items():
-        if step > 1:
+        if step > 1 and names not in found.fixed:
             lines.append(f"  - {'N' if len(names) > 1 else names} % {step} == 0")
     return ["require:", *lines] if lines else []
 
@@ -636,11 +679,11 @@ def _list_sizes(search: _Search, found: _Found) -> str:
     """Sizes that meet the requirements, M, N and K different where they may be; "" if there are none."""
     if not _write_requirements(search, found):
         return ""
-    if not any(slot.kind == "size" for slot in search.slots):
+    if found.fixed:
         return "x".join(map(str, found.shape))
     steps = [found.multiples.get(name) or found.multiples.get("MNK") or 1 for name in "MNK"]
     common = max(128, *steps)
-    square = len([slot for slot in search.slots if slot.kind == "size"]) <= 1
+    square = len(search.sizes) == 1
     return str(3 * common) if square else "x".join(str(common * factor) for factor in (4, 2, 3))
 
 

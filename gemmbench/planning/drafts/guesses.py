@@ -140,7 +140,7 @@ _ROLES = {
     "WM": r"WM|WARP_?M|WARP_TILE_SIZE_Y",
     "WN": r"WN|WARP_?N|WARP_TILE_SIZE_X",
     "THREADS": r"(?:NUM_?)?THREADS(?:_?NUM|_PER_BLOCK)?|NT",
-    "TILE": r"(?:BLOCK|TILE|BS|TS|BLK)(?:_?SIZE|_?DIM|_?WIDTH|_?SZ)?",
+    "TILE": r"(?:BLOCK|TILE|BS|TS|BLK|T)(?:_?SIZE|_?DIM|_?WIDTH|_?SZ)?",
 }
 _BOUNDS = re.compile(r"__launch_bounds__\s*\(\s*([^,()]*(?:\([^()]*\)[^,()]*)*)")
 _AXIS = re.compile(r"\b(\w+)\s*=[^;=]*\bblockIdx\s*\.\s*([xy])")

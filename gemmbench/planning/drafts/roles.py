@@ -177,7 +177,7 @@ def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
-    """Whether the slots called M, N and K, if there are all three, have three roles: else a mistake would seem right."""
+    """Whether slots called M, N and K, if there are all three, have three roles: else a mistake would seem right."""
     if set(letters.values()) != set(_SIZES):
         return True
     pairs = {(letter, roles[number]) for number, letter in letters.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import overload
 
@@ -106,19 +107,32 @@ SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 
-def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:
+_FIXED = re.compile(r"([MNK]) == (\d+)")
+
+
+def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequence[Expression] = ()) -> Shape | None:
     """The shape itself if it is allowed, else one near it or 8 times as long; None if none of them is.
 
     Its sides are rounded up to multiples, as small ones as possible, and stay different if they were. Where a side must
-    be a multiple, there are several, so that there are several tiles.
+    be a multiple, there are several, so that there are several tiles. A side to which `rules` give one value has that.
     """
-    if is_allowed(shape):
-        return shape
+    written = (found for rule in rules if " or " not in rule.text for found in _FIXED.findall(rule.text))
+    fixed = {"MNK".index(name): int(size) for name, size in written}
+
+    def fix(shape: Shape) -> Shape:
+        M, N, K = (fixed.get(place, side) for place, side in enumerate(shape))
+        return M, N, K
+
+    def is_fixed_allowed(shape: Shape) -> bool:
+        return is_allowed(fix(shape))
+
+    if is_fixed_allowed(shape):
+        return fix(shape)
     for factor in (1, _LARGER):
         M, N, K = (factor * side for side in shape)
-        if steps := _find_steps((M, N, K), is_allowed):
-            several = _round_sides((M, N, K), steps, _LEAST_TILES)
-            return several if is_allowed(several) else _round_sides((M, N, K), steps)
+        if steps := _find_steps((M, N, K), is_fixed_allowed):
+            several = fix(_round_sides((M, N, K), steps, _LEAST_TILES))
+            return several if is_allowed(several) else fix(_round_sides((M, N, K), steps))
     return None
 
 
