@@ -50,13 +50,17 @@ def plan_awkwardly(
     wanted = shape or configurations.AWKWARD
 
     def plan(shape: Shape) -> Plan | Skip:
-        problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
-        chosen = [(variant, [config])]
-        (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
-        return item
+        return _plan_shape(variant, config, problem, machine, shape)
 
     found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan), variant.require)
     return plan(found or wanted)
+
+
+def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
+    problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
+    chosen = [(variant, [config])]
+    (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    return item
 
 
 def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporter) -> list[Chain]:
@@ -85,7 +89,10 @@ def _plan_check(chain: Chain, machine: Machine) -> Plan | Skip | None:
         return None
     step = chain.steps[0]  # of what was picked, where a variant dispatches
     found = plan_awkwardly(step.variant, step.config, chain.problem, machine)
-    return None if isinstance(found, Plan) and _has_same_shape(found.problem, chain.problem) else found
+    if isinstance(found, Skip) or not _has_same_shape(found.problem, chain.problem):
+        return found
+    usual = _plan_shape(step.variant, step.config, chain.problem, machine, configurations.AWKWARD)
+    return usual if isinstance(usual, Skip) else None
 
 
 def _has_same_shape(one: Problem, other: Problem) -> bool:

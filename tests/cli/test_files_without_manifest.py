@@ -92,6 +92,20 @@ def verify(folder, gemmbench):
     return run
 
 
+FIXED = """
+#define M 96
+#define N 64
+#define K 80
+__global__ void mm(const float* A, const float* B, float* C) {
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || col >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + col];
+    C[row * N + col] = sum;
+}
+"""
+
+
 @pytest.mark.parametrize(
     ("body", "sizes", "shown"),
     [
@@ -100,6 +114,8 @@ def verify(folder, gemmbench):
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
         (COLUMNS, "33x21x17", "column-major"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
+        (FIXED, "96x64x80", "needs M == 96 and N == 64 and K == 80"),
+        (FIXED.replace("#define M 96", "").replace("C)", "C, int M)"), "33x64x80", "needs N == 64 and K == 80"),
     ],
 )
 def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, sizes, shown):
@@ -107,6 +123,23 @@ def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, siz
     assert said.code == 0, said.out + said.err
     assert shown in said.err
     assert "keep it: gemmbench new NAME --from ./mine.cu --symbol mm --try" in said.err
+
+
+def test_a_mistake_in_a_leading_dimension_does_not_seem_right_with_other_arguments(verify):
+    launch = "void run() { dim3 block(16, 16), grid(N / 16, M / 16); mm<<<grid, block>>>(A, B, C, M, N, K); }"
+    body = MISTAKEN.format("row * M + k") + launch
+    said = verify(body, sizes="64x96x128")
+    assert said.code == 1 and "as if the leading dimension of A were M instead of K" in said.out
+
+
+MISTAKEN = """
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {{
+    int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[{}] * B[k * N + col];
+    C[row * N + col] = sum;
+}}
+"""
 
 
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):

@@ -147,13 +147,16 @@ def find_launch_bounds(text: str, kernel: str) -> LaunchBounds | None:
     if "__launch_bounds__" not in text:
         return None
     function = next((each for each in read_functions(text) if each.is_kernel and each.name == kernel), None)
-    found = _BOUNDS.search(function.attributes) if function else None
+    constants = read_constants(text)
+    words = re.split(r"(\W+)", function.attributes) if function else []
+    attributes = "".join(constants[word] if "__launch_bounds__" in constants.get(word, "") else word for word in words)
+    found = _BOUNDS.search(attributes)
     if function is None or found is None:
         return None
-    inside = function.attributes[found.end() : find_end(function.attributes, found.end() - 1) - 1]
+    inside = attributes[found.end() : find_end(attributes, found.end() - 1) - 1]
     before = hide_comments(text).splitlines()[: function.line]
     line = max((number for number, each in enumerate(before, 1) if "__launch_bounds__" in each), default=function.line)
-    return LaunchBounds(split_list(inside)[0] if inside else "", line, function.template, read_constants(text))
+    return LaunchBounds(split_list(inside)[0] if inside else "", line, function.template, constants)
 
 
 _LAUNCH = re.compile(r"\b(\w+)\s*(?:(<[^;<>]*>)\s*)?<<<")

@@ -114,7 +114,8 @@ def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequen
     """The shape itself if it is allowed, else one near it or 8 times as long; None if none of them is.
 
     Its sides are rounded up to multiples, as small ones as possible, and stay different if they were. Where a side must
-    be a multiple, there are several, so that there are several tiles. A side to which `rules` give one value has that.
+    be a multiple, there are several, so that there are several tiles. A square comes last. A side to which `rules` give
+    one value has that.
     """
     written = (found for rule in rules if " or " not in rule.text for found in _FIXED.findall(rule.text))
     fixed = {"MNK".index(name): int(size) for name, size in written}
@@ -133,7 +134,8 @@ def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequen
         if steps := _find_steps((M, N, K), is_fixed_allowed):
             several = fix(_round_sides((M, N, K), steps, _LEAST_TILES))
             return several if is_allowed(several) else fix(_round_sides((M, N, K), steps))
-    return None
+    squares = (step * -(-factor * max(shape) // step) for factor in (1, _LARGER) for step in _STEPS)
+    return next(((side, side, side) for side in squares if is_allowed((side, side, side))), None)
 
 
 def _find_steps(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:

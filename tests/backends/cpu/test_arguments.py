@@ -47,8 +47,9 @@ GRID = {"symbol": "mm", "precisions": "[f32]", "layouts": "[nn]", "grid": ["cdiv
 def run_once(write_kernel):
     """The record of one small problem."""
 
-    def check(body, args):
-        path = write_kernel("mine.cu", body=body, args=args, params=None, require=None, block="[16, 16]", **GRID)
+    def check(body, args, **keys):
+        rest = {**GRID, **keys}
+        path = write_kernel("mine.cu", body=body, args=args, params=None, require=None, block="[16, 16]", **rest)
         [record] = verify(str(path), sizes="33x21x17", device="cpu").records
         return record
 
@@ -80,6 +81,30 @@ def test_a_number_of_another_size_is_refused(run_once):
     assert run_once(LONG, ["long(M)", "long(N)", "size_t(K)", "A", "B", "C"]).status == "ok"
     record = run_once(LONG, ["M", "N", "K", "A", "B", "C"])
     assert re.search(r"item 1 has 4 bytes, but the kernel reads another size; .*long\(M\)", record.reason)
+
+
+def test_a_number_of_another_kind_is_refused(run_once):
+    scaled = LONG.replace("float* C)", "float* C, int scale, float power)").replace("= sum", "= sum * scale * power")
+    sizes = ["long(M)", "long(N)", "long(K)", "A", "B", "C"]
+    assert run_once(scaled, [*sizes, "1", "1.0"]).status == "ok"
+    assert "item 7 is a fraction, but the kernel reads an integer" in run_once(scaled, [*sizes, "1.0", "1.0"]).reason
+    assert "item 8 is an integer, but the kernel reads a fraction" in run_once(scaled, [*sizes, "1", "1"]).reason
+
+
+def test_pointers_to_pointers_are_refused_with_the_line(run_once):
+    body = BIAS.replace("const float* A", "float** A").replace("A[row * K", "A[0][row * K")
+    record = run_once(body, ["A", "B", "null", "C", "M", "N", "K"])
+    assert re.search(r"mine\.cu:\d+:.*item 1 points to pointers, which cannot be passed", record.reason)
+
+
+def test_kernels_of_one_name_are_told_apart_by_their_lines(run_once):
+    other = BIAS.replace("float", "double") + BIAS
+    record = run_once(other, ["A", "B", "null", "C", "M", "N", "K"])
+    assert re.search(r"several kernels are called mm \(mine\.cu:\d+ and mine\.cu:\d+\)", record.reason), record.reason
+    special = "template <class T> " + BIAS.strip().replace("float", "T")
+    special += "\ntemplate <> " + BIAS.strip().replace("mm(", "mm<double>(").replace("float", "double")
+    record = run_once(special, ["A", "B", "null", "C", "M", "N", "K"], symbol="mm<float>")
+    assert record.status == "ok", record.reason
 
 
 def test_a_bias_is_null_where_none_is_added(run_once):

@@ -98,6 +98,7 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
             "failed",
             "mm declares `extern __shared__`, but `shared` is 0 bytes (mm.yaml",
         ),
+        ([("const float* A", "const char* A")], "wrong", "mm takes `char* A`, which are integers, not f32"),
         ([("float", "int")], "wrong", "mm takes `int* A`, `int* B`, `int* C`, which are integers, not f32"),
         ([("        __syncthreads();\n        for", "        for")], "wrong", "a race, a missing __syncthreads()"),
     ],
@@ -105,6 +106,20 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
 def test_what_the_text_does_wrong_is_named(verify, code, status, words):
     record = verify(code=code)
     assert record.status == status and words in record.reason
+
+
+def test_a_kernel_with_sizes_of_its_own_is_told_from_one_that_lacks_a_guard(verify):
+    sizes = "#define M 48\n#define N 64\n#define K 80\n__global__"
+    code = [(", int M, int N, int K", ""), ("\n__global__", f"\n{sizes}")]
+    record = verify(code=code, manifest=[("C, M, N, K", "C")])
+    assert record.status == "wrong"
+    assert "mm takes no size, so its sizes are in its text: write them under `require`" in record.reason
+
+
+def test_launch_bounds_in_a_macro_are_found(verify):
+    code = [("void mm", "void BOUNDS mm"), ("\n__global__", "\n#define BOUNDS __launch_bounds__(128, 2)\n__global__")]
+    record = verify(code=code)
+    assert record.status == "skipped" and "of mm allows 128 (mm.cu:2)" in record.reason
 
 
 def test_launch_bounds_below_the_block_are_refused_with_the_line(verify):

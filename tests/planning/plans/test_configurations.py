@@ -1,5 +1,8 @@
 """The awkward problems of `verify`."""
 
+import pytest
+
+from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.problems import LAYOUTS
 
@@ -30,6 +33,24 @@ def test_one_change_each_leaves_every_other_parameter_at_its_default(make_varian
         "BM=32 BK=8 T=4",
         "BM=128 BK=16 T=4",
     ]
+
+
+@pytest.mark.parametrize(
+    ("require", "found"),
+    [
+        (["N == 64 and K == 80"], (31, 64, 80)),
+        (["M == 96", "N % 16 == 0", "K % 32 == 0"], (96, 64, 128)),
+        (["M == N and K == N", "N % 48 == 0"], (144, 144, 144)),
+        (["M == 8 or M == 16"], None),
+    ],
+)
+def test_an_awkward_shape_has_the_sides_that_rules_fix(require, found):
+    rules = [parse(text, tuple("MNK")) for text in require]
+
+    def is_allowed(shape):
+        return all(rule.value(dict(zip("MNK", shape, strict=True))) for rule in rules)
+
+    assert configurations.adapt_shape(configurations.AWKWARD, is_allowed, rules) == found
 
 
 def test_a_variant_without_parameters_has_one_configuration(make_variant):
