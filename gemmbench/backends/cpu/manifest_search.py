@@ -22,7 +22,7 @@ from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, TrialProcess, write_arguments
 from gemmbench.backends.sources import SourceText, inline_headers
-from gemmbench.errors import BuildError, LaunchError, PlanError, Unsupported, UsageError, nearest
+from gemmbench.errors import BuildError, LaunchError, PlanError, SpecError, Unsupported, UsageError, nearest
 from gemmbench.planning.cpp.items import Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
@@ -70,7 +70,8 @@ Sizes = Mapping[str, float]
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
     """Find the manifest, in folder `home`, of a kernel in `path`, whose text is given; `symbol` names the kernel.
 
-    Raises NotFound, UsageError for an unknown `symbol`, and DeviceError without a compiler.
+    Raises NotFound, UsageError for an unknown `symbol`, SpecError for a text without kernels, and DeviceError
+    without a compiler.
     """
     started = time.perf_counter()
     file = _read_file(text, path, home)
@@ -94,9 +95,11 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         seconds = time.perf_counter() - started
         sizes = _list_sizes(search, found)
         return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
-    raise NotFound(
-        "; ".join(reasons) or f"no kernel: no `__global__` function{name_missing(file.found)}", unsupported, likeliest
-    )
+    if not kernels:
+        missing = name_missing(file.found)
+        message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
+        raise SpecError(display_path(path), None, message)
+    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, likeliest)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
@@ -259,7 +262,7 @@ class _Search:
         places = [each.place for each in file.signatures.kernels if each.symbol == kernel.symbol]
         if len(places) > 1:
             lines = " and ".join(str(line) for _, line in places)
-            raise Undecidable(f"is overloaded (lines {lines}), so its name does not say which is meant; rename one")
+            raise Undecidable(f"is overloaded (lines {lines}), and its name does not say which is meant; rename one")
         self.launch = next(iter(find_launches(file.source, kernel.name)), None)
         reached = find_reached(file.source, [kernel.symbol])
         self.body = "\n".join(file.source.text[item.start : item.end] for item in reached if item.kind != "scope")

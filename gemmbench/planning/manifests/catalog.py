@@ -255,6 +255,9 @@ class Catalog:
         if is_path(path) and name not in self.names and not _is_of_revision(path):
             self._paths[name] = find_file(path)
             return
+        if os.sep in path and is_file(Path(path)):
+            kinds = ", ".join(sorted({*SUFFIXES, *_CODE}))
+            raise UsageError(f"{printable(path)}: the name of a file of code ends in one of {kinds}; rename or copy it")
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:

@@ -50,7 +50,7 @@ def test_a_cpp_file_is_a_host_function_without_a_grid(write_kernel):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "// code\n", "/* --- */\n", "// first\n/*---\nsummary: x\n---*/\n", "/*---\nsummary: x\n"]
+    "text", ["", "// code\n", "/* --- */\n", "// first\n/*---\nsummary: x\n---*/\n", "/*---\n note\n"]
 )
 def test_a_file_that_does_not_begin_with_a_manifest_says_how(tmp_path, text):
     path = tmp_path / "bare.cu"
@@ -59,6 +59,18 @@ def test_a_file_that_does_not_begin_with_a_manifest_says_how(tmp_path, text):
         read_variant(path)
     message = f"{display_path(path)}:1: no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; or"
     assert str(fault.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("end", "near"), [("", ""), ("--- */\n", "; line 3 has `--- */`"), (" ---*/\n", "; line 3 has `---*/`")]
+)
+def test_a_manifest_without_an_end_is_told_with_what_was_meant(tmp_path, end, near):
+    path = tmp_path / "bare.cu"
+    path.write_text(f"/*---\nsummary: x\n{end}")
+    with pytest.raises(SpecError) as fault:
+        read_variant(path)
+    place = f"{display_path(path)}:1: the manifest has no end"
+    assert str(fault.value) == f"{place}: write `---*/` at the start of a line{near}"
 
 
 def test_lines_are_counted_from_the_top_of_the_file(write_kernel, line_of):
