@@ -23,7 +23,7 @@ from gemmbench.backends.cpu.preprocessing import Preprocessed, hoist_includes, n
 from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers
 from gemmbench.backends.parameters import PassedParameter, list_parameters, write_checks
 from gemmbench.backends.sources import SourceText, quote_path, split_text, suggest_fix
-from gemmbench.errors import BuildError, DeviceError, PlanError, Unsupported
+from gemmbench.errors import BuildError, BuildTimeout, DeviceError, PlanError, Unsupported
 from gemmbench.planning.cpp import items, reach, tokens
 from gemmbench.planning.cpp.reach import find_reached, write_reached
 from gemmbench.planning.manifests.kernel_code import split_template
@@ -344,7 +344,9 @@ class CpuCompiler:
         try:
             self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
         except BuildError as fault:
-            raise fault if found is None else _explain_error(str(fault), found) from None
+            if found is None or isinstance(fault, BuildTimeout):
+                raise
+            raise _explain_error(str(fault), found) from None
         runtime = self._compile_runtime(runtime_name)
         arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
         self._run_checked(arguments, folder, [runtime])

@@ -270,7 +270,9 @@ class Catalog:
         """
         self.check_name(name)
         if name in self._paths:
-            return replace(self._complete(self._read_path(name), ()), name=name)
+            if name not in self._complete_variants:
+                self._complete_variants[name] = replace(self._complete(self._read_path(name), ()), name=name)
+            return self._complete_variants[name]
         is_library = name in self._libraries and name not in self._clashes
         return self._libraries[name] if is_library else self._read(name, ())
 

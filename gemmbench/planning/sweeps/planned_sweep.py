@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gemmbench.errors import UsageError, at_line
-from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
 from gemmbench.planning.plans.expansion import MOST_SECONDS, check_memory, make_plans
@@ -95,11 +95,34 @@ def plan_sweep(
     `tuned` chooses the configuration of a variant at a problem where no parameters are given.
     Raises UsageError and SpecError.
     """
-    if compare:
-        sweep = read_comparison(options.variants, config, options, devices.on_cpu)
-    else:
-        sweep = read_sweep(config, options, devices.on_cpu)
-    return expand_sweep(sweep, options, catalog, devices, tuned)
+
+    def read(options: SweepOverrides) -> Sweep:
+        if compare:
+            return read_comparison(options.variants, config, options, devices.on_cpu)
+        return read_sweep(config, options, devices.on_cpu)
+
+    sweep = read(options)
+    adapted = _adapt_to_files(options, sweep, catalog)
+    return expand_sweep(sweep if adapted == options else read(adapted), options, catalog, devices, tuned)
+
+
+def _adapt_to_files(options: SweepOverrides, sweep: Sweep, catalog: Catalog) -> SweepOverrides:
+    """With a precision and a layout of the named files, where none is asked for and no file has those of the sweep."""
+    paths = [name for name in options.variants if is_path(name.partition(MARK)[0])]
+    if not paths or (options.precisions and options.layouts):
+        return options
+    files = [variant for variant in catalog.get_ladder(paths) if not variant.fault and not variant.unsupported]
+    precisions = dict.fromkeys(name for file in files for name in file.precisions)
+    layouts = dict.fromkeys(name for file in files for name in file.layouts)
+    if (
+        not options.precisions
+        and precisions
+        and precisions.keys().isdisjoint(problem.precision_name for problem in sweep.problems)
+    ):
+        options = replace(options, precisions=next(iter(precisions)))
+    if not options.layouts and layouts and layouts.keys().isdisjoint(problem.layout for problem in sweep.problems):
+        options = replace(options, layouts=next(iter(layouts)))
+    return options
 
 
 def expand_sweep(
