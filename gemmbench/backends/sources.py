@@ -276,14 +276,17 @@ def has_local_headers(variant: Variant) -> bool:
     return code.foreign or bool(code.include) or any(_QUOTED.finditer(variant.text))
 
 
+_NO_SUCH_KERNEL = ('cannot deduce "auto" type', "unable to deduce 'const auto' from", "no matching function for call")
+
+
 def suggest_fix(error: str) -> str:
     """What to do about an error of a compiler, where that is known; "" otherwise."""
     if missing := _MISSING_PACKAGE.search(error):
         return f"write `include: [{'cublas' if missing[1] == 'cublas' else 'cutlass'}]`"
     if "No such file or directory" in error:
         return "add the folder of the header to `include`"
-    if 'cannot deduce "auto" type' in error or "no matching function for call" in error:
-        return "no kernel takes these template arguments and `args`, or several have its name; correct them"
+    if any(words in error for words in _NO_SUCH_KERNEL):
+        return "no kernel takes these template arguments and `args`, or several do; correct `symbol` or `args`"
     return "correct `symbol` or `args`" if _IN_MANIFEST.match(error) else ""
 
 
