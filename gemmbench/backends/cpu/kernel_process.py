@@ -159,6 +159,8 @@ class KernelProcess:
         said, word, text = [*reply.split(" ", 2), "", ""][:3]
         if said != nonce or "\n" in text:
             raise self._refuse_forged(reply)
+        if word == "crash":
+            raise self._explain_death(text)
         if word == "fault":
             self.end()
             raise LaunchError(text)
@@ -214,7 +216,8 @@ class KernelProcess:
         self.end()
         return LaunchTimeout(f"did not {'end' if self._started else 'start'} within {self._timeout:g} s")
 
-    def _explain_death(self) -> LaunchError:
+    def _explain_death(self, access: str = "") -> LaunchError:
+        """What ended the process; `access` is what it says of that itself."""
         ended = _wait_for_end(self._child.pid)
         self.end()
         if not ended:
@@ -227,7 +230,7 @@ class KernelProcess:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
         kind = LaunchError if name in _REFUSALS else KernelCrash
-        return kind(f"the kernel crashed with {name}: {_HINTS.get(name, 'see signal(7)')}{when}")
+        return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, 'see signal(7)')}{when}")
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.cpu.translation import CpuCompiler
-from gemmbench.errors import BuildError, DeviceError, LaunchError, LaunchTimeout, OutOfMemory
+from gemmbench.errors import BuildError, DeviceError, KernelCrash, LaunchError, LaunchTimeout, OutOfMemory
 
 CRASHES = """
 #include <signal.h>
@@ -23,8 +23,24 @@ SIGNATURE { __syncthreads(); C[threadIdx.x] = down(100); }
 def test_dynamic_shared_memory_beyond_what_was_asked_for(bench):
     text = "SIGNATURE { extern __shared__ float s[]; s[K] = 1; __syncthreads(); C[0] = s[K]; }"
     assert bench.run(bench.plan(text, (1, 1, 1000), shared=4096)) == 1
-    with pytest.raises(LaunchError, match="SIGSEGV"):
+    with pytest.raises(KernelCrash, match="SIGSEGV: an access to shared memory outside its 0 static and 4096 dynamic"):
         bench.run(bench.plan(text, (1, 1, 2000), shared=4096))
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("*(volatile float*)(size_t(K) - 1) = 1", "an access through a null pointer"),
+        ("C[1 << 22] = 1", r"an access \d+ bytes after the end of [ABC]"),
+        ("C[-(1 << 22)] = 1", r"an access \d+ bytes before [ABC]"),
+        ("*(volatile float*)(1ul << 46) = 1", "an access outside its operands, shared memory or stack"),
+    ],
+)
+def test_what_a_crash_accessed_is_named_whichever_process_it_hits(bench, statement, words):
+    for block in (0, 63):
+        text = f"SIGNATURE {{ if (blockIdx.x == {block}) {statement}; }}"
+        with pytest.raises(KernelCrash, match=f"SIGSEGV: {words}"):
+            bench.run(bench.plan(text, (1, 1, 1), grid=(64,)))
 
 
 @pytest.mark.parametrize(("crash", "name"), [(1, "SIGSEGV"), (2, "SIGFPE"), (3, "SIGABRT"), (4, "signal 40")])

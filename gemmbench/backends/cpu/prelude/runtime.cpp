@@ -4,7 +4,8 @@
 //     time FIRST LAUNCHES              -> seconds S N     on operand set FIRST and those after it in turn; N: see
 //                                                         `absent` in block.h
 //
-// or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash.
+// or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash, after a reply `crash TEXT`
+// where it is known what was accessed.
 #include "workers.h"
 
 namespace gb {
@@ -17,6 +18,50 @@ void fault(const char* format, ...) {
     if (connection < 0) memcpy(control->complaint, text, sizeof text);  // this is a worker
     else reply("fault", text);
     _exit(1);
+}
+
+constexpr size_t kNear = 1 << 20;  // bytes behind static shared memory, where an index of it may lead
+
+// Note an access `at`, if no operand before was nearer.
+static void note_access(const char* operand, const char* begin, size_t bytes, const char* at, size_t& nearest) {
+    const bool is_before = at < begin;
+    const size_t distance = is_before ? begin - at : at - (begin + bytes);
+    if ((!is_before && at < begin + bytes) || distance >= nearest) return;
+    nearest = distance;
+    snprintf(control->crash, kComplaint, "an access %zu bytes %s %s", distance,
+             is_before ? "before" : "after the end of", operand);
+}
+
+// Note what was accessed; then the same access ends the process by its signal.
+static void note_crash(int, siginfo_t* found, void*) {
+    if (found->si_code != SEGV_MAPERR && found->si_code != SEGV_ACCERR) return;
+    const char* at = static_cast<const char*>(found->si_addr);
+    const bool is_static = at >= gb_shared_begin && at < gb_shared_end + kNear;
+    const bool is_dynamic = at >= gb_dynamic_shared && at < gb_dynamic_shared + sizeof gb_dynamic_shared;
+    if (at < reinterpret_cast<const char*>(kPage)) {
+        snprintf(control->crash, kComplaint, "an access through a null pointer");
+    } else if (is_static || is_dynamic) {
+        snprintf(control->crash, kComplaint, "an access to shared memory outside its %zu static and %zu dynamic bytes",
+                 size_t(gb_shared_end - gb_shared_begin), current ? current->shared : 0);
+    } else {
+        const Set& set = binding.sets[control->set];
+        size_t nearest = 64 << 20;
+        note_access("A", binding.memory + set.A, binding.bytes.A, at, nearest);
+        note_access("B", binding.memory + set.B, binding.bytes.B, at, nearest);
+        note_access("C", binding.memory + set.C, binding.bytes.C, at, nearest);
+    }
+    if (connection >= 0 && *control->crash) reply("crash", control->crash);
+}
+
+static void watch_crashes() {
+    static char stack[64 << 10];
+    stack_t place{};
+    place.ss_sp = stack, place.ss_size = sizeof stack;
+    sigaltstack(&place, nullptr);
+    struct sigaction action{};
+    action.sa_sigaction = note_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+    sigaction(SIGSEGV, &action, nullptr);
 }
 
 static double now() {
@@ -80,6 +125,7 @@ static void bind() {
         const dim3 block = binding.step[i].block;
         threads = std::max(threads, block.x * block.y * block.z);
     }
+    watch_crashes();
     prepare_threads(threads, binding.reversed);
     start_workers();
     touch_operands();

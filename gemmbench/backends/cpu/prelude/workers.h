@@ -59,6 +59,7 @@ struct Control {
     std::atomic<unsigned> absent;  // of all processes: see block.h
     bool over;  // workers must exit
     char complaint[kComplaint];  // of a worker that has ended
+    char crash[kComplaint];      // where a process crashed, "" if that is not known
 };
 
 static Binding binding;
@@ -85,7 +86,10 @@ static void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1 << 20, nu
 static void share_fate() {
     int status;
     if (waitpid(-1, &status, WNOHANG) <= 0) return;
-    if (WIFSIGNALED(status)) raise(WTERMSIG(status));
+    if (WIFSIGNALED(status)) {
+        if (*control->crash) reply("crash", control->crash);
+        raise(WTERMSIG(status));
+    }
     if (*control->complaint) fault("%s", control->complaint);
     _exit(1);
 }
