@@ -36,7 +36,7 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                 reporter.message(f"  keep it: {keep} --symbol {shlex.quote(drafted.symbol)}")
                 return read_drafted(path, drafted.text, text)
         if isinstance(fault, NotFound) and fault.likeliest:
-            reporter.message(f"{place} has no manifest: {fault}; it is taken as its names and its launch say")
+            reporter.message(f"{place} has no manifest: {fault}; it is taken as its text says")
             reporter.message(f"  to correct that, write one: {keep}")
             return read_drafted(path, fault.likeliest, text)
         if isinstance(fault, NotFound) and fault.unsupported:

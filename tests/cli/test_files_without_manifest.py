@@ -144,7 +144,30 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
     said = verify(WRONG)
-    assert (said.code, "it is taken as its names and its launch say" in said.err) == (1, True)
+    assert (said.code, "it is taken as its text says" in said.err) == (1, True)
+
+
+def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):
+    said = verify(LOST, sizes="31x61x97")
+    assert said.code == 1 and "as if one product in 16 were lost, from k = 15 on" in said.out
+
+
+LOST = """
+#define TILE 16
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+    __shared__ float As[TILE][TILE], Bs[TILE][TILE];
+    int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * TILE + y, col = blockIdx.x * TILE + x;
+    float sum = 0;
+    for (int t = 0; t < (K + TILE - 1) / TILE; ++t) {
+        As[y][x] = row < M && t * TILE + x < K ? A[row * K + t * TILE + x] : 0;
+        Bs[y][x] = col < N && t * TILE + y < K ? B[(t * TILE + y) * N + col] : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE - 1; ++k) sum += As[y][k] * Bs[k][x];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}
+"""
 
 
 @pytest.mark.parametrize(

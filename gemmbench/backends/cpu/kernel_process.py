@@ -79,6 +79,7 @@ _HINTS = {
     "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
     "SIGKILL": "killed by the system, usually because memory ran out",
 }
+_NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
 """What ends a kernel that refuses to compute, or that the system ends."""
 
@@ -230,6 +231,8 @@ class KernelProcess:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
         name = name_signal(-code)
         kind = LaunchError if name in _REFUSALS else KernelCrash
+        if access == _NULL:
+            access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
         return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, 'see signal(7)')}{when}")
 
 

@@ -433,11 +433,27 @@ class _Search:
                             return found
         hint = "" if self.sizes else ", and none of its arguments is a size"
         message = f"was right with none of {tries:,} combinations of its arguments{hint}"
-        said = self.launch and are_operands_named(self.slots) and are_sizes_named(self.slots)
         roles = {**null, **pointers[0], **sizes[0], **scalars}
         fixed, shapes = choices[0]
-        likeliest = _Found(roles, self.geometries[0], ("nn", "row"), tries, shapes[0], fixed)
-        raise _NoneRight(message, _write_manifest(self.file, self, likeliest) if said else "")
+        named = are_operands_named(self.slots) and are_sizes_named(self.slots)
+        meant = self.geometries[0] if self.launch else self.find_tile_launch(roles) if named else None
+        if not named or meant is None:
+            raise _NoneRight(message, "")
+        likeliest = _Found(roles, meant, ("nn", "row"), tries, shapes[0], fixed)
+        raise _NoneRight(message, _write_manifest(self.file, self, likeliest))
+
+    def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
+        """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of a square C.
+
+        For a kernel that is not launched in its file, and no template, so that nothing else can be meant.
+        """
+        tile = _SQUARE_TILE.search(self.body)
+        if tile is None or self.kernel.template:
+            return None
+        side = int(tile[1])
+        launch = _Geometry(_make_tiles("N", side, "M", side), _fix((side, side)), _fix((0,)))
+        with _Trials(self) as trials:
+            return launch if trials.writes_all(roles, launch, (4 * side, 4 * side, 4 * side)) else None
 
     def list_unused_pointers(self) -> Roles:
         """What a pointer is that is no operand: null where the code tests for that, else zeros."""
@@ -531,6 +547,9 @@ def _make_tiles(columns: str, width: int, rows: str, height: int) -> Rule:
     return lambda sizes, roles: (-(-sizes[columns] // width), -(-sizes[rows] // height))
 
 
+_SQUARE_TILE = re.compile(r"__shared__[^;]{0,80}\[\s*(\d{1,2})\s*\]\s*\[\s*\1\s*\]")
+
+
 class _Trials:
     """Processes that try the launches of one kernel, one for each problem."""
 
@@ -579,6 +598,11 @@ class _Trials:
         if not process.run(Trial(grid, block, shared, numbers, backwards)):
             return []
         return problem.find_storages()
+
+    def writes_all(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape) -> bool:
+        """Whether a launch writes every element of C and nothing else."""
+        self.run(roles, geometry, shape)
+        return self.open(shape, roles)[0].is_written()
 
     def explore(self, found: _Found, shape: Shape) -> None:
         """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""

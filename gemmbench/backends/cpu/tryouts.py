@@ -28,6 +28,7 @@ _SCRATCH = 1 << 20
 _MARGINS = 1 << 28
 _PATTERN = 0x5A
 _SECONDS = 2
+_MOST = 0.9
 _PATIENCE = 10.0
 Shape = tuple[int, int, int]
 Storage = tuple[str, str]
@@ -75,11 +76,18 @@ class TrialProblem:
         self._c[:] = c
         self._start = c
 
-    def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
-        """The ways to store A, B and C for which C is right and nothing else has changed."""
+    def is_written(self) -> bool:
+        """Whether most of C is not as it was, and all else is; what is added to C may be 0."""
+        return self._is_intact() and bool(np.mean(self._c != self._start) > _MOST)
+
+    def _is_intact(self) -> bool:
         begin, end = self.offsets["C"], self.offsets["C"] + self._c.nbytes
         outside = [slice(0, begin), slice(end, None)]
-        if not all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside):
+        return all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside)
+
+    def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
+        """The ways to store A, B and C for which C is right and nothing else has changed."""
+        if not self._is_intact():
             return []
         found, added = self._c.astype(np.float64), beta * self._start if beta else 0.0
         return [key for key, right in self.right.items() if np.array_equal(found, alpha * right + added)]
