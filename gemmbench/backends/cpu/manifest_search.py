@@ -443,17 +443,21 @@ class _Search:
         raise _NoneRight(message, _write_manifest(self.file, self, likeliest))
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
-        """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of a square C.
+        """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
 
-        For a kernel that is not launched in its file, and no template, so that nothing else can be meant.
+        For a kernel that is not launched in its file, and no template, so that nothing else can be meant. A square C
+        comes last, where a kernel that confuses its sizes writes all.
         """
         tile = _SQUARE_TILE.search(self.body)
         if tile is None or self.kernel.template:
             return None
         side = int(tile[1])
-        launch = _Geometry(_make_tiles("N", side, "M", side), _fix((side, side)), _fix((0,)))
         with _Trials(self) as trials:
-            return launch if trials.writes_all(roles, launch, (4 * side, 4 * side, 4 * side)) else None
+            for width, (columns, rows) in itertools.product((2 * side, 4 * side), ("NM", "MN")):
+                launch = _Geometry(_make_tiles(columns, side, rows, side), _fix((side, side)), _fix((0,)))
+                if trials.writes_all(roles, launch, (4 * side, width, 4 * side)):
+                    return launch
+        return None
 
     def list_unused_pointers(self) -> Roles:
         """What a pointer is that is no operand: null where the code tests for that, else zeros."""
