@@ -1,8 +1,8 @@
 """Statistics of interleaved rounds: times, paired ratios, their intervals, verdicts.
 
 Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order.
-A block of pairs shares what a repetition would change: where the operands lie, the binding and the
-seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
+A block of pairs shares what a repetition would change: where operands and workspaces lie, the binding and
+the seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
 one value, the median of its pair means, and an interval is that of Student's t on these values
 (Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 
