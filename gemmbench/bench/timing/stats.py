@@ -7,8 +7,8 @@ one value, the median of its pair means, and an interval is that of Student's t 
 (Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 
 Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. So each interval
-is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 95 to 97 %; at
-kernels whose blocks scatter most, in 90 to 94 % (`benchmarks/intervals.py`). Something differs between processes
+is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 96 to 97 %; at
+rows whose blocks scatter most, in 86 to 96 % (`benchmarks/intervals.py`). Something differs between processes
 that blocks do not sample: it is in no interval of one run, and a comparison of two runs adds it
 (`report.repeatability`).
 """
