@@ -32,6 +32,8 @@ _TOKEN = re.compile(
 )
 _NO_SPACE = re.compile(r"\\\r?\n|//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HASH_DIGITS = 16
+_LONG_INTEGER = 64
+"""Bits."""
 
 
 def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
@@ -123,6 +125,8 @@ def _write_tree(node: object) -> str:
     """A syntax tree of Python as text, which is the same in all versions: they differ in fields that are empty."""
     if isinstance(node, list):
         return f"[{', '.join(map(_write_tree, node))}]"
+    if isinstance(node, int) and node.bit_length() > _LONG_INTEGER:
+        return hex(node)  # Python does not write one of over 4,300 digits in decimal
     if not isinstance(node, ast.AST):
         return repr(node)
     named = [(name, getattr(node, name, None)) for name in node._fields]

@@ -425,7 +425,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         competitors: Threads of other processes that wanted a core of the CPU when a window began,
             on average; None for a row on a GPU, and in older files.
         elapsed_ratio: How many times as long gemmbench waited for a window as the kernel's process said
-            it took, at least in three windows of four; None on a GPU, for short windows, and in older files.
+            it took, at least in most windows; None on a GPU, for short windows, and in older files.
         tile: Rows and columns of C that share one reading of A and B; empty if unknown.
         path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
         workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in

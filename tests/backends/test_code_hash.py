@@ -145,6 +145,8 @@ def test_the_tree_of_a_python_function_counts(tmp_path):
         return hash_code(read_variant(tmp_path / "mine.py"))
 
     assert hash_() == hash_("two") == hash_(body="C[:]  = (None)  # clear") != hash_(body="C[:] = 0")
+    digits = 5000 * "f"
+    assert hash_(body=f"C[:] = 0x{digits}") != hash_(body=f"C[:] = 0x{digits}f")
 
 
 PICKING = """/*---

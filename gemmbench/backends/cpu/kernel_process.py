@@ -67,9 +67,14 @@ _GLANCE = 0.5
 the connection open."""
 _PAUSE = 0.0005
 _LONGEST_REPLY = 1024
+_OF_PROCESS = 2
+"""The kind of a clock that counts the time of a process: see clock_getcpuclockid(3)."""
 _MARGINS = 128 << 20
 """Bytes of address space around each file that the runtime maps."""
 _MOST_PROCESSES = 1024
+_MOST_WORK, _MOST_SHARE = 5e-3 + 1e-3 * (os.cpu_count() or 1), 0.2
+"""Seconds of the processor, and share of a pause between two windows, that a kernel's processes may use in it: each of
+its workers spins for some 0.1 ms before it sleeps."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, a misaligned vector, or memory beyond the "
@@ -106,6 +111,7 @@ class KernelProcess:
         printed: PrintedLines | None = None,
     ):
         self._timeout, self._started = timeout, False
+        self._ended = self._used = 0.0
         self._connection, theirs = socket.socketpair()
         self._connection.settimeout(timeout)
         self._lines = printed or PrintedLines()
@@ -127,15 +133,27 @@ class KernelProcess:
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
+        self._check_idle()
         begin = time.perf_counter()
         reply = self._ask("time", f"{first} {launches}")
         self.waited = time.perf_counter() - begin
+        self._ended, self._used = time.perf_counter(), _count_processor_seconds(self._child.pid)
         try:
             seconds, absent = reply.split()
             self.absent = int(absent)
             return float(seconds)
         except ValueError:
             raise self._refuse_forged(reply) from None
+
+    def _check_idle(self) -> None:
+        """Raise LaunchError if its processes have worked since the last window, and so disturbed other rows."""
+        if not self._ended or not self.end.alive:
+            return
+        pause = time.perf_counter() - self._ended
+        work = _count_processor_seconds(self._child.pid) - self._used
+        if work > max(_MOST_WORK, _MOST_SHARE * pause):
+            self.end()
+            raise LaunchError(f"the kernel worked for {1e3 * work:.0f} ms while it was not timed; end its threads")
 
     def take_printed(self) -> None:
         """Take what it has printed so far."""
@@ -303,6 +321,25 @@ def _kill_children(parent: int) -> None:
     with contextlib.suppress(OSError):
         for child in Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split():
             os.kill(int(child), signal.SIGKILL)
+
+
+def _list_children(parent: int) -> list[int]:
+    """The children of all threads of a process."""
+    with contextlib.suppress(OSError):
+        threads = list(Path(f"/proc/{parent}/task").iterdir())
+        return [int(word) for each in threads for word in (each / "children").read_text(encoding="ascii").split()]
+    return []
+
+
+def _count_processor_seconds(process: int) -> float:
+    """Seconds of the processor that a process and all that come from it have used."""
+    seconds, waiting = 0.0, [process]
+    while waiting:
+        one = waiting.pop()
+        waiting += _list_children(one)
+        with contextlib.suppress(OSError):
+            seconds += time.clock_gettime(~one << 3 | _OF_PROCESS)
+    return seconds
 
 
 def _kill_session(leader: int) -> None:

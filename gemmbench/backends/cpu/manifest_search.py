@@ -453,7 +453,7 @@ class _Search:
             return None
         side = int(tile[1])
         with _Trials(self) as trials:
-            for width, (columns, rows) in itertools.product((2 * side, 4 * side), ("NM", "MN")):
+            for width, (columns, rows) in itertools.product((2 * side, 4 * side), (("N", "M"), ("M", "N"))):
                 launch = _Geometry(_make_tiles(columns, side, rows, side), _fix((side, side)), _fix((0,)))
                 if trials.writes_all(roles, launch, (4 * side, width, 4 * side)):
                     return launch

@@ -78,7 +78,7 @@ class TrialSteps:
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Place the operand sets, and bind every trial anew; after the first block, run each for a moment.
+        """Place operand sets and workspaces, and bind every trial anew; after the first block, run each for a moment.
 
         The order is drawn anew too: what is bound late may be slower at first.
         """
@@ -86,8 +86,11 @@ class TrialSteps:
         self._arena.prepare(self._inputs)
         order = [list(launches)[place] for place in self._rng.permutation(len(launches))]
         for index in order:
-            with self._trials[index].catch_faults():
-                self.executables[index].bound = self._bind(self._trials[index])
+            trial = self._trials[index]
+            assert trial.scratch is not None, "it is loaded"
+            with trial.catch_faults():
+                trial.scratch.place(self._rng)
+                self.executables[index].bound = self._bind(trial)
         self._arena.prepare_outputs(self._inputs)  # binding may launch
         for index in self._list_alive(order):
             with self._trials[index].catch_faults():

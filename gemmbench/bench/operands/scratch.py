@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from gemmbench.backends.base import Backend, Memory, Place
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.bench.operands.placement import SetPlacement
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan, Target
 
@@ -47,21 +50,32 @@ class Scratch:
     """The workspaces of the steps of a row. Raises OutOfMemory."""
 
     def __init__(self, backend: Backend, steps: Sequence[Plan]):
-        self._guarded = _lay_out(steps) if backend.guards else None
-        sizes = [self._guarded.total] if self._guarded else [_own_bytes(step) for step in steps]
+        self._guarded, self._steps = _lay_out(steps) if backend.guards else None, steps
+        self._placement, self._base = self._guarded and _make_placement(self._guarded), 0
+        sizes = [self._placement.total] if self._placement else [_own_bytes(step) for step in steps]
         self._memory = _allocate(backend, [size for size in sizes if size])
-        self._steps, self.places = steps, self._find_places(steps)
+        self._settle()
+
+    def place(self, rng: np.random.Generator) -> None:
+        """Place all workspaces anew; what they hold is lost. Without guard zones they stay where they are."""
+        if self._memory and self._placement:
+            self._base = self._placement.draw_shift(rng)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Make ready what begins at the base."""
+        self.places = self._find_places()
         if self._memory and self._guarded:
-            self._guarded.fill(self._memory, [0])
+            self._guarded.fill(self._memory, [self._base])
         self.prepare()
 
-    def _find_places(self, steps: Sequence[Plan]) -> list[Place | None]:
+    def _find_places(self) -> list[Place | None]:
         """Where the workspace of each step begins; None for a step without one."""
         if self._memory is None:
-            return [None] * len(steps)
+            return [None] * len(self._steps)
         regions = self._guarded.inputs if self._guarded else []
-        starts = iter([region.offset for region in regions] or self._memory.starts)
-        return [Place(self._memory, next(starts)) if _own_bytes(step) else None for step in steps]
+        starts = iter([self._base + region.offset for region in regions] or self._memory.starts)
+        return [Place(self._memory, next(starts)) if _own_bytes(step) else None for step in self._steps]
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +96,7 @@ class Scratch:
 
     def find_fault(self) -> str:
         """What a launch wrote where it may not, in words, or ""; restores the bytes."""
-        if self._memory and self._guarded and (breach := self._guarded.find_breach(self._memory, 0)):
+        if self._memory and self._guarded and (breach := self._guarded.find_breach(self._memory, self._base)):
             return self._guarded.describe(breach, "workspace")
         return self._find_kept_bytes()
 
@@ -120,8 +134,13 @@ def size_workspaces(backend: Backend, steps: Sequence[Plan], loaded: Sequence[An
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:
-    """Bytes of the workspaces of a row with their guard zones; 0 without a workspace."""
-    return _lay_out(steps).total
+    """Bytes of the workspaces of a row with their guard zones and slack; 0 without a workspace."""
+    placement = _make_placement(_lay_out(steps))
+    return placement.total if placement else 0
+
+
+def _make_placement(guarded: GuardedLayout) -> SetPlacement | None:
+    return SetPlacement(1, guarded.total, guarded.alignment) if guarded.total else None
 
 
 def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:

@@ -16,6 +16,8 @@ from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
 """Seconds: the shortest wait that says something of the time reported; what command and reply may take of it."""
+_SEVERAL = 6
+"""Windows, of which a busy host does not delay all; of fewer, only long ones say something."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +176,18 @@ class Measurement:
 
     @property
     def elapsed_ratio(self) -> float | None:
-        """How many times as long gemmbench waited as the kernel's process says, at least in three windows of four.
+        """How many times as long gemmbench waited as the kernel's process says, at least, in most of the windows.
 
-        The lower quartile, and of few windows the least, since a busy host delays the replies of many windows, but not
-        of all. Of windows that took long enough for that to mean something; None if there is none.
+        Of those with the most launches: windows that seem short get more in the next block. A busy host delays the
+        replies of many windows, but not of all: with up to eleven windows this is the least, with more nearly the
+        lower quartile. None if what it waited is too short to mean something, and without windows.
         """
-        long = [window for window in self.windows.values() if window.elapsed >= _MEANINGFUL]
-        ratios = sorted((window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in long)
-        return ratios[(len(ratios) - 1) // 4] if ratios else None
+        most = max((window.launches for window in self.windows.values()), default=0)
+        windows = [window for window in self.windows.values() if window.launches == most]
+        few, least = max(0, len(windows) // 4 - 2), _MEANINGFUL if len(windows) >= _SEVERAL else _LONG_WINDOW
+        if not windows or sorted(window.elapsed for window in windows)[few] < least:
+            return None
+        return sorted((window.elapsed - _EXCHANGE) / max(window.seconds, _SHORTEST) for window in windows)[few]
 
     @property
     def gated(self) -> bool:

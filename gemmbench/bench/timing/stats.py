@@ -1,14 +1,14 @@
 """Statistics of interleaved rounds: times, paired ratios, their intervals, verdicts.
 
 Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order.
-A block of pairs shares what a repetition would change: where the operands lie, the binding and the
-seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
+A block of pairs shares what a repetition would change: where operands and workspaces lie, the binding and
+the seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
 one value, the median of its pair means, and an interval is that of Student's t on these values
 (Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
 
 Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. So each interval
-is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 95 to 97 %; at
-kernels whose blocks scatter most, in 90 to 94 % (`benchmarks/intervals.py`). Something differs between processes
+is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 96 to 97 %; at
+rows whose blocks scatter most, in 86 to 96 % (`benchmarks/intervals.py`). Something differs between processes
 that blocks do not sample: it is in no interval of one run, and a comparison of two runs adds it
 (`report.repeatability`).
 """

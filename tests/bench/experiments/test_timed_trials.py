@@ -6,8 +6,10 @@ import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.audit import Audit
-from gemmbench.bench.operands.arena import SLACK, Arena
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
+from gemmbench.bench.operands.placement import SLACK
+from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.problems import Problem
 from tests.bench.experiments.conftest import FIVE_BLOCKS
 
@@ -35,6 +37,13 @@ def test_every_block_has_a_placement_and_bindings_of_its_own_and_is_audited(expe
     first = min(places["naive"])
     assert len(set(places["naive"])) == len(places["naive"]) == 5
     assert all((place - first) % 512 == 0 and place - first <= SLACK for place in places["naive"])
+
+
+def test_the_workspaces_of_every_row_are_placed_anew_in_every_block(experiment, watch_calls):
+    placed = []
+    watch_calls(Scratch, "place", lambda self, rng: placed.append(self))
+    experiment("naive", "tiled", policy=FIVE_BLOCKS)
+    assert sorted(Counter(map(id, placed)).values()) == [5, 5]
 
 
 def test_placements_and_permutations_follow_from_the_seed(experiment, places):

@@ -10,7 +10,7 @@ from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
 from gemmbench.bench.operands.alterations import draw_lines
-from gemmbench.bench.operands.arena import SLACK, Arena, SetPlacement, list_set_factors
+from gemmbench.bench.operands.arena import Arena, list_set_factors
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.operands.scratch import Scratch, find_room
@@ -161,26 +161,6 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(watch_ca
     assert all((arena.read(index) == arena.factors[index] * data.C).all() for index in range(2))
     arena.write(inputs, 1)
     assert (arena.find_breach(0), arena.find_breach(1), arena.find_changed_input(inputs)) == ("", "", "")
-
-
-@pytest.mark.parametrize(
-    ("count", "alignment", "page"),
-    [(2, 512, 2 << 20), (8, 512, 2 << 20), (9, 512, 4 << 10), (1000, 512, 4 << 10), (9, 64 << 10, 64 << 10)],
-)
-def test_sets_begin_at_the_same_place_of_a_page(count, alignment, page):
-    placement = SetPlacement(count, 5 * page + 512, alignment)
-    bases = placement.find_bases(1536)
-    assert len(bases) == count and {base % page for base in bases} == {1536 % page}
-    assert all(after - before == 6 * page for before, after in itertools.pairwise(bases))
-
-
-@pytest.mark.parametrize(("alignment", "least"), [(512, 200), (64 << 10, 30)])
-def test_shifts_are_aligned_and_within_the_slack_and_the_last_set_fits_with_the_largest(alignment, least):
-    rng, placement = np.random.default_rng(0), SetPlacement(3, 5000 * 512, alignment)
-    shifts = [placement.draw_shift(rng) for _ in range(300)]
-    assert all(shift % alignment == 0 and 0 <= shift <= SLACK for shift in shifts)
-    assert len(set(shifts)) > least
-    assert placement.find_bases(SLACK)[-1] + placement.nbytes == placement.total
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 16, 17, 1024])

@@ -11,6 +11,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem
 
+RNG = np.random.default_rng(0)
 VARIANT = Variant("test", "", 1, "kernel", ("fake",), ("f32",), ("nn",))
 
 
@@ -54,6 +55,21 @@ def test_between_launches_it_is_filled_with_nan_again_but_for_the_zeroed_bytes(m
     assert not found[:1024].any() and (found[1024:2048] == 0xFF).all()
 
 
+def test_placed_anew_it_lies_elsewhere_and_is_ready_and_guarded_again(make):
+    scratch, (first,) = make((2048, 1024))
+    first[:2048] = 7
+    offsets = {scratch.places[0].offset}
+    for _ in range(3):
+        scratch.place(RNG)
+        place = scratch.places[0]
+        found = place.memory.bytes[place.offset :]
+        assert not found[:1024].any() and (found[1024:2048] == 0xFF).all() and scratch.find_fault() == ""
+        found[2048] = 7
+        assert "after the end of the workspace" in scratch.find_fault()
+        offsets.add(place.offset)
+    assert len(offsets) == 4
+
+
 def test_declared_state_is_left_alone(make):
     scratch, (found,) = make((2048, 1024, True))
     found[:2048] = 7
@@ -89,3 +105,5 @@ def test_a_tool_watches_allocations_of_the_exact_size(watch_calls):
     scratch = Scratch(backend, [make_plan(100), make_plan(0), make_plan(200)])
     assert asked == [(100, 200)] and [place and place.offset for place in scratch.places] == [0, None, 512]
     assert scratch.find_fault() == ""
+    scratch.place(RNG)
+    assert [place and place.offset for place in scratch.places] == [0, None, 512]

@@ -160,7 +160,7 @@ def rows(executables):
         impatient = CpuBackend(timeout=3)
         together = [*names[begin : begin + HOSTS_IN_BATCH], HEALTHY]
         plans = plan_rows([HOSTS, ROOT / "cuda"], together, Problem(32, 32, 32), impatient)
-        records = run_batch(plans, impatient, Policy(rounds=4, max_time=0.05), copies=executables)
+        records = run_batch(plans, impatient, Policy(rounds=12, max_time=0.05), copies=executables)
         impatient.close()
         found[HEALTHY].append(records.pop())
         found |= {record.variant: record for record in records}
