@@ -88,7 +88,9 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             line = str(fault).partition("\n")[0]
             if isinstance(fault, Unsupported):
                 unsupported = unsupported or line
-            reasons.append(f"{kernel.symbol} {line}" if isinstance(fault, Undecidable) else f"{kernel.symbol}: {line}")
+            place = f"{Path(kernel.place[0]).name}:{kernel.place[1]}"
+            is_sentence = isinstance(fault, Undecidable)
+            reasons.append(f"{kernel.symbol} ({place}) {line}" if is_sentence else f"{kernel.symbol}: {line}")
             continue
         manifest = _write_manifest(file, search, found)
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
