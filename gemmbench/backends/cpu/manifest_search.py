@@ -77,7 +77,11 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     file = _read_file(text, path, home)
     kernels = _order_kernels(file, symbol)
     reasons, unsupported, likeliest = list[str](), "", ""
+    known = set[str]()
     for kernel in kernels:
+        if kernel.symbol in known:
+            continue
+        known.add(kernel.symbol)
         try:
             search, found = _search(file, kernel)
         except _NoneRight as fault:
@@ -767,7 +771,8 @@ def _summarise(search: _Search, found: _Found) -> str:
     arguments = ", ".join(_write_arguments(search, found))
     grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
-    parts = [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
+    parts = [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
+    parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
     parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
     parts += ["column-major"] if storage == "column" else []
     parts += [f"needs {' and '.join(needs)}"] if needs else []
