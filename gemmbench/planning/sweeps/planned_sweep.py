@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from gemmbench.errors import UsageError, at_line
+from gemmbench.errors import SpecError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
@@ -111,7 +112,10 @@ def _adapt_to_files(options: SweepOverrides, sweep: Sweep, catalog: Catalog) -> 
     paths = [name for name in options.variants if is_path(name.partition(MARK)[0])]
     if not paths or (options.precisions and options.layouts):
         return options
-    files = [variant for variant in catalog.get_ladder(paths) if not variant.fault and not variant.unsupported]
+    files: list[Variant] = []
+    for name in paths:
+        with suppress(SpecError):  # a file that cannot be read costs its own row
+            files += [variant for variant in [catalog.get(name)] if not variant.unsupported]
     precisions = dict.fromkeys(name for file in files for name in file.precisions)
     layouts = dict.fromkeys(name for file in files for name in file.layouts)
     if (
