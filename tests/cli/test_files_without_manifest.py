@@ -192,6 +192,14 @@ def test_a_file_whose_kernel_needs_a_gpu_is_skipped_with_construct_and_line(veri
     assert (inspected.code, "since it uses inline PTX (mine.cu:5)" in inspected.err) == (2, True)
 
 
+def test_a_file_is_run_in_the_precision_and_the_layout_that_it_has(folder, gemmbench):
+    (folder / "mine.cu").write_text(COLUMNS.replace("B[p + j * k]", "B[j + p * n]"))
+    said = gemmbench("run", "./mine.cu", "--device", "cpu", "--sizes", "32", "--dry-run")
+    assert said.code == 0 and "f64" in said.out and "tn" in said.out and "does not support" not in said.out, said.out
+    asked = gemmbench("run", "./mine.cu", "--device", "cpu", "--sizes", "32", "--dry-run", "--precision", "f32")
+    assert "does not support precision f32; supports f64" in asked.out
+
+
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):
     (folder / "mine.cu").write_text(PLAIN.replace("ARGS", SIZES))
     assert gemmbench("verify", "./mine.cu:mm", "--device", "cpu", "--sizes", "33x21x17").code == 0
