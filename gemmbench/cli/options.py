@@ -286,7 +286,7 @@ class LimitOptions:
         type=float,
         metavar="SECONDS",
         heading=STOPPING,
-        help="Time limit for one launch.  [default: 60]",
+        help="Time limit for one launch.  [default: 60; on the CPU 5, and more for large problems]",
     )
     sweep_limit: float | None = option(
         "--sweep-limit",

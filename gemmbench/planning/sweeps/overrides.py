@@ -18,13 +18,13 @@ from gemmbench.planning.sizes import check_digits
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds for compiling one kernel, for one launch and for the whole sweep (inf: no limit).
+    """Seconds for compiling one kernel, for one launch (None: by device) and for the whole sweep (inf: no limit).
 
     The sweep begins when its limits are made, before it is planned; `started` is that time by the monotonic clock.
     """
 
     compile: float = 120.0
-    launch: float = 60.0
+    launch: float | None = None
     sweep: float = math.inf
     started: float = field(default_factory=time.monotonic, compare=False)
 
