@@ -22,7 +22,7 @@ from gemmbench.planning.sweeps.policy import Policy, check_seed
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,8 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
+    chains = [make_chain(item) for item in expanded]
+    announce_run_on_cpu(machine, chains, _UNTIMED, "", request.limits, reporter)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter)
 
@@ -80,7 +82,6 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
             return session.is_interrupted() or (request.exit_first and failures.failed)
 
         runner = session.make_runner(failures.add, is_ended)
-        chains = [make_chain(item) for item in expanded]
         overlapping = [chain for chain in chains if chain.pdl] if request.pdl else []
         records: list[Record] = []
         for each, pdl in ((chains, False), (overlapping, True)):
@@ -148,6 +149,8 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     return planned
 
 
+_UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
+"""A verification, for an estimate: it is not timed."""
 _PLAIN = "f32"
 """The precision that the CPU device verifies; kernels without it are verified in the first that they declare."""
 
