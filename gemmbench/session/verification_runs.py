@@ -157,9 +157,9 @@ _PLAIN = "f32"
 
 def _choose_kinds(variant: Variant, request: VerifyRequest, machine: Machine) -> tuple[Sequence[str], Sequence[str]]:
     """The precisions and layouts to verify. Raises UsageError."""
-    precisions, layouts = variant.precisions, variant.layouts
+    precisions, layouts = tuple(variant.precisions), tuple(variant.layouts)
     if machine.on_cpu and not request.every:
-        precisions = [_PLAIN] if _PLAIN in precisions else precisions[:1]
+        precisions = (_PLAIN,) if _PLAIN in precisions else precisions[:1]
         layouts = layouts[:1]
     return parse_precisions(request.precisions) or precisions, parse_layouts(request.layouts) or layouts
 
