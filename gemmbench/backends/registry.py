@@ -104,8 +104,8 @@ class BackendServices(Protocol):
     def needs_own_process(self, choice: DeviceChoice) -> bool:
         """Experiments need a process of their own, since a kernel can take the device's context down."""
 
-    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
-        """Open the device; `launch_limit` is seconds for a launch, where the device can end one.
+    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
+        """Open the device; `launch_limit` is seconds for a launch, where the device can end one (None: its own).
 
         Raises DeviceError.
         """
@@ -218,7 +218,7 @@ def make_compilers(machine: Machine, names: Iterable[str], limit: float = TimeLi
 
 
 def open_backends(
-    machine: Machine, names: Iterable[str], gate: bool, launch_limit: float = TimeLimits.launch
+    machine: Machine, names: Iterable[str], gate: bool, launch_limit: float | None = TimeLimits.launch
 ) -> dict[str, Backend]:
     """Open the named back ends; `launch_limit` is seconds for a launch, where the device can end one.
 

@@ -224,13 +224,16 @@ def estimate_run(
     baseline: str,
     compilers: Mapping[str, Compiler],
     cut: PanelCut | None = None,
+    host: HostSpeed | None = None,
 ) -> Estimate:
-    """Estimate a run of these rows, after a short probe of the host. Raises DeviceError without a compiler.
+    """Estimate a run of these rows, after a short probe of the host if it is not given.
+
+    Raises DeviceError without a compiler.
 
     The rows are taken one problem at a time, so they need not be in memory together, unless the run
     has transfers.
     """
-    host, codes = probe_host(), _Codes()
+    host, codes = host or probe_host(), _Codes()
     able: Iterable[Chain] = codes.collect(chain for chain in chains if not chain.reason)
     able = list(able) if cut else able
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
@@ -353,4 +356,6 @@ def _estimate_row(
     replays = replay if launch >= policy.window else blocks * replay
     sustained = policy.choose_sustained(work.problem.precision) if habits.steady else 0.0
     loading = (1 + WARMING_SHARE) * sustained
-    return verifying + 2 * launch + 2 * window + timing + blocks * (binding + 2 * turn) + replays + loading
+    audits = 1 if policy.audit_once else blocks
+    audited = audits * 2 * turn + replays * audits / blocks
+    return verifying + 2 * launch + 2 * window + timing + blocks * binding + audited + loading

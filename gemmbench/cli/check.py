@@ -23,7 +23,7 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
-from gemmbench.cli.run_outputs import refuse_incomplete_file, save_csv
+from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save_csv
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.files import runs_in_github_actions
@@ -81,7 +81,7 @@ def check(options: CheckOptions) -> int:
 
     A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
-    check against; 3 no device; 4 inconclusive, with --fail-on inconclusive.
+    check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
     """
     request = CheckRequest(
         options.against,
@@ -100,7 +100,10 @@ def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> in
     checked = run_check(request, machine, TERMINAL)
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
-    return _choose_exit_code(checked, options.fails_inconclusive)
+    code = _choose_exit_code(checked, options.fails_inconclusive)
+    if code in (BAD_ROW, INTERRUPTED):
+        return code
+    return find_missing(options.variants, checked.result.run.records) or code
 
 
 def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:

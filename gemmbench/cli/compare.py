@@ -11,7 +11,7 @@ from gemmbench.cli.options import OutputOptions, VariantName, config_option
 from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
-from gemmbench.cli.run_outputs import complete_options
+from gemmbench.cli.run_outputs import complete_options, find_missing
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
@@ -75,7 +75,8 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
     print_line()
     closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
     print_reports([Report([], closing=closing)], options.sweep.output.style)
-    return code or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
+    missing = find_missing(names, comparison.run.records)
+    return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 
 def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:

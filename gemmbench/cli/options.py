@@ -286,7 +286,7 @@ class LimitOptions:
         type=float,
         metavar="SECONDS",
         heading=STOPPING,
-        help="Time limit for one launch.  [default: 60]",
+        help="Time limit for one launch.  [default: 60; on the CPU 5, and more for large problems]",
     )
     sweep_limit: float | None = option(
         "--sweep-limit",
@@ -296,10 +296,14 @@ class LimitOptions:
         help="Time limit for the whole run.",
     )
 
+    yes: bool = option(
+        "--yes", is_flag=True, heading=STOPPING, help="Start a run that takes more than an hour on the CPU."
+    )
+
     @property
     def limits(self) -> TimeLimits:
         """The time limits. Raises UsageError."""
-        return TimeLimits.make(compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
+        return TimeLimits.make(self.yes, compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
 
 
 @dataclass(frozen=True, kw_only=True)

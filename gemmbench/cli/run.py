@@ -19,8 +19,8 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
-from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
-from gemmbench.errors import INTERRUPTED
+from gemmbench.cli.run_outputs import complete_options, find_missing, finish_run, print_plans
+from gemmbench.errors import INTERRUPTED, OK
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
@@ -115,7 +115,14 @@ def _conduct_sweep(
         print_reports(differences, options.output.style)
     append_job_summary([*report_results(comparison), *differences])
     options.reference.keep(result, options.journal.out)
-    return code, comparison
+    return code or (OK if compare else _find_missing(variants, options, result.run)), comparison
+
+
+def _find_missing(variants: tuple[str, ...], options: SweepOptions, run: Run) -> int:
+    """3 if a variant that was named could not run and was to be compared, or if none of them could."""
+    ran = {record.variant for record in run.records if record.status != "skipped"}
+    named = variants if options.reference.against or ran.isdisjoint(variants) else ()
+    return find_missing(named, run.records)
 
 
 def _report_differences(reference: Run, comparison: Comparison) -> Report:

@@ -114,6 +114,17 @@ def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bo
     return OK if all(record.status == "ok" for record in ran) else BAD_ROW
 
 
+def find_missing(names: Iterable[str], records: Iterable[Record]) -> int:
+    """3 if a variant that was named for a comparison could not run at any size, and says which on stderr; else 0."""
+    rows = list(records)
+    ran = {record.variant for record in rows if record.status != "skipped"}
+    reasons = {record.variant: record.reason for record in rows if record.variant not in ran}
+    missing = [name for name in names if name in reasons]
+    for name in missing:
+        print_line(f"{name} could not run, so it is not compared: {reasons[name]}", to_stderr=True)
+    return NO_DEVICE if missing else OK
+
+
 def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:
     """The runs that `files` name, or the newest of the folder, with their warnings on stderr.
 

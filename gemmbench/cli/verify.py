@@ -24,7 +24,10 @@ class VerifyOptions:
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     every: bool = option(
-        "--all", is_flag=True, heading=PROBLEM, help="Every configuration, not only one change per parameter."
+        "--all",
+        is_flag=True,
+        heading=PROBLEM,
+        help="Every configuration, not only one change per parameter; on the CPU every precision and layout too.",
     )
     exit_first: bool = option("-x", "--exitfirst", is_flag=True, heading=STOPPING, help="Stop at the first failure.")
     sanitize: str | None = option(
@@ -76,11 +79,12 @@ def verify(options: VerifyOptions) -> int:
     """Verify VARIANTs on shapes where kernels often break.
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
-    tile and M != N != K, in every layout and precision that a variant declares, with alpha and
-    beta other than 1 and 0. Small problems are also tried with NaN, infinities, subnormals and
-    values near overflow. Where rules refuse most sizes, those next to them are tried. Each cause of
-    a failure is told once, and what was skipped with the reason; a configuration that timed out or
-    did not compile is not tried on further shapes.
+    tile and M != N != K, in every layout and precision that a variant declares (on the CPU device in
+    f32 and one layout, unless --all or other options name more), with alpha and beta other than 1
+    and 0. Small problems are also tried with NaN, infinities, subnormals and values near overflow.
+    Where rules refuse most sizes, those next to them are tried. Each cause of a failure is told
+    once, and what was skipped with the reason; a configuration that timed out or did not compile is
+    not tried on further shapes.
 
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write
@@ -94,7 +98,7 @@ def verify(options: VerifyOptions) -> int:
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification_report.report_checks(found.records)], options.style)
+    print_reports([verification_report.report_checks(found.records, found.note)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 

@@ -170,7 +170,8 @@ def verify(
     Args:
         variants: names of kernels and libraries, or paths of files; without any, all that run on the device.
         device, fleet, kernels, progress: as in `run`.
-        every: verify every configuration, not only one change per parameter.
+        every: verify every configuration, not only one change per parameter; on the CPU device every precision and
+            layout too.
         exit_first: stop at the first failure.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.

@@ -231,7 +231,10 @@ def verify_request(
 def time_limits(options: VerifyOptions) -> TimeLimits:
     """The time limits in seconds. Raises UsageError."""
     return TimeLimits.make(
-        compile=options.get("compile_limit"), launch=options.get("launch_limit"), sweep=options.get("sweep_limit")
+        long=True,
+        compile=options.get("compile_limit"),
+        launch=options.get("launch_limit"),
+        sweep=options.get("sweep_limit"),
     )
 
 

@@ -149,7 +149,7 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
         weights=_find_weights(reader, model, path, options),
         rows=_read_rows(reader, model, options),
         baseline=options.baseline if options.baseline is not None else model.baseline,
-        policy=make_policy(reader, model.measure),
+        policy=make_policy(reader, model.measure, on_cpu),
         location=document.location,
         post=_make_post(model, name_config(path)),
     )

@@ -72,7 +72,9 @@ def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
 
 def _list_known(model: type[msgspec.Struct], key: str | int) -> str:
     """Return the values that a key takes, where its type is a Literal."""
-    words = next((get_args(field.type) for field in msgspec.structs.fields(model) if field.encode_name == key), ())
+    kind = next((field.type for field in msgspec.structs.fields(model) if field.encode_name == key), None)
+    kinds = [part for part in get_args(kind) if get_args(part)]  # of a key that may be empty
+    words = get_args(kinds[0] if kinds else kind)
     return f"; known: {', '.join(map(str, words))}" if words else ""
 
 

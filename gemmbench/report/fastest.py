@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.report.comparison import Comparison, ProblemRows
-from gemmbench.report.row import Row
+from gemmbench.report.row import ON_CPU, Row
 from gemmbench.report.text import format_share, number_within, with_interval
-from gemmbench.report.verdicts import INCONCLUSIVE, SAME, SLOWER, compare_speeds, find_best_rows
+from gemmbench.report.verdicts import INCONCLUSIVE, SAME, SLOWER, compare_speeds, describe_change, find_best_rows
 
 FASTER, TOO_FEW = "faster", "too few"
 _DIGITS, _MOST_NAMES = 3, 4
@@ -80,9 +80,14 @@ class Fastest:
     def _describe_alone(self) -> str:
         """How far the next row is behind the baseline; of another row its speed."""
         first = self.rows[0]
+        on_gpu = first.environment.gpu
+        if first is not self.baseline and not on_gpu:
+            return f"{number_within(1e3 * first.time.value, first.time, _DIGITS)} ms"
         if first is not self.baseline:
             return f"{number_within(first.gflops, first.time, _DIGITS)} GFLOPS"
         ratio = compare_speeds(self.second, first)
+        if not on_gpu:
+            return f"{self.second.record.variant} is {describe_change(ratio.value, ratio)}"
         return f"{self.second.record.variant} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it"
 
     def _describe_ratio(self) -> str:
@@ -158,5 +163,6 @@ def list_fastest(comparison: Comparison) -> list[str]:
             continue
         name = problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
         name = f"batch {problem.problem.M}" if problem.rows[0].record.network else name
-        lines.append(f"{name}: {fastest.sentence}")
+        scope = "" if comparison.environment.gpu else f", {ON_CPU}"
+        lines.append(f"{name}{scope}: {fastest.sentence}")
     return lines

@@ -11,7 +11,7 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
-from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.row import ON_CPU, UNRANKED, Row
 from gemmbench.report.text import format_share, interval_ends, number_within
 
 SLOWER, SAME, INCONCLUSIVE = "slower", "same", "inconclusive"
@@ -38,7 +38,8 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
                 verdict = _judge_pair(earlier, one, later, other, margin)
             else:
                 verdict = _refuse_pair(problem.rows, earlier, later)
-            verdicts.append(Verdict(verdict.word, f"{problem.title}: {verdict.sentence}"))
+            where = problem.title if comparison.environment.gpu else f"{problem.title}, {ON_CPU}"
+            verdicts.append(Verdict(verdict.word, f"{where}: {verdict.sentence}"))
     return verdicts
 
 
@@ -88,11 +89,11 @@ def _name_category(row: Row) -> str:
 def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -> Verdict:
     ratio, apart = compare_speeds(other, one), "" if _share_rounds(one, other) else ", not in the same rounds"
     if not ratio.known:
-        change = _format_change(ratio.value, ratio)
+        change = describe_change(ratio.value, ratio)
         return Verdict(INCONCLUSIVE, f"{later} against {earlier} has too few rounds for a verdict (about {change}).")
     word = stats.verdict(ratio, margin)
     if word == INCONCLUSIVE:
-        low, high = _format_change(ratio.low, ratio), _format_change(ratio.high, ratio)
+        low, high = describe_change(ratio.low, ratio), describe_change(ratio.high, ratio)
         return Verdict(word, f"{later} against {earlier} is inconclusive{apart}: 95 % interval from {low} to {high}.")
     speed = f"{later} is {_format_speed(ratio)} {earlier}"
     low, high = interval_ends(ratio.invert() if word == SLOWER else ratio)
@@ -128,11 +129,11 @@ def compare_speeds(row: Row, other: Row) -> Interval:
 
 def _format_speed(ratio: Interval) -> str:
     """`2.2x slower than`, or `as fast as`."""
-    change = _format_change(ratio.value, ratio)
+    change = describe_change(ratio.value, ratio)
     return "as fast as" if float(change.partition("x")[0]) == 1 else f"{change} than"
 
 
-def _format_change(value: float, ratio: Interval) -> str:
+def describe_change(value: float, ratio: Interval) -> str:
     """`2.2x faster`, `2.2x slower`, with the digits that the interval of the ratio supports."""
     source = ratio.scale(1 / ratio.value)
     return f"{number_within(1 / value, source)}x slower" if value < 1 else f"{number_within(value, source)}x faster"

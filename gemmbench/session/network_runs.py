@@ -32,7 +32,7 @@ from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,7 @@ def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = 
     planned = plan_network_rows(request, machine)
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
+    announce_run_on_cpu(machine, rows, sweep.policy, sweep.baseline, request.limits, reporter)
     hashes = hash_plans(rows)
     with open_run(machine, header, planned.devices, request.limits, request.destination, reporter, hashes) as opened:
         chains = ChainSweep(

@@ -34,7 +34,7 @@ from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
-from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 from gemmbench.session.saved_runs import (
     find_newest_saved,
     find_reference,
@@ -224,6 +224,8 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
     variants, catalog = request.overrides.variants, open_catalog(request.kernels)
     _refuse_recorded_code(reference, request, catalog)
     planned = plan_repeat(reference, variants, catalog, machine)
+    sweep = planned.sweep
+    announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
     reporter.message(f"checking against {name_run(earlier)}, measured {reference.environment.started}")
     checked = check_elsewhere(planned.chains, machine, reporter)
     with open_run(machine, planned.sweep, planned.devices, request.limits, request.destination, reporter) as opened:
@@ -291,6 +293,8 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     _refuse_libraries(request.overrides.variants, catalog)
     planned = plan_request(SweepRequest(request.overrides, request.config, kernels=request.kernels), machine)
     pairs = _plan_pairs(planned, revision, past, catalog, machine)
+    chains = [chain for group in pairs.groups for chain in group]
+    announce_run_on_cpu(machine, chains, planned.sweep.policy, "", request.limits, reporter)
     label = f"{revision} ({past.commit})"
     reporter.message(f"checking against revision {label}, in the same rounds")
     sweep = replace(planned.sweep, name=NAME, post=None)

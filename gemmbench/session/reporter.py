@@ -5,13 +5,19 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
+from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
+from gemmbench.backends.host import count_cores
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
+from gemmbench.errors import UsageError
+from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.text import format_duration
 from gemmbench.session.signals import let_finalizers_end
 
@@ -123,10 +129,36 @@ class Interruption:
 
 
 _LONG = 60.0
-"""Seconds. A run on a GPU that takes longer says so first."""
+"""Seconds. A run that takes longer says so first."""
+_VERY_LONG = 3600.0
+"""Seconds. A run on the CPU device that takes longer needs --yes."""
 
 
 def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> None:
     """Say how long a run on a GPU will take, if that is over a minute."""
     if seconds > _LONG and machine.primary.target.is_gpu:
         reporter.message(f"this takes about {format_duration(seconds)} on {machine.primary.name}; see also --dry-run")
+
+
+def announce_run_on_cpu(
+    machine: Machine, chains: Sequence[Chain], policy: Policy, baseline: str, limits: TimeLimits, reporter: Reporter
+) -> None:
+    """Say how long a run on the CPU device will take, compiling included, if that is over a minute.
+
+    Raises UsageError for more than an hour, unless the limits allow it.
+    """
+    if not machine.on_cpu:
+        return
+    from gemmbench.bench.estimate import (
+        TYPICAL_HOST,
+        estimate_run,
+    )  # takes long to import, and not all commands measure
+
+    host = replace(TYPICAL_HOST, cores=count_cores())
+    compilers = registry.make_compilers(machine, machine.devices)
+    seconds = min(estimate_run(chains, machine, policy, baseline, compilers, host=host).seconds, limits.sweep)
+    takes = f"takes about {format_duration(seconds)} on the CPU device"
+    if seconds > _VERY_LONG and not limits.long:
+        raise UsageError(f"this {takes}; choose smaller --sizes, or start it with --yes")
+    if seconds > _LONG:
+        reporter.message(f"this {takes}; smaller --sizes take less, see also --dry-run")

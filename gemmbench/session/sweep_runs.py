@@ -16,7 +16,7 @@ from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
-from gemmbench.session.reporter import SILENT, Reporter, announce_long_run
+from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 from gemmbench.session.winners import TunedConfigs, read_winners
 
 
@@ -46,6 +46,7 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
 
     planned = plan_request(request, machine, reporter)
     sweep = planned.sweep
+    announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
     rows = hash_plans(planned.chains, request.transfers)
     chains_to_run = check_elsewhere(planned.chains, machine, reporter)
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:

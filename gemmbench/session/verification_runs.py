@@ -19,18 +19,20 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans, parse_sizes
 from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse_params, parse_precisions
 from gemmbench.planning.sweeps.policy import Policy, check_seed
+from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 
 
 @dataclass(frozen=True)
 class VerifyRequest:
     """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
 
-    With `every` all configurations are verified, otherwise one change per parameter. With `exit_first`
-    the first failure ends it. With `pdl`, kernels whose products may overlap are verified that way too.
+    On the CPU device, empty precisions and layouts mean f32 and one layout, and the largest shape is left out. With
+    `every` nothing is left out, and all configurations are verified, otherwise one change per parameter. With
+    `exit_first` the first failure ends it. With `pdl`, kernels whose products may overlap are verified that way too.
     """
 
     variants: tuple[str, ...] = ()
@@ -48,11 +50,15 @@ class VerifyRequest:
 
 @dataclass(frozen=True)
 class Verification:
-    """What verify found; `broken` says which kernel files cannot be read, and why."""
+    """What verify found; `broken` says which kernel files cannot be read, and why.
+
+    `note` says which precisions and layouts were left out, if some were.
+    """
 
     records: list[Record]
     interrupted: bool
     broken: list[str]
+    note: str = ""
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -60,11 +66,16 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     variants, broken = choose_variants(request, lambda variant: variant.computes == "gemm", reporter)
     check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded: list[Plan | Skip] = []
+    verified: list[Variant] = []
     for variant in variants:
-        expanded += plan_verification(variant, request, machine)
+        planned = plan_verification(variant, request, machine)
+        verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
+        expanded += planned
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
+    chains = [make_chain(item) for item in expanded]
+    announce_run_on_cpu(machine, chains, _UNTIMED, "", request.limits, reporter)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter, len(expanded))
 
@@ -72,14 +83,13 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
             return session.is_interrupted() or (request.exit_first and failures.failed)
 
         runner = session.make_runner(failures.add, is_ended)
-        chains = [make_chain(item) for item in expanded]
         overlapping = [chain for chain in chains if chain.pdl] if request.pdl else []
         records: list[Record] = []
         for each, pdl in ((chains, False), (overlapping, True)):
             largest = 1 if request.exit_first else LARGEST
             sweep = ChainSweep(each, replace(policy, pdl=pdl), baseline="", largest=largest)
             records += measure_sweep(runner, session.compilers, sweep)
-        return Verification(records, session.is_interrupted(), broken)
+        return Verification(records, session.is_interrupted(), broken, _note_left_out(verified, request, machine))
 
 
 def choose_variants(
@@ -129,8 +139,7 @@ class FailureReport:
 def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:
     """Plan what is verified of a variant. Raises UsageError."""
     params = {ALL: ()} if request.every else parse_params(request.params)
-    layouts = parse_layouts(request.layouts) or variant.layouts
-    precisions = parse_precisions(request.precisions) or variant.precisions
+    precisions, layouts = _choose_kinds(variant, request, machine)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
     shapes = parse_sizes(request.sizes) if request.sizes else configurations.SHAPES
     planned = _plan_problems(
@@ -138,6 +147,7 @@ def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine
     )
     if not request.sizes:
         planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine)
+    if not request.sizes and (request.every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
@@ -176,6 +186,33 @@ def _plan_allowed_shapes(
             variant, configurations.make_problems(variant, new, layouts, precisions), [config], machine
         )
     return found
+
+
+_UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
+"""A verification, for an estimate: it is not timed."""
+_PLAIN = "f32"
+"""The precision that the CPU device verifies; kernels without it are verified in the first that they declare."""
+
+
+def _choose_kinds(variant: Variant, request: VerifyRequest, machine: Machine) -> tuple[Sequence[str], Sequence[str]]:
+    """The precisions and layouts to verify. Raises UsageError."""
+    precisions, layouts = tuple(variant.precisions), tuple(variant.layouts)
+    if machine.on_cpu and not request.every:
+        precisions = (_PLAIN,) if _PLAIN in precisions else precisions[:1]
+        layouts = layouts[:1]
+    return parse_precisions(request.precisions) or precisions, parse_layouts(request.layouts) or layouts
+
+
+def _note_left_out(variants: Sequence[Variant], request: VerifyRequest, machine: Machine) -> str:
+    """`f32, nn only; --all checks 19 more combinations`, or "" if nothing that was not named is left out."""
+    every, names, left = replace(request, every=True), dict[str, dict[str, None]](), 0
+    for variant in variants:
+        precisions, layouts = _choose_kinds(variant, request, machine)
+        names.setdefault("precisions", {}).update(dict.fromkeys(precisions))
+        names.setdefault("layouts", {}).update(dict.fromkeys(layouts))
+        left += math.prod(map(len, _choose_kinds(variant, every, machine))) - len(precisions) * len(layouts)
+    only = ", ".join("/".join(each) for each in names.values())
+    return f"{only} only; --all checks {count_noun(left, 'more combination')}" if left else ""
 
 
 def _plan_problems(

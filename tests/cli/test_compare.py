@@ -223,3 +223,8 @@ def test_git_must_be_there(refused, history, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
     assert said.startswith("cannot run git, which reads a revision: ")
+
+
+def test_a_named_variant_that_cannot_run_is_an_exit_code_of_its_own(gemmbench):
+    done = gemmbench("compare", "openblas", "cublas", "--device", "cpu", *FAST)
+    assert done.code == 3 and "cublas could not run, so it is not compared: needs an NVIDIA GPU" in done.err

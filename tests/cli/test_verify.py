@@ -266,3 +266,10 @@ def test_a_variant_that_dispatches_is_one_row_and_is_not_split(sanitize, write_k
     assert said.code == 1
     assert rows(said) == [["best", "-", "memcheck", "3", "errors"]]
     assert "--param" not in call and "--kernels kernels" in call
+
+
+def test_the_cpu_device_verifies_one_precision_and_layout_and_counts_the_rest(gemmbench):
+    done = gemmbench("verify", "openblas", "--device", "cpu", "--sizes", "5", "--format", "simple")
+    assert done.out.rstrip().endswith("f32, nn only; --all checks 7 more combinations")
+    done = gemmbench("verify", "openblas", "--device", "cpu", "--sizes", "5", "--all", "--format", "simple")
+    assert "--all" not in done.out

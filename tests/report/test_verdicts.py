@@ -90,3 +90,9 @@ def test_without_a_baseline_rows_of_other_batches_and_back_ends_are_compared_by_
     """Times of the same code differ by up to 10 %."""
     (verdict,) = judge_variants(compare(steady("naive", 4), steady("tiled", milliseconds, **other)), ("naive", "tiled"))
     assert verdict.sentence == HEAD + ending
+
+
+def test_a_verdict_of_the_cpu_device_says_that_it_says_nothing_about_a_gpu(compare, paired, steady):
+    rows = steady("naive", 4), paired("tiled", *[8e-3] * 5)
+    (verdict,) = judge_variants(compare(*rows, gpu=False), ("naive", "tiled"))
+    assert f"{HEAD[:-2]}, on the CPU device, which says nothing about a GPU: tiled is 2.000x slower" in verdict.sentence

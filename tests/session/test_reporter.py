@@ -8,8 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from gemmbench.bench import estimate
+from gemmbench.bench.estimate import Estimate
+from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import TimeLimits
-from gemmbench.session.reporter import Interruption, announce_long_run
+from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.session.reporter import Interruption, announce_long_run, announce_run_on_cpu
 
 
 def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
@@ -53,6 +57,30 @@ def test_a_run_on_a_gpu_that_takes_over_a_minute_says_so_first(machine, notes, s
     announce_long_run(here, notes, seconds)
     line = f"this takes about 1 min 1 s on {primary.name}; see also --dry-run"
     assert notes.messages == ([line] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limits", "said"),
+    [
+        (59, TimeLimits(), ""),
+        (61, TimeLimits(), "about 1 min 1 s on the CPU device"),
+        (7200, TimeLimits(), "start it with --yes"),
+        (7200, TimeLimits(long=True), "about 2 h"),
+        (7200, TimeLimits(sweep=50.0), ""),
+    ],
+)
+def test_a_long_run_on_the_cpu_is_announced_and_a_very_long_one_needs_a_yes(
+    machine, notes, monkeypatch, seconds, limits, said
+):
+    monkeypatch.setattr(estimate, "estimate_run", lambda *_, **__: Estimate(seconds, 0.0, 0))
+    primary = replace(machine.primary, target=replace(machine.primary.target, is_gpu=False))
+    here = replace(machine, devices={**machine.devices, machine.choice.primary: primary})
+    try:
+        announce_run_on_cpu(here, [], Policy(), "", limits, notes)
+    except UsageError as fault:
+        assert "--yes" in said and said in str(fault)
+    else:
+        assert "--yes" not in said and [said in line for line in notes.messages] == [True] * bool(said)
 
 
 def test_the_time_limit_counts_from_when_the_limits_were_made():

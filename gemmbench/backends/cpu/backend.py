@@ -16,8 +16,12 @@ from gemmbench.backends.host import count_competitors
 from gemmbench.backends.printed_text import PrintedLines
 from gemmbench.errors import DeviceError, LaunchError, NotOffered
 from gemmbench.planning.plans.plan import Geometry, Plan, Target
+from gemmbench.planning.problems import Problem
 
-_TIMEOUT = 60.0
+_LEAST_LIMIT = 5.0
+"""Seconds that a launch may take, however small its problem is."""
+_SLOWEST = 1e7
+"""flops/s. On a busy host, kernels with a barrier for each product are five times as fast."""
 _MEANINGFUL = 1e-3
 """Seconds of waiting for each launch of a step, below which the time of asking for it weighs too much."""
 _MOST_THREADS = 1024
@@ -28,7 +32,7 @@ _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 
 
 class CpuBackend:
-    """The device. `timeout` is the most seconds one window may take.
+    """The device. `timeout` is the most seconds one window may take; None: by what it computes.
 
     Raises DeviceError off Linux.
     """
@@ -38,7 +42,7 @@ class CpuBackend:
     guards = True
     monitor = empty = None
 
-    def __init__(self, timeout: float = _TIMEOUT):
+    def __init__(self, timeout: float | None = None):
         if not sys.platform.startswith("linux"):
             raise DeviceError("the cpu device needs Linux")
         self.device = describe_cpu(CpuSoftware())
@@ -101,7 +105,7 @@ class CpuBackend:
             return Openblas(plan.problem, memory, step.sets)
         command = _binding_command(step, memory, mode, self.device.target)
         files = (memory.file, *([_workspace_memory(step.workspace).file] if step.workspace else []))
-        process = KernelProcess(step.loaded, command, files, self._timeout, printed)
+        process = KernelProcess(step.loaded, command, files, self._timeout or limit_launch(plan.problem), printed)
         self._running.add(process)
         return process
 
@@ -117,6 +121,11 @@ class CpuBackend:
         self._threads.restore()
         for process in self._running:
             process.end()
+
+
+def limit_launch(problem: Problem) -> float:
+    """Seconds that a launch may take before it counts as an endless loop, unless the user says so."""
+    return _LEAST_LIMIT + problem.flops / _SLOWEST
 
 
 class BoundStep(Protocol):

@@ -110,8 +110,8 @@ class CpuServices:
         """Its kernels have processes of their own already."""
         return False
 
-    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
-        """Open the CPU; a launch ends after `launch_limit` seconds.
+    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
+        """Open the CPU; a launch ends after `launch_limit` seconds (None: by what it computes).
 
         Raises DeviceError off Linux.
         """

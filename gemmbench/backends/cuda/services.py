@@ -32,7 +32,7 @@ class CudaServices:
         """Unless a tool watches this process: a kernel that crashes takes the context down."""
         return not why_gate_is_off()
 
-    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
+    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
         """Open the GPU; a launch cannot be ended. Raises DeviceError."""
         return CudaBackend(choice.index, gate=gate)
 

@@ -29,7 +29,7 @@ class FakeServices:
         """As scripted."""
         return _script(choice).isolated
 
-    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float) -> Backend:
+    def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
         """Open the script. Raises UsageError."""
         return FakeBackend(_script(choice))
 

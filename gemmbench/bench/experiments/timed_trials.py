@@ -75,6 +75,7 @@ class TrialSteps:
         self._suspects: dict[int, Check] = {}
         renew = _renew_nothing if setup.batch.is_short_load else self._seen.renew
         self.executables, self.intact = [Rebound(renew) for _ in trials], True
+        self._audited: set[int] = set()
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
@@ -152,19 +153,20 @@ class TrialSteps:
         if wrong is not None:
             self._suspects.setdefault(index, wrong)
 
-    def end(self, block: int, active: Collection[int]) -> Collection[int]:
+    def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
         """Time the executables that were timed together alone, replay and audit them, and let go of them."""
         self._time_alone(block, active)
-        if self._audit is not None:
-            for index in active:
-                self._replay(index)
+        due = last if self._setup.policy.audit_once else active
+        audited = [index for index in active if index in due and self._audit is not None]
+        for index in audited:
+            self._replay(index)
         self._arena.alter(None)
         damaged = bool(self._arena.find_damage())
-        if self._audit is not None:
+        if self._audit is not None and audited:
             self._audit.begin(damaged)
         self.intact &= not damaged
-        for number, index in enumerate(active):
-            self._context.progress(f"audit {self._trials[index].name}", number, len(active))
+        for number, index in enumerate(audited):
+            self._context.progress(f"audit {self._trials[index].name}", number, len(audited))
             if self._audit is not None and self._trials[index].alive and not self._context.is_interrupted():
                 self._audit_trial(self._audit, index)
         for index, wrong in self._suspects.items():
@@ -173,6 +175,11 @@ class TrialSteps:
         for executable in self.executables:
             executable.bound = None
         return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
+
+    def was_interrupted(self, index: int) -> bool:
+        """Whether a trial that is alive has times, but no audit: it comes after the last block."""
+        trial, is_due = self._trials[index], self._audit is not None and index not in self._audited
+        return is_due and trial.alive and trial.measurement.fault is None
 
     def _replay(self, index: int) -> None:
         """Time a trial on new data and on seen data; once is enough where each window is a launch on new data."""
@@ -210,6 +217,7 @@ class TrialSteps:
     def _audit_trial(self, audit: Audit, index: int) -> None:
         trial, bound = self._trials[index], self.executables[index].bound
         assert bound is not None, "it was timed"
+        self._audited.add(index)
         with trial.catch_faults():
             self.intact &= audit.run(trial, bound)
 
@@ -305,6 +313,8 @@ class TimedTrials:
                 trial.measurement = measurement
             self._run(rounds)
         for number, trial in enumerate(trials):
+            if setup.policy.audit_once and steps.was_interrupted(number):
+                trial.measurement = Measurement()
             measurement = trial.measurement
             trial.telemetry = sampler.summarize(number, len(measurement.windows))
             if measurement.fault is not None:

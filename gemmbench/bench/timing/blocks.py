@@ -210,8 +210,8 @@ class BlockSteps(Protocol):
     def inspect(self, index: int, launches: int) -> None:
         """Look at what the last window of an executable in a block has computed, right after it."""
 
-    def end(self, block: int, active: Collection[int]) -> Collection[int]:
-        """Check these executables after a block; returns those that passed."""
+    def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
+        """Check these executables after a block, which has the last round of some; returns those that passed."""
 
 
 class NoSteps:
@@ -228,6 +228,6 @@ class NoSteps:
     def inspect(self, index: int, launches: int) -> None:
         """As BlockSteps."""
 
-    def end(self, block: int, active: Collection[int]) -> Collection[int]:
+    def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
         """As BlockSteps."""
         return active

@@ -132,7 +132,8 @@ class Rounds:
         """Drop the samples of a block that do not pass its check."""
         timed = [index for index, one in enumerate(self.measurements) if one.has_block(block)]
         sound = [index for index in timed if self.measurements[index].fault is None]
-        failed = set(timed) - set(self.steps.end(block, sound))
+        last = set(sound) - set(self._active())
+        failed = set(timed) - set(self.steps.end(block, sound, last))
         for index in failed:
             self.measurements[index].drop_block(block)
         if not self.is_interrupted():

@@ -62,6 +62,8 @@ def _add_printed(records: list[R], printed: Mapping[str, str]) -> list[R]:
 
 
 _OPENING_SECONDS = 120.0
+_LAUNCH_SECONDS = 60.0
+"""The limit of a launch, unless the user gives another one."""
 _IDLE_SECONDS = 900.0
 """The limit while no row's code runs: huge operands and references take long to make."""
 _CLOSING_SECONDS = 10.0
@@ -208,7 +210,11 @@ class RemoteWorker:
 
     def _time_limit(self, running: Announced) -> float:
         limits = self._request.limits
-        return (limits.compile if running.compiles else limits.launch) + _SLACK * running.seconds + _GRACE
+        return (limits.compile if running.compiles else self._launch_limit) + _SLACK * running.seconds + _GRACE
+
+    @property
+    def _launch_limit(self) -> float:
+        return self._request.limits.launch or _LAUNCH_SECONDS
 
     def _timeout(self, running: Announced) -> LaunchTimeout:
         limits = self._request.limits
@@ -216,7 +222,7 @@ class RemoteWorker:
             return LaunchTimeout(f"did not answer within {_IDLE_SECONDS:g} s")
         if running.compiles:
             return LaunchTimeout(f"its first calls did not end within {limits.compile:g} s, the limit of a compilation")
-        return LaunchTimeout(f"did not end within {limits.launch:g} s, the time limit of a launch")
+        return LaunchTimeout(f"did not end within {self._launch_limit:g} s, the time limit of a launch")
 
     def _dead(self, number: int | None, fault: PlanError) -> _Died:
         self._kill()

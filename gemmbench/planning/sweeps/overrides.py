@@ -18,23 +18,25 @@ from gemmbench.planning.sizes import check_digits
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds for compiling one kernel, for one launch and for the whole sweep (inf: no limit).
+    """Seconds for compiling one kernel, for one launch (None: by device) and for the whole sweep (inf: no limit).
 
     The sweep begins when its limits are made, before it is planned; `started` is that time by the monotonic clock.
+    With `long` a run on the CPU device may take more than an hour.
     """
 
     compile: float = 120.0
-    launch: float = 60.0
+    launch: float | None = None
     sweep: float = math.inf
+    long: bool = False
     started: float = field(default_factory=time.monotonic, compare=False)
 
     @classmethod
-    def make(cls, **given: float | None) -> TimeLimits:
+    def make(cls, long: bool = False, **given: float | None) -> TimeLimits:
         """Return the given limits, None for the default. Raises UsageError."""
         for name, seconds in given.items():
             if seconds is not None and not seconds > 0:
                 raise UsageError(f"--{name}-limit {seconds:g}: give a positive number of seconds")
-        return cls(**{name: seconds for name, seconds in given.items() if seconds is not None})
+        return cls(**{name: seconds for name, seconds in given.items() if seconds is not None}, long=long)
 
 
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")

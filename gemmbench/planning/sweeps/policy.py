@@ -82,12 +82,13 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         cache: `cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets,
-            which have B in common.
+            which have B in common. Empty: cold; hot on the CPU device.
         data: Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.
         seed: Seed of the data.
-        rounds: Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96.
+        rounds: Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96; on the
+            CPU device 10, unless `until` is given.
         until: Measure until the 95 % interval is within this share of the value, such as `0.5%`.
-            Empty: 0.5%, unless `rounds` is given.
+            Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.
         max_time: Maximum seconds of timing per kernel and problem.
         sustained: Seconds of steady load for each row, which measure its speed, power and energy on
             a GPU; 0: none. Empty: 4 where tensor cores compute the products, else 0.
@@ -95,7 +96,7 @@ class MeasureModel(msgspec.Struct, forbid_unknown_fields=True):
             multiply-adds in registers. A roofline then has measured limits.
     """
 
-    cache: Cache = "cold"
+    cache: Cache | None = None
     data: Fill = "uniform"
     seed: int = 0
     rounds: int | None = None
@@ -114,7 +115,8 @@ class Policy:
     is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
     `pdl` whether products may overlap where a manifest says so. `sustained` is the seconds of steady
     load for each row (0: none, None: by precision), and `peaks` whether to measure the device's
-    peaks before the first plan.
+    peaks before the first plan. With `audit_once` a plan is audited after its last block only, which needs
+    a fixed number of rounds.
     """
 
     cache: Cache = "cold"
@@ -128,6 +130,7 @@ class Policy:
     sustained: float | None = None
     until: float = 0.005
     peaks: bool = False
+    audit_once: bool = False
 
     def choose_sustained(self, precision: Precision) -> float:
         """Seconds of steady load for a row of this precision on a GPU: of most use near the power limit."""
@@ -136,21 +139,29 @@ class Policy:
         return SUSTAINED_SECONDS if precision.peak.of_tensor_cores else 0.0
 
 
-def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
+_CPU_ROUNDS = 10
+"""Five blocks of two rounds: the least from which an interval is usual, where times say nothing about a GPU."""
+
+
+def make_policy(reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
     """Return the policy of the command line and the config. Raises UsageError or SpecError.
 
-    `rounds` without `until` is the number of rounds to measure, not a limit.
+    `rounds` without `until` is the number of rounds to measure, not a limit. What is not given is less on the CPU
+    device: a hot cache, ten rounds and one audit.
     """
 
     def choose(key: str, check: Callable[[Any], Checked]) -> Checked:
         return reader.choose(("measure", key), check, getattr(written, key))
 
-    usual = Policy()
+    usual = Policy(cache="hot" if on_cpu else "cold")
     rounds, until = choose("rounds", _check_rounds), choose("until", _parse_share)
+    is_short = on_cpu and rounds is None and until is None
+    if is_short:
+        rounds = _CPU_ROUNDS
     if until is None:
         until = usual.until if rounds is None else 0.0
     return Policy(
-        cache=reader.options.cache or written.cache,
+        cache=reader.options.cache or written.cache or usual.cache,
         data=reader.options.data or written.data,
         seed=choose("seed", check_seed),
         rounds=usual.rounds if rounds is None else rounds,
@@ -160,6 +171,7 @@ def make_policy(reader: ConfigReader, written: MeasureModel) -> Policy:
         sustained=choose("sustained", _check_sustained),
         until=until,
         peaks=written.peaks if reader.options.peaks is None else reader.options.peaks,
+        audit_once=is_short,
     )
 
 

@@ -282,7 +282,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
         choices=choices,
         baseline=baseline if options.baseline is None else options.baseline,
         baseline_line=line if options.baseline is None else None,
-        policy=make_policy(reader, model.measure),
+        policy=make_policy(reader, model.measure, on_cpu),
         location=document.location,
         post=post,
     )

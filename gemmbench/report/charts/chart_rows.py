@@ -14,7 +14,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.charts.chart_model import Choices, Point, Series
 from gemmbench.report.charts.chart_style import choose_styles, format_interval, format_number
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.row import Row, peak_flops
+from gemmbench.report.row import ON_CPU, Row, peak_flops
 from gemmbench.report.text import count_noun
 
 
@@ -61,7 +61,7 @@ def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
 def describe_rows(rows: Sequence[Row]) -> str:
     """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common."""
     texts = (
-        {row.environment.device for row in rows},
+        {row.environment.device if row.environment.gpu else f"{row.environment.device}, {ON_CPU}" for row in rows},
         {row.record.problem.precision_name for row in rows},
         {"" if row.record.problem.layout == "nn" else row.record.problem.layout for row in rows},
         {f"{_cache(row)} cache" if _cache(row) else "" for row in rows},

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gemmbench.bench.record import NetworkFacts
 from gemmbench.report.columns import detail_columns, kernel_columns
-from gemmbench.report.columns.column import Column, pick_columns
+from gemmbench.report.columns.column import CAVEAT, Column, pick_columns
 from gemmbench.report.columns.kernel_columns import show_if_valid
 from gemmbench.report.flags import notable_letters
 from gemmbench.report.row import Row
@@ -107,6 +107,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     detail_columns.FLEET_CARD,
     kernel_columns.ALONE,
     *kernel_columns.BEST,
+    CAVEAT,
 )
 """The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
 
@@ -135,6 +136,8 @@ _WIDE = pick_columns(
     "GFLOPS/W",
     "card",
 )
+SPEEDS = ("GFLOPS", "% of {baseline}", "% of best library", "% of peak")
+"""Headings of columns that suggest how fast a kernel is elsewhere too."""
 _ERROR = "error (u)"
 _AFTER_SPEEDS = (_ERROR, "launches", "error", "status")
 _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
@@ -143,10 +146,13 @@ _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline
 def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     """The columns of a table of these rows.
 
-    Those of a steady load appear if a row had one, flags if a row has any, and with `wide` every
-    detail that a row has. The error is never hidden where products are sums of products of parts.
+    GFLOPS and percentages of a run on the CPU device appear only with `wide`. Those of a steady load appear
+    if a row had one, flags if a row has any, and with `wide` every detail that a row has. The error is never
+    hidden where products are sums of products of parts.
     """
     columns = list(_network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
+    if not (wide or all(row.environment.gpu for row in rows)):
+        columns = [column for column in columns if column.heading not in SPEEDS]
     if any(row.record.problem.precision.splits_factors for row in rows):
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)

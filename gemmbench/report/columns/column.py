@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from gemmbench.bench.record import Environment, Result
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
+from gemmbench.report.row import ON_CPU
 from gemmbench.report.table import Table
 
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -119,6 +120,11 @@ def _ask_problem(column: Column[Problem]) -> Column[AnyRow]:
     return Column(column.key, column.meaning, lambda row: column.value(row.record.problem))
 
 
+CAVEAT: Column[AnyRow] = Column(
+    "caveat",
+    f"`{ON_CPU}`, for rows of a run without a GPU",
+    lambda row: None if row.environment.gpu else ON_CPU,
+)
 IDENTITY: tuple[Column[AnyRow], ...] = (
     Column("run", "id of the run, as in the name of its file", lambda row: row.environment.run),
     Column("device_name", "device that ran the row", lambda row: row.environment.device_name(row.record.backend)),

@@ -22,9 +22,10 @@ _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be 
 _MOST_REASONS = 2
 
 
-def report_checks(records: Sequence[Record]) -> Report:
-    """The table of checks, and below it every failure and what kernels printed."""
-    return Report([replace(tabulate_checks(records), notes=[*list_failures(records), *list_printed(records)])])
+def report_checks(records: Sequence[Record], closing: str = "") -> Report:
+    """The table of checks, below it every failure and what kernels printed, and the `closing` line."""
+    notes = [*list_failures(records), *list_printed(records)]
+    return Report([replace(tabulate_checks(records), notes=notes)], closing=[closing] if closing else [])
 
 
 def tabulate_checks(records: Sequence[Record]) -> Table:

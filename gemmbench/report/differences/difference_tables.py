@@ -9,14 +9,14 @@ from gemmbench.bench.record import Environment
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.planning.files import results_stem
 from gemmbench.planning.problems import Problem
-from gemmbench.report.columns.column import PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
+from gemmbench.report.columns.column import CAVEAT, PROBLEM, Column, ExportRow, export_rows, make_table, pick_columns
 from gemmbench.report.columns.kernel_columns import TABLE as ROW_COLUMNS
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.differences.run_differences import Difference, RunDifferences, explain_cards, list_changes
 from gemmbench.report.explanation import name_row
 from gemmbench.report.export import encode_json, format_csv, write_text
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME
-from gemmbench.report.row import Row
+from gemmbench.report.row import ON_CPU, Row
 from gemmbench.report.table import Report, Table, format_reports
 from gemmbench.report.text import format_share, number_within, with_interval
 
@@ -73,6 +73,7 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
     reference, run = differences.reference.environment, differences.run.environment
     return [
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
+        *([] if run.gpu else [f"Times, ratios and verdicts: {ON_CPU}."]),
         *_explain_ratios(differences),
         *list_conditions(reference, run),
         *_list_missing("the reference", differences.only_in_reference),
@@ -178,6 +179,7 @@ _EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
     ),
     Column("verdict", "faster, slower, same or inconclusive, by the ratio to the baseline", lambda each: each.verdict),
     Column("margin", "the share that does not matter for the verdict", lambda each: each.margin),
+    Column(CAVEAT.key, CAVEAT.meaning, lambda each: CAVEAT.value(each.row)),
 )
 
 

@@ -174,7 +174,11 @@ def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
 
 
 def _draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
-    """One chart of each kind; one for each size, if a kind shows only one at a time."""
+    """One chart of each kind; one for each size, if a kind shows only one at a time.
+
+    Runs on the CPU device have none: charts show GFLOPS and percent, which are of no use there.
+    """
+    comparisons = [comparison for comparison in comparisons if comparison.environment.gpu]
     return [chart for name in CHARTS for chart in _draw_kind(name, comparisons)]
 
 
@@ -210,7 +214,8 @@ Facts = Iterable[tuple[str, str]]
 def render_environment(comparison: Comparison) -> Html:
     """Everything that the header of a results file says, in cards."""
     environment = comparison.environment
-    lines = [*footer_lines(comparison.run), *detail_lines(comparison.run)] if comparison.rows else []
+    run = comparison.run  # the page has every column, if only on demand
+    lines = [*footer_lines(run, True), *detail_lines(run, True)] if comparison.rows else []
     cards = [
         render_card("Run", _render_facts(_list_run(comparison))),
         render_card(f"Device: {environment.device}", _render_facts(_list_device(environment))),

@@ -45,8 +45,9 @@ def name_box(row: Row) -> str:
 def render_kernels(comparison: Comparison) -> Html:
     """All kernel rows of a run. Columns of details carry the class `detail`."""
     rows, baseline = comparison.rows, comparison.environment.baseline
-    columns = table_columns(rows, wide=True)
-    main = len(table_columns(rows))
+    narrow = table_columns(rows)
+    columns = [*narrow, *(column for column in table_columns(rows, wide=True) if column not in narrow)]
+    main = len(narrow)
     complete = [] if comparison.run.ended_early else comparison.problems
     judged = [fastest for problem in complete if (fastest := find_fastest(problem))]
     marked = {id(row) for fastest in judged if fastest.is_decided for row in fastest.rows}

@@ -15,20 +15,24 @@ from gemmbench.bench.timing import stats
 from gemmbench.planning.files import escape_cell
 from gemmbench.report.percent_of_baseline import is_valid_baseline
 from gemmbench.report.repeatability import explain_process_deviation
-from gemmbench.report.row import peak_flops
+from gemmbench.report.row import ON_CPU, peak_flops
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number
 
 
-def footer_lines(run: Run) -> list[str]:
-    """What a reader must know: how the numbers were measured, and on what."""
+def footer_lines(run: Run, wide: bool = False) -> list[str]:
+    """What a reader must know: how the numbers were measured, and on what.
+
+    Speeds of the CPU device are explained only below `wide` tables, which show them.
+    """
     timed = [record for record in run.full_records if record.samples]
     if not timed:
         return [*_describe_device(run.environment, timed), *list_printed(run.records)]
     endings = _explain_endings(run.environment, timed)
     return [
-        f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval.",
-        *_explain_baseline(run),
+        f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval"
+        f"{'' if run.environment.gpu else f', {ON_CPU}'}.",
+        *_explain_baseline(run, shows_speeds=wide or run.environment.gpu),
         *explain_process_deviation(_list_shortest_times(run.environment, timed)),
         *_explain_alone(timed),
         *_explain_sustained(run.environment, timed),
@@ -54,13 +58,14 @@ def list_printed(records: Iterable[Result]) -> list[str]:
     return [escape_cell(f"{name} {printed}")[:_LONGEST_PRINTED] for name, printed in lines.items()]
 
 
-def detail_lines(run: Run) -> list[str]:
-    """Units, settings of the device and versions of software."""
+def detail_lines(run: Run, wide: bool = False) -> list[str]:
+    """Units, settings of the device and versions of software; `wide` as in footer_lines."""
     environment = run.environment
+    units = _EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM
     settings = ", ".join(filter(None, (_describe_settings(environment), _judge_clock(run))))
     versions = ", ".join(f"{name} {version}" for name, version in environment.software.items())
     return [
-        *(_EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM),
+        *(units if wide or environment.gpu else [line for line in units if "GFLOPS" not in line]),
         *([f"Card: {environment.uuid}, VBIOS {environment.vbios or 'unknown'}."] if environment.uuid else []),
         *([f"Settings: {settings}."] if settings else []),
         *([f"Software: {versions}."] if versions else []),
@@ -84,10 +89,10 @@ def _name_unit(run: Run) -> str:
     return _PASS if run.records and run.records[0].network else _LAUNCH
 
 
-def _explain_baseline(run: Run) -> list[str]:
+def _explain_baseline(run: Run, shows_speeds: bool) -> list[str]:
     baseline = run.environment.baseline
     verified = "Rows are verified before they are timed."
-    if not baseline:
+    if not baseline or not (shows_speeds or _name_unit(run) == _PASS):
         return [verified]
     math = _explain_math(run)
     column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"

@@ -29,7 +29,7 @@ def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
         tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
         for problem in comparison.problems
     ]
-    footer, details = footer_lines(comparison.run), detail_lines(comparison.run)
+    footer, details = footer_lines(comparison.run, wide), detail_lines(comparison.run, wide)
     return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
 
 

@@ -117,7 +117,9 @@ def _show_cell(kind: ColumnKind, line: PostLine) -> str:
 def report_post(post: Post, comparison: Comparison) -> list[Report]:
     """The tables of a post, one for each size, and those of transfers if there are any."""
     baseline = comparison.environment.baseline
-    columns = [*(_make_column(name, kind) for name, kind in post.columns), *_OURS]
+    on_gpu = comparison.environment.gpu
+    ours = [column for column in _OURS if on_gpu or not column.heading.startswith(("GFLOPS", "%"))]
+    columns = [*(_make_column(name, kind) for name, kind in post.columns), *ours]
     tables = [
         make_table(
             columns, lines, f"{post.title}, {size}", baseline=baseline, statuses=[_status(line) for line in lines]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemmbench.backends.cpu.backend import limit_launch
 from gemmbench.errors import LaunchError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.plan import Geometry, Skip
@@ -82,3 +83,8 @@ def test_what_needs_tma_is_a_skip_and_a_row_that_picks_it_goes_on(bench):
     skip, plan = (bench.plan_variant(VARIANT(name), Problem(64, 64, 64)) for name in ("tma", "dispatch"))
     assert isinstance(skip, Skip) and skip.reason.startswith("needs a GPU with TMA: ")
     assert str(plan.config) == "split_k: SPLITS=1"
+
+
+def test_a_launch_of_a_tiny_problem_has_five_seconds_and_a_large_one_minutes():
+    assert 5 <= limit_launch(Problem(31, 61, 97)) < 6
+    assert limit_launch(Problem(2048, 2048, 2048)) > 600

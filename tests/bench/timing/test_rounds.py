@@ -279,7 +279,7 @@ class Steps(NoSteps):
         self.log.append(("begin", block, sorted(launches)))
         return [index for index in launches if index != self.never_ready]
 
-    def end(self, block, active):
+    def end(self, block, active, last):
         self.log.append(("end", block, sorted(active)))
         return [index for index in active if (index, block) != (self.bad, self.fails_at)]
 

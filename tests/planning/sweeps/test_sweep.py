@@ -186,3 +186,20 @@ def test_a_comparison_takes_sizes_and_policy_from_a_config():
 def test_until_is_written_in_percent_or_as_a_share(sweep, text, until):
     found = sweep(f"{BASE}\nmeasure: {{rounds: 32, until: {text}}}").policy
     assert (found.rounds, found.until) == (32, pytest.approx(until))
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "expected"),
+    [
+        ("{}", {}, ("hot", 10, 0.0, True)),
+        ("{cache: cold}", {}, ("cold", 10, 0.0, True)),
+        ("{rounds: 20}", {}, ("hot", 20, 0.0, False)),
+        ("{}", {"rounds": 4, "cache": "cold"}, ("cold", 4, 0.0, False)),
+        ("{}", {"until": "1%"}, ("hot", 96, 0.01, False)),
+    ],
+)
+def test_the_cpu_device_measures_less_where_nothing_is_given(sweep, measure, options, expected):
+    text = f"variants: [naive]\nsizes: [64]\nmeasure: {measure}\n"
+    policy = sweep(text, on_cpu=True, **options).policy
+    assert (policy.cache, policy.rounds, policy.until, policy.audit_once) == expected
+    assert not sweep(text, on_cpu=False, **options).policy.audit_once

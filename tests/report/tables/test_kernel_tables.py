@@ -112,11 +112,14 @@ def test_a_row_of_the_cpu_in_a_run_on_a_gpu_is_marked(compare, paired, make_reco
     assert [row["status"] for row in cells(compare(paired("host", MS, backend="cpu"), skip))] == ["ok, cpu", "skipped"]
 
 
-def test_a_run_on_the_cpu_does_not_mention_a_gpu(compare, paired):
+def test_a_run_on_the_cpu_has_times_but_no_speeds_and_says_so(compare, paired):
     cpu = {"backend": "cpu", "device": "Some CPU", "gpu": False, "baseline": "openblas"}
-    shown = text(compare(paired("naive", MS, backend="cpu", clocks_hz=[]), **cpu), "simple")
-    assert "% of openblas" in shown and "Device: Some CPU (cpu), 10 cores." in shown
-    assert "GPU" not in shown and "SMs" not in shown and "cublas" not in shown
+    comparison = compare(paired("naive", MS, backend="cpu", clocks_hz=[]), **cpu)
+    shown, wide = (format_reports(report_results(comparison, each), "simple") for each in (False, True))
+    assert "Device: Some CPU (cpu), 10 cores." in shown and "SMs" not in shown and "cublas" not in shown
+    assert all("on the CPU device, which says nothing about a GPU" in each for each in (shown, wide))
+    assert not any(speed in shown for speed in ("% of openblas", "GFLOPS"))
+    assert all(speed in wide for speed in ("% of openblas", "GFLOPS"))
 
 
 def test_the_best_of_a_sweep_is_marked_as_measured_again(compare, paired):
