@@ -38,7 +38,7 @@ cold: NVBench flushes L2 and times single launches, each with its own start and 
 times a stream of launches with rotating operands. An isolated launch includes its whole ramp-up and drain (up
 to 3 us), while in a stream the next launch begins as the last one drains. A row is judged where a hot cache
 would show: hot and cold differ by more than 5 %, and by more than twice what the two may differ. There the
-times must agree within 1.5 % and 3 us, and the hot time, put in place of the cold one, must not.
+times must agree within the sum of 1.5 % and 3 us, and the hot time, put in place of the cold one, must not.
 hot: both time consecutive launches on one operand set and must agree from 100 us on. Below that, NVBench's
 batch may include the host's time per launch, since they come from Python. gemmbench queues the launches behind
 a gate."""
@@ -70,8 +70,8 @@ def check(folder: Path) -> Claim:
     head = ["size", "kernel", "cache", "gemmbench (us)", "NVBench (us)", "difference", ""]
     counts = ", ".join(f"{agreeing[cache]} of {len(judged[cache])} {cache} rows agree" for cache in CACHES)
     return Claim(
-        "times agree with NVBench: cold within 1.5 % and 3 us, judged where a hot cache would show; hot within 3 % "
-        "from 100 us",
+        "times agree with NVBench: cold within the sum of 1.5 % and 3 us, judged where a hot cache would show; hot "
+        "within 3 % from 100 us",
         f"{format_table(rows, head)}\n\n{WHY}",
         f"{counts}; hot times in place of cold ones pass in {fooled} of {len(judged['cold'])}",
         all(judged[cache] and agreeing[cache] == len(judged[cache]) for cache in CACHES) and not fooled,

@@ -82,7 +82,7 @@ _HINTS = {
     "SIGFPE": "an integer division by zero",
     "SIGILL": "__trap, or an instruction that this processor does not have",
     "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
-    "SIGKILL": "killed by the system, usually because memory ran out",
+    "SIGKILL": "killed by the system, usually because memory ran out, or by what it started or signalled",
 }
 _NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")

@@ -229,7 +229,8 @@ def describe_chain(chain: Chain) -> dict[str, Any]:
 
 def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
     """The fields of a Result for what came of it."""
-    check, measurement = trial.check, trial.measurement
+    # What was found right before a kernel crashed says nothing of it.
+    check, measurement = trial.check if trial.status in ("ok", "wrong") else None, trial.measurement
     timed = bool(measurement.windows)
     return {
         "status": trial.status,
