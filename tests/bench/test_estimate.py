@@ -17,6 +17,7 @@ from gemmbench.bench.estimate import (
     fit_together,
     probe_host,
 )
+from gemmbench.bench.operands.placement import SLACK
 from gemmbench.bench.selection import split_chains
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan, make_chain
@@ -131,7 +132,8 @@ def split(rows, device):
 
 def test_every_kernel_has_its_own_workspace_and_a_library_one_for_all_its_rows():
     library = [with_workspace(32, number, CUBLAS) for number in range(3)]
-    assert 232 * MIB < count_fixed_bytes([with_workspace(100), with_workspace(100, 1), *library]) < 233 * MIB
+    placed = 2 * SLACK
+    assert 232 * MIB < count_fixed_bytes([with_workspace(100), with_workspace(100, 1), *library]) - placed < 233 * MIB
     assert count_fixed_bytes([with_workspace(0)]) == 0
 
 

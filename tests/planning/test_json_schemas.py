@@ -54,7 +54,7 @@ def test_a_schema_is_valid_and_describes_every_key(kind):
         ("manifest", {"precisions": ["f33"]}, "'f33' is not one of"),
         ("manifest", {"class": "bf16x9"}, "'bf16x9' is not one of"),
         ("manifest", {"tensor_maps": [{"operand": "A"}]}, "'box' is a required property"),
-        ("config", {"measure": {"cache": "warm"}}, "'warm' is not one of"),
+        ("config", {"measure": {"cache": "warm"}}, "'warm' is not valid under any"),
         ("config", {"on_cpu": {"size": [128]}}, "'size' is not one of"),
         ("config", {"layers": ["784x100"]}, "'activations' is a required property"),
     ],

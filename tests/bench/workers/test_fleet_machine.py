@@ -20,8 +20,8 @@ def test_the_workers_say_what_they_cannot_run(open_fleet, make_variant, monkeypa
         monkeypatch.setattr(registry, "find_entry", lambda name: lacking)  # on this host
         assert registry.why_refused(make_variant("naive"), "fake") == "a package is missing"
         assert find_refusal(machine)(make_variant("naive"), "fake") == ""
-        clusters = make_variant("clusters", text="__cluster_dims__(2)")
-        assert find_refusal(machine)(clusters, "cpu").startswith("on the workers: ")
+        hopper = make_variant("hopper", arch=("90a",))
+        assert find_refusal(machine)(hopper, "cpu").startswith("on the workers: ")
 
 
 def test_python_measures_on_a_fleet(cluster):
