@@ -149,10 +149,8 @@ def announce_run_on_cpu(
     """
     if not machine.on_cpu:
         return
-    from gemmbench.bench.estimate import (
-        TYPICAL_HOST,
-        estimate_run,
-    )  # takes long to import, and not all commands measure
+    # It takes long to import, and not all commands measure.
+    from gemmbench.bench.estimate import TYPICAL_HOST, estimate_run
 
     host = replace(TYPICAL_HOST, cores=count_cores())
     compilers = registry.make_compilers(machine, machine.devices)

@@ -79,7 +79,7 @@ class Scratch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the memory, guard zones included; 0 without a workspace."""
+        """Bytes of the memory, guard zones and slack included; 0 without a workspace."""
         return self._memory.nbytes if self._memory else 0
 
     def prepare(self) -> None:
