@@ -135,11 +135,13 @@ class CudaBackend:
 
     def _flush(self) -> None:
         """Push everything out of the L2 cache."""
-        nbytes = _FLUSH_FACTOR * self.device.target.l2
-        flushed = DeviceMemory(nbytes)
-        flushed.fill(0, nbytes, 0)
-        flushed.free()
+        self._flushed.fill(0, self._flushed.nbytes, 0)
         self._cuda.Context.synchronize()
+
+    @cached_property
+    def _flushed(self) -> DeviceMemory:
+        """What a flush writes to. It is kept, since freeing memory slows the next launch."""
+        return DeviceMemory(_FLUSH_FACTOR * self.device.target.l2)
 
     def loaded_libraries(self) -> dict[str, str]:
         """The versions of cuBLAS and cuBLASLt, whoever has loaded them."""
@@ -254,6 +256,7 @@ class CudaBackend:
         if self.monitor is not None:
             self.monitor.close()
             self.monitor = None
+        self.__dict__.pop("_flushed", None)
         del self._stream, self._streams, self._clock, self._gate, self._kernels, self._functions
         with suppress(self._cuda.Error):
             # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
