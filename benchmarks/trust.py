@@ -14,7 +14,7 @@ exits with 1 if a claim does not hold.
              and 8192
     quick    the default sweep takes less than 12 s from start to table, with a warm compile cache
     killed   a sweep killed at 20 random moments resumes: no row lost, none measured twice
-    gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 20 of 20 each
+    gate     check --margin 3% fails on a kernel made 5 % slower and passes on the same one, 15 of 15 each
     sustained
              at 8192 under a steady load a launch takes at least 99 % of its burst time, the GPU draws at most 105 % of
              its power limit, and percent of cuBLAS in bf16 differs by at most 1 between two runs

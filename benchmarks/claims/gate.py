@@ -11,7 +11,7 @@ from pathlib import Path
 
 from claims import Claim, format_table, run_gemmbench, run_sweep
 
-CHECKS = 20
+CHECKS = 15
 DEVICE, SIZE, ROUNDS = "cuda", "1024x1024x4096", "20"
 EXTRA = range(6, 15)
 """Extra tiles to try, of 256 tiles of K; on an H200, 9 of them take 5 %."""
