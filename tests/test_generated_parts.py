@@ -123,6 +123,7 @@ def test_a_list_of_claims_shows_what_failed_and_what_is_not_measured(claims, pag
         "- C as declared. Not measured yet.",
     ]
     assert [citation.date for citation in page.citations] == ["2026-12-02", "2026-11-01"]
+    assert claims("count") == "1 of 3 claims hold. **Failed**: `a`. Not measured yet: `c`."
     assert claims("list", "only=c") == "- C as declared. Not measured yet."
     with pytest.raises(StoreError, match="unknown claim 'd'"):
         claims("only=d")

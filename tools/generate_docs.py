@@ -18,7 +18,8 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
     <!-- begin claims FILES -->           what benchmarks/trust.py claims, and the newest result of each claim;
-                                          `list` writes a list, `only=noise,repeat` these claims
+                                          `list` writes a list, `count` how many hold, and
+                                          `only=noise,repeat` takes these claims
     <!-- begin chart KIND FILES name=x --> a picture, written to docs/images/x.svg, and the link to it
     <!-- begin rows FILES a b -->         a CSV of a program in benchmarks/: its lines a and b, or all;
                                           `columns=x,y` shows only these columns

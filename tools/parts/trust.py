@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.origin import split_origins
@@ -30,7 +30,7 @@ class _Found:
 
 
 def _write_claims(page: Page, pattern: str, *words: str) -> str:
-    """All claims, or those that `only=` names, with their newest results, as a table or a `list`.
+    """All claims, or those that `only=` names, with their newest results, as a table, a `list` or a `count`.
 
     Raises StoreError if no file matches, or for an unknown claim.
     """
@@ -41,10 +41,24 @@ def _write_claims(page: Page, pattern: str, *words: str) -> str:
     for name in chosen:
         if name in found:
             page.cite(found[name].citation)
+    if "count" in words:
+        return _count(chosen, found)
     if "list" in words:
         return "\n".join(_format_item(declared[name], found.get(name)) for name in chosen)
     lines = [_format_line(declared[name], found.get(name)) for name in chosen]
     return "\n".join(["| claim | found | holds | measured |", "|---|---|---|---|", *lines])
+
+
+def _count(names: Sequence[str], found: Mapping[str, _Found]) -> str:
+    """`2 of 4 claims hold. **Failed**: a. Not measured yet: b.`."""
+    failed = [f"`{name}`" for name in names if name in found and not found[name].holds]
+    missing = [f"`{name}`" for name in names if name not in found]
+    words = [f"{len(names) - len(failed) - len(missing)} of {len(names)} claims hold."]
+    if failed:
+        words.append(f"**Failed**: {', '.join(failed)}.")
+    if missing:
+        words.append(f"{_NOT_MEASURED.capitalize()}: {', '.join(missing)}.")
+    return textwrap.fill(" ".join(words), 100)
 
 
 def _read_declared() -> dict[str, str]:
