@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.expressions import Expression
-from gemmbench.planning.manifests.variant import Argument, Pick, Variant
+from gemmbench.planning.manifests.variant import Pick, Variant
 
 # Operators that two others with a space between could be mistaken for; all others are told by their characters.
 # What is not closed ends with the text or the line, so that no part of it is read twice.
@@ -77,10 +77,7 @@ def _write_value(value: object) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_write_value, value))})"
     if is_dataclass(value):
-        # Only a field of a structure has a place in one; the order of other arguments says which parameter they are.
-        left_out = {"parameter", "field"} if isinstance(value, Argument) and not value.field else set[str]()
-        names = [each.name for each in fields(value) if each.compare and each.name not in left_out]
-        return _write_value(tuple(getattr(value, name) for name in names))
+        return _write_value(tuple(getattr(value, each.name) for each in fields(value) if each.compare))
     return repr(value)
 
 

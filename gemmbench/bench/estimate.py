@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -14,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.backends.devices import Machine
 from gemmbench.backends.host import average_competitors, count_cores
+from gemmbench.backends.sources import read_whole_text
 from gemmbench.bench.experiments.context import AUDIT_SHARE, LEAST_PAIRS, REPLAY_SHARE, WARMING_SHARE, limit_warm_up
 from gemmbench.bench.operands.layouts import GemmLayout, NetworkLayout
 from gemmbench.bench.operands.scratch import LEAST_SETS, count_cold_sets, count_scratch_bytes, find_room
@@ -27,9 +29,14 @@ from gemmbench.bench.selection import (
     split_chains,
 )
 from gemmbench.bench.timing.rounds import ENOUGH_BLOCKS, LONG_WINDOW, count_most_pairs
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Chain, Plan
+from gemmbench.planning.precisions import FLOAT32
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
+
+UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
+"""A verification, for an estimate: it is not timed."""
 
 _SIZE = 384
 _COPIED = 16 << 20
@@ -51,6 +58,11 @@ class HostSpeed:
 
 TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
 """For proportions between batches, where a probe of the host would take too long."""
+
+
+def make_typical_host() -> HostSpeed:
+    """A typical host with the cores of this one."""
+    return replace(TYPICAL_HOST, cores=count_cores())
 
 
 def probe_host() -> HostSpeed:
@@ -99,7 +111,15 @@ _FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and t
 _LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU
 _UNKNOWN_PEAK = 1e13
 _LAUNCH = 3e-6
-_KERNEL_RATE, _LOOP_RATE = 4e9, 2e9  # flops/s and core of a kernel on the CPU, and of a C++ loop
+_LOOP_RATE = 2e9  # flops/s of a C++ loop on the CPU
+_STEP, _PRODUCT = 1.2e-9, 0.35e-9
+"""Seconds that a thread takes on the CPU device for a step along K, barriers included, and for each product in it."""
+_EVICTED = 6.5e-9
+"""Seconds more for a step without tiles in shared memory, where the lines of an operand evict each other."""
+_PAGE, _KEPT_LINES = 4096, 256
+"""Bytes between lines that do so, and how many of them a core's cache keeps."""
+_CONVERSION = 3
+"""How many times as long that takes with numbers whose exponent the CPU must convert: f16 and fp8."""
 _LIBRARY_FACTOR = 1.8  # float32 products next to float64
 _FEW, _ALL = 128, 1024**3  # rows that are verified of a large problem, and what is small
 _VECTORS = 32
@@ -175,7 +195,37 @@ def _estimate_rate(chain: Chain, device: Device, host: HostSpeed) -> float:
         return peak * (_LIBRARY_SHARE if library else _KERNEL_SHARE)
     if library:
         return _LIBRARY_FACTOR * host.product * host.cores * host.share
-    return _KERNEL_RATE * host.cores * host.share if chain.variant.is_kernel else _LOOP_RATE
+    return _estimate_threads(chain, host) if chain.variant.is_kernel else _LOOP_RATE
+
+
+def _estimate_threads(chain: Chain, host: HostSpeed) -> float:
+    """flops/s of a kernel on the CPU device: the more elements of C a thread computes, the faster it is.
+
+    One block runs on one core.
+    """
+    problem, cores, elements = chain.problem, host.cores, 1.0
+    launches = [geometry for step in chain.steps for _, geometry in step.launches]
+    if launches and not chain.network:
+        largest = max(launches, key=lambda each: each.blocks * each.threads)
+        cores = min(cores, largest.blocks)
+        elements = max(1.0, problem.M * problem.N / (largest.blocks * largest.threads))
+    walks_alone = _evicts_lines(problem) and not any(_has_barriers(step.variant) for step in chain.steps)
+    step = _STEP + (_EVICTED if walks_alone else 0.0)
+    slowdown = _CONVERSION if 0 < problem.storage("A").exponent < FLOAT32.exponent else 1
+    return 2 * elements / (step + elements * _PRODUCT) / slowdown * cores * host.share
+
+
+def _evicts_lines(problem: Problem) -> bool:
+    """Whether elements next to each other along K are a multiple of 4096 bytes apart, and too many for a cache."""
+    walked = [name for name, is_strided in (("A", problem.trans_a), ("B", not problem.trans_b)) if is_strided]
+    strides = [problem.storage(name).nbytes(problem.shape(name)[1]) for name in walked]
+    return problem.K > _KEPT_LINES and any(stride % _PAGE == 0 for stride in strides)
+
+
+@lru_cache(maxsize=256)
+def _has_barriers(variant: Variant) -> bool:
+    """Whether the threads of a block wait for each other, as they do to share tiles."""
+    return "__sync" in read_whole_text(variant)
 
 
 def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool:

@@ -116,6 +116,10 @@ RANKING, CHECK = "ranking", "check"
 Tile = Annotated[list[Dimension], msgspec.Meta(max_length=2)]
 
 
+ON_CPU = "on the CPU device, which says nothing about a GPU"
+"""What belongs to every statement about speed of a run without a GPU."""
+
+
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
     """The first line of a results file: what ran, on what, when.
 
@@ -198,6 +202,16 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
         """What planning needs to know of the device, which runs what ran on it."""
         known = self.sm, self.sms, self.smem, self.l2, self.memory
         return Target(self.backend, *known, is_gpu=self.gpu, runs_every_variant=True)
+
+    @property
+    def caveat(self) -> str:
+        """What belongs to every statement about speed of this run: ON_CPU without a GPU, else ""."""
+        return "" if self.gpu else ON_CPU
+
+    @property
+    def scope(self) -> str:
+        """The same as the end of a sentence or a name: `, on the CPU device, ...`, or ""."""
+        return f", {self.caveat}" if self.caveat else ""
 
     def on_gpu(self, backend: str) -> bool:
         """Rows of `backend` ran on the GPU of this run, not on the host."""

@@ -101,9 +101,8 @@ def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> in
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
     code = _choose_exit_code(checked, options.fails_inconclusive)
-    if code in (BAD_ROW, INTERRUPTED):
-        return code
-    return find_missing(options.variants, checked.result.run.records) or code
+    missing = find_missing(options.variants, checked.result.run.records)
+    return code if code in (BAD_ROW, INTERRUPTED) else missing or code
 
 
 def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
@@ -127,10 +126,7 @@ def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
     if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
         print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
-    inconclusive = INCONCLUSIVE if fail_inconclusive else OK
-    codes = {
-        regression_gate.BROKEN: BAD_ROW,
-        regression_gate.REGRESSION: BAD_ROW,
-        regression_gate.INCONCLUSIVE: inconclusive,
-    }
-    return codes.get(checked.check.verdict, OK)
+    failed = [row for row in checked.check.rows if row.verdict in (regression_gate.BROKEN, regression_gate.REGRESSION)]
+    if failed:
+        return NO_DEVICE if all(row.row.status == "skipped" for row in failed) else BAD_ROW
+    return INCONCLUSIVE if fail_inconclusive and checked.check.verdict == regression_gate.INCONCLUSIVE else OK

@@ -121,8 +121,9 @@ def _conduct_sweep(
 def _find_missing(variants: tuple[str, ...], options: SweepOptions, run: Run) -> int:
     """3 if a variant that was named could not run and was to be compared, or if none of them could."""
     ran = {record.variant for record in run.records if record.status != "skipped"}
-    named = variants if options.reference.against or ran.isdisjoint(variants) else ()
-    return find_missing(named, run.records)
+    baseline = options.measure.baseline
+    is_compared = options.reference.against or baseline or ran.isdisjoint(variants)
+    return find_missing(dict.fromkeys([*variants, *filter(None, [baseline])]) if is_compared else (), run.records)
 
 
 def _report_differences(reference: Run, comparison: Comparison) -> Report:

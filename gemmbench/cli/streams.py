@@ -14,16 +14,20 @@ from typing import TextIO
 
 from gemmbench.planning.files import defuse_workflow_commands, runs_in_github_actions
 
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def open_closed_streams() -> None:
-    """Open /dev/null in place of every closed stream, so that no results file becomes stdout."""
+    """Open /dev/null in place of every closed stream, so that no results file becomes stdout.
+
+    Stdout cannot be written then: who closed it would miss what a command says. Messages on stderr are lost.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            mode = os.O_RDONLY if name == "stdout" else os.O_RDWR
+            os.open(os.devnull, mode)  # takes the lowest free number, which is this one
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 

@@ -171,10 +171,11 @@ def _finish_finals(result: RunResult, options: OutputOptions) -> None:
 
 
 def _print_searches(result: TuneResult, options: OutputOptions) -> None:
-    print_reports([report_searches(result.outcomes, options.wide)], options.style)
+    environment = result.run.run.environment
+    print_reports([report_searches(result.outcomes, environment, options.wide)], options.style)
     if result.dispatch:
         print_line()
-        print_reports([report_dispatch(result.dispatch)], options.style)
+        print_reports([report_dispatch(result.dispatch, environment)], options.style)
         if result.dispatch.path:
             print_line(f"pick of {result.dispatch.variant.name} written to {result.dispatch.path}", to_stderr=True)
     if result.kept:

@@ -254,7 +254,7 @@ class TuneResults(RunResults):
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` also says why configurations went."""
         reports = report_results(self.comparison, wide) if self.records else []
-        return format_reports([*reports, report_searches(self.outcomes, wide)], style)
+        return format_reports([*reports, report_searches(self.outcomes, self.environment, wide)], style)
 
 
 @takes(SweepOptions)

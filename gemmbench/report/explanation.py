@@ -14,7 +14,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import CLASSES
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
-from gemmbench.report.row import MEMORY, ON_CPU, UNRANKED, Row
+from gemmbench.report.row import MEMORY, UNRANKED, Row
 from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
 
 
@@ -211,10 +211,10 @@ def _describe_time(row: Row) -> Iterator[str]:
     if not samples:
         return
     interval = f" (95 % interval {number(time.low * 1e3)} to {number(time.high * 1e3)})" if time.known else ""
-    on_gpu, baseline = row.environment.gpu, row.environment.baseline
-    speed = f"{number(row.gflops)} GFLOPS" if on_gpu else ON_CPU
+    caveat, baseline = row.environment.caveat, row.environment.baseline
+    speed = caveat or f"{number(row.gflops)} GFLOPS"
     yield f"{number(time.value * 1e3)} ms per launch{interval}, {speed}."
-    if on_gpu and not math.isnan(row.percent_of_baseline.value) and row.record.variant != baseline:
+    if not caveat and not math.isnan(row.percent_of_baseline.value) and row.record.variant != baseline:
         yield f"{with_interval(row.percent_of_baseline)} % of {baseline}, paired by rounds{_describe_clock_share(row)}."
     least, low, high = stats.quartiles(samples)
     yield f"Fastest round {number(least * 1e3)} ms, quartiles {number(low * 1e3)} and {number(high * 1e3)},"

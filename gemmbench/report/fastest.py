@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.report.comparison import Comparison, ProblemRows
-from gemmbench.report.row import ON_CPU, Row
+from gemmbench.report.row import Row
 from gemmbench.report.text import format_share, number_within, with_interval
 from gemmbench.report.verdicts import INCONCLUSIVE, SAME, SLOWER, compare_speeds, describe_change, find_best_rows
 
@@ -163,6 +163,5 @@ def list_fastest(comparison: Comparison) -> list[str]:
             continue
         name = problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
         name = f"batch {problem.problem.M}" if problem.rows[0].record.network else name
-        scope = "" if comparison.environment.gpu else f", {ON_CPU}"
-        lines.append(f"{name}{scope}: {fastest.sentence}")
+        lines.append(f"{name}{comparison.environment.scope}: {fastest.sentence}")
     return lines

@@ -13,8 +13,6 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import DeviceError
 
 COMPUTE, MEMORY = "compute", "memory"
-ON_CPU = "on the CPU device, which says nothing about a GPU"
-"""What belongs to every statement about speed of a run without a GPU."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
-from gemmbench.report.row import ON_CPU, UNRANKED, Row
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import format_share, interval_ends, number_within
 
 SLOWER, SAME, INCONCLUSIVE = "slower", "same", "inconclusive"
@@ -38,7 +38,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
                 verdict = _judge_pair(earlier, one, later, other, margin)
             else:
                 verdict = _refuse_pair(problem.rows, earlier, later)
-            where = problem.title if comparison.environment.gpu else f"{problem.title}, {ON_CPU}"
+            where = problem.title + comparison.environment.scope
             verdicts.append(Verdict(verdict.word, f"{where}: {verdict.sentence}"))
     return verdicts
 

@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any
 
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.measured_sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.bench.record import Environment, Record
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
 from gemmbench.planning.manifests.variant import Variant
@@ -128,9 +129,12 @@ class RevisionPairs:
 def _plan_pairs(
     planned: PlannedSweep, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine
 ) -> RevisionPairs:
-    """Pair every planned kernel with its past. Raises UsageError if no kernel is planned, and SpecError."""
+    """Pair every planned kernel with its past. Raises UsageError or DeviceError if no kernel can run, and SpecError."""
     plans = [plan for plan in planned.plans if not catalog.get(plan.variant.name).is_library]
     if not plans:
+        for skip in planned.skips:
+            if not catalog.get(skip.variant.name).is_library:
+                raise DeviceError(f"{skip.variant.name} at {skip.problem} cannot be checked: {skip.reason}")
         raise UsageError("check against a revision takes kernels, but nothing else can run here; name VARIANTs")
     baselines = {plan.problem: plan for plan in planned.plans if plan.variant.name == planned.sweep.baseline}
     groups: list[list[Chain]] = []
@@ -301,6 +305,8 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     groups = [check_elsewhere(group, machine, reporter) for group in pairs.groups]
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
+        named = [chain for chain in planned.chains if chain.reason and chain.name in request.overrides.variants]
+        opened.runner.emit([make_skip_record(chain) for chain in named])
         measure_groups(opened.runner, opened.session.compilers, groups, sweep.policy, shuffle)
         result = opened.finish()
     return _judge_pairs(label, pairs, result, request.margin)

@@ -7,12 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.backends.host import count_cores
 from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.plan import Chain
@@ -150,13 +149,18 @@ def announce_run_on_cpu(
     if not machine.on_cpu:
         return
     # It takes long to import, and not all commands measure.
-    from gemmbench.bench.estimate import TYPICAL_HOST, estimate_run
+    from gemmbench.bench.estimate import estimate_run, make_typical_host
 
-    host = replace(TYPICAL_HOST, cores=count_cores())
     compilers = registry.make_compilers(machine, machine.devices)
-    seconds = min(estimate_run(chains, machine, policy, baseline, compilers, host=host).seconds, limits.sweep)
+    estimate = estimate_run(chains, machine, policy, baseline, compilers, host=make_typical_host())
+    announce_time_on_cpu(estimate.seconds, limits, reporter)
+
+
+def announce_time_on_cpu(seconds: float, limits: TimeLimits, reporter: Reporter) -> None:
+    """Say how long something on the CPU device will take, and raise UsageError, as announce_run_on_cpu does."""
+    seconds = min(seconds, limits.sweep)
     takes = f"takes about {format_duration(seconds)} on the CPU device"
     if seconds > _VERY_LONG and not limits.long:
-        raise UsageError(f"this {takes}; choose smaller --sizes, or start it with --yes")
+        raise UsageError(f"this {takes}; choose smaller problems, or start it with --yes")
     if seconds > _LONG:
-        reporter.message(f"this {takes}; smaller --sizes take less, see also --dry-run")
+        reporter.message(f"this {takes}; smaller problems take less")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
 import time
@@ -13,15 +14,25 @@ from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 
+from gemmbench.backends import registry
 from gemmbench.backends.base import Device
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import CompilerPool, open_pool
+from gemmbench.bench.estimate import UNTIMED, estimate_run, estimate_sweep, make_typical_host
 from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, DispatchTable, SearchOutcome
-from gemmbench.bench.tuning.screening import CandidateBatches, CheckedCode, Screening, Standing, count_ahead
-from gemmbench.bench.tuning.search import Search, SearchSettings, find_slowest_finalist
+from gemmbench.bench.tuning.screening import (
+    FINALISTS,
+    FIRST_ROUNDS,
+    CandidateBatches,
+    CheckedCode,
+    Screening,
+    Standing,
+    count_ahead,
+)
+from gemmbench.bench.tuning.search import SCREENING_SHARE, Search, SearchSettings, find_slowest_finalist
 from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key, make_key
 from gemmbench.errors import DeviceError, GemmbenchError, UsageError, nearest
 from gemmbench.planning.manifests.catalog import Catalog
@@ -54,7 +65,7 @@ from gemmbench.session.dispatch import (
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, measure_sweep_peaks, open_results
 from gemmbench.session.open_session import Session, open_session
-from gemmbench.session.reporter import SILENT, Reporter
+from gemmbench.session.reporter import SILENT, Reporter, announce_time_on_cpu
 from gemmbench.session.winners import KeptWinners, TunedConfigs, identify_code, keep_winners, make_winner, read_winners
 
 _WORKER_CORES = 1
@@ -247,6 +258,9 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     earlier = read_results(request.earlier).records if request.earlier else []
     for task in tasks:
         make_strategy(request.strategy, task.space, 0)  # a fault of the command, before anything is opened
+    if machine.on_cpu:
+        seconds = _estimate_searches(request, tasks, machine, planned.sweep.policy)
+        announce_time_on_cpu(seconds, request.limits, reporter)
     sweep, devices = planned.sweep, sorted({chain.device for task in tasks for chain in _list_chains(task)})
     hashes = _hash_tasks(tasks, machine)
     peaks = measure_sweep_peaks(machine, sweep)
@@ -264,7 +278,7 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
             table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
             result = opened.finish()
     complete = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
-    made = [make_winner(each, _find_device(each.task, machine), result.run.environment.run) for each in complete]
+    made = [make_winner(each, _find_device(each.task, machine), result.run.environment) for each in complete]
     found = TuneResult(result, outcomes, [winner for winner in made if winner is not None], dispatch=table)
     try:
         if found.winners:
@@ -274,6 +288,25 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     except GemmbenchError as fault:
         return replace(found, fault=fault)
     return found
+
+
+def _estimate_searches(request: TuneRequest, tasks: Sequence[TuningTask], machine: Machine, policy: Policy) -> float:
+    """Seconds of the searches on the CPU device, if the first candidates are as fast as the others."""
+    host, compilers, total = make_typical_host(), registry.make_compilers(machine, machine.devices), 0.0
+    short = replace(policy, rounds=FIRST_ROUNDS, until=0.0)
+    for task in tasks:
+        tried = task.candidates[: request.budget.count(len(task.candidates))]
+        baseline = [task.baseline] if task.baseline else []
+        name = baseline[0].name if baseline else ""
+        first = [*itertools.repeat(task.find_check(tried[0]), len(tried))]
+        screening = estimate_run([*tried, *baseline], machine, short, name, compilers, host=host).seconds
+        screening += estimate_sweep(first, machine.devices, UNTIMED, "", host)
+        total += min(screening, SCREENING_SHARE * request.budget.share(len(tasks)))
+        finals = tried[:FINALISTS]
+        checks = [check for chain in finals for check in task.plan_checks(chain)]
+        total += estimate_sweep(checks, machine.devices, UNTIMED, "", host)
+        total += estimate_sweep([*finals, *baseline], machine.devices, policy, name, host)
+    return total
 
 
 def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:

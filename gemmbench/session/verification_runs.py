@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.estimate import UNTIMED
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
@@ -75,7 +76,7 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
     chains = [make_chain(item) for item in expanded]
-    announce_run_on_cpu(machine, chains, _UNTIMED, "", request.limits, reporter)
+    announce_run_on_cpu(machine, chains, UNTIMED, "", request.limits, reporter)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter, len(expanded))
 
@@ -188,8 +189,6 @@ def _plan_allowed_shapes(
     return found
 
 
-_UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
-"""A verification, for an estimate: it is not timed."""
 _PLAIN = "f32"
 """The precision that the CPU device verifies; kernels without it are verified in the first that they declare."""
 

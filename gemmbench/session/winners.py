@@ -19,6 +19,7 @@ from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.devices import Machine
 from gemmbench.backends.locks import hold_lock
 from gemmbench.backends.sources import inline_text
+from gemmbench.bench.record import Environment
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, SearchOutcome, compare_values
 from gemmbench.errors import PlanError, StoreError
@@ -111,7 +112,7 @@ def _encode(winners: Sequence[Winner]) -> str:
     return encode_json(msgspec.to_builtins(WinnersFile(winners=list(winners))))
 
 
-def make_winner(outcome: SearchOutcome, device: Device, run: str) -> Winner | None:
+def make_winner(outcome: SearchOutcome, device: Device, environment: Environment) -> Winner | None:
     """The winner of a search; None if it has none. An interrupted search for time has the best so far."""
     best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
     if best is None:
@@ -133,7 +134,8 @@ def make_winner(outcome: SearchOutcome, device: Device, run: str) -> Winner | No
         ties=[dict(each.config) for each in outcome.ties],
         tried=outcome.tried,
         space=len(outcome.task.candidates),
-        run=run,
+        run=environment.run,
+        caveat=environment.caveat,
     )
 
 

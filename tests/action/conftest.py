@@ -137,7 +137,7 @@ def _evaluate(expression: str, names: dict[str, str]) -> object:
     text = re.sub(r"^\$\{\{(.*)\}\}$", r"\1", str(expression).strip())
     text = text.replace("cancelled()", "False").replace("&&", " and ").replace("||", " or ").replace("true", "True")
     text = re.sub(r"!(?!=)", " not ", text)
-    return eval(re.sub(r"[a-z_]+(?:\.[a-z_]+)+", lambda match: repr(names[match[0]]), text).strip())
+    return eval(re.sub(r"[a-z_]+(?:\.[a-z_-]+)+", lambda match: repr(names[match[0]]), text).strip())
 
 
 def _make_python(home: Path) -> Path:

@@ -44,6 +44,13 @@ def test_a_slower_kernel_fails_the_check_only(run_action, script):
     assert [step.code for step in run.steps.values()] == [0, 0, 1, 0], run.output
 
 
+@pytest.mark.parametrize(("fail_on", "code"), [("", 0), ("inconclusive", 4)])
+def test_a_check_that_cannot_decide_warns_and_fails_where_asked_to(run_action, script, fail_on, code):
+    few = {"options": "--rounds 2 --cache hot", "device": script(times={"mine": 1e-3, "cublas": 1e-3})}
+    check = run_action({**INPUTS, **few, "fail-on": fail_on}, base=True).steps["Check against the base"]
+    assert check.code == code and "::warning file=kernels/mine.cu,line=1,title=inconclusive" in check.output
+
+
 def test_a_push_is_measured_without_a_check_and_its_results_file_says_itself_what_to_measure(run_action, script):
     inputs = {**INPUTS, "device": script(times={"mine": 1e-3, "cublas": 1e-3}), "config": "sgemm"}
     first = run_action({**inputs, "extras": "cuda,dev"}, base=False)
@@ -133,4 +140,5 @@ def test_the_first_example_keeps_forks_and_tokens_out(page):
     assert job["if"] == "github.event.pull_request.head.repo.full_name == github.repository"
     assert workflow["permissions"] == {"contents": "read"}
     checkout, gemmbench = job["steps"]
-    assert checkout["with"] == {"persist-credentials": False} and set(gemmbench["with"]) <= INPUTS.keys() | {"margin"}
+    assert checkout["with"] == {"persist-credentials": False}
+    assert set(gemmbench["with"]) <= INPUTS.keys() | {"margin", "fail-on"}

@@ -20,7 +20,7 @@ from gemmbench.bench.estimate import (
 from gemmbench.bench.operands.placement import SLACK
 from gemmbench.bench.selection import split_chains
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.plan import Config, Plan, make_chain
+from gemmbench.planning.plans.plan import Config, Geometry, Plan, make_chain
 from gemmbench.planning.problems import PanelCut, Problem
 from gemmbench.planning.sweeps.policy import Policy
 
@@ -93,6 +93,34 @@ def test_a_busy_host_takes_longer(machine, make_plan):
     devices = {"cpu": move_to_host(machine.primary)}
     free, busy = (estimate_batch(chains, devices, Policy(), replace(HOST, share=share)) for share in (1.0, 0.25))
     assert busy > 1.5 * free
+
+
+@pytest.fixture
+def estimate_on_cpu(machine, make_plan):
+    """Seconds for a GFLOP of a kernel on the CPU device, whose threads compute this many elements of C each."""
+
+    def estimate(size, elements=1, text="", precision="f32", blocks=None):
+        plan = make_plan(problem=Problem(size, size, size, precision_name=precision), text=text)
+        geometry = Geometry((blocks or size * size // (256 * elements), 1, 1), (16, 16, 1), 0)
+        chain = make_chain(replace(plan, device="cpu", geometry=geometry, launches=(("gemm", geometry),)))
+        return module._estimate_launch(chain, move_to_host(machine.primary), HOST) / chain.problem.flops * 1e9
+
+    return estimate
+
+
+def test_a_kernel_whose_threads_compute_more_elements_is_faster_and_one_block_has_one_core(estimate_on_cpu):
+    assert 2 < estimate_on_cpu(512, 1) / estimate_on_cpu(512, 32) < 8
+    assert estimate_on_cpu(64, 16, blocks=1) == pytest.approx(4 * estimate_on_cpu(512, 16))
+
+
+def test_lines_that_evict_each_other_slow_a_kernel_without_barriers(estimate_on_cpu):
+    assert 3 < estimate_on_cpu(1024) / estimate_on_cpu(992) < 10
+    assert estimate_on_cpu(1024, text="__syncthreads();") == pytest.approx(estimate_on_cpu(992), rel=0.1)
+
+
+def test_numbers_that_the_cpu_converts_take_longer(estimate_on_cpu):
+    assert estimate_on_cpu(512, precision="f16") > 2 * estimate_on_cpu(512, precision="bf16")
+    assert estimate_on_cpu(512, precision="bf16") == estimate_on_cpu(512)
 
 
 def test_only_what_is_not_compiled_is_counted(estimate, chain):

@@ -277,6 +277,19 @@ def test_a_new_default_is_compared_with_the_old_one(past, write_kernel, checked)
     assert found == {"HEAD:mine": "T=8", "mine": "T=16", "cublas": ""}
 
 
+def test_a_named_kernel_that_cannot_run_is_an_exit_code_of_its_own(past, gemmbench, on, history, write_kernel):
+    gemmbench("run", "mine", "--kernels", history, "--device", on(), *FAST, "--save", "old")
+    write_kernel("young.cu", require=["K % 7 == 0"])
+    said = past("mine", "young")
+    assert said.code == 3 and "young could not run, so it is not compared: require K % 7 == 0" in said.err
+    said = past("young")
+    assert said.code == 3 and "young at 16 nn f32 cannot be checked: require K % 7 == 0" in said.err
+    assert past("mine", "young", mine=2.1e-3).code == 1
+    write_kernel("mine.cu", params={"T": "[8, 16]"}, require=["K % 7 == 0"])
+    said = gemmbench("check", "mine", "--against", "old", "--kernels", history, "--device", on())
+    assert said.code == 3 and "mine could not run" in said.err
+
+
 def test_a_library_has_no_past(past):
     said = past("cublas")
     assert said.code == 2 and "cublas is a library, which has no git revision" in said.err

@@ -112,6 +112,17 @@ def test_where_nothing_ran_the_exit_code_is_3(gemmbench):
     assert "tiled: skipped: does not support precision tf32; supports f32" in said.out
 
 
+def test_a_named_variant_that_cannot_be_compared_with_a_named_baseline_is_an_exit_code_of_its_own(
+    gemmbench, write_kernel
+):
+    write_kernel("picky.cu", require=["K % 7 == 0"])
+    call = ["--kernels", "kernels", "--device", "fake", *FAST]
+    said = gemmbench("run", "naive", "picky", "--baseline", "naive", *call)
+    assert said.code == 3 and "picky could not run, so it is not compared: require K % 7 == 0" in said.err
+    assert gemmbench("run", "naive", "--baseline", "picky", *call).code == 3
+    assert gemmbench("run", "naive", "--baseline", "cublas", "--device", "cpu", *FAST).code == 3
+
+
 def test_a_division_with_a_remainder_is_a_skip_that_names_the_line(gemmbench, write_kernel):
     write_kernel("even.cu", grid=["N / 7", "1"])
     said = gemmbench("run", "even", "--kernels", "kernels", "--device", "fake", *FAST)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.errors import UsageError
+from gemmbench.errors import DeviceError
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
@@ -37,5 +37,5 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
 
 
 def test_an_explicit_baseline_must_be_able_to_run():
-    with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline openblas"):
+    with pytest.raises(DeviceError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))

@@ -7,13 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import _compile as COMPILE
 from gemmbench.bench.timing.rounds import Rounds
+from gemmbench.bench.tuning.outcome import DispatchTable
 from gemmbench.bench.tuning.screening import CandidateBatches
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.search_space import STRATEGIES, Budget
+from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.report.store.reading import read_results
+from gemmbench.report.tables.search_tables import report_dispatch, report_searches
+from gemmbench.session import reporter
 from gemmbench.session.open_run import open_results
 
 from .conftest import VALUES, seconds_of
@@ -64,6 +70,30 @@ def test_everything_is_verified_once_before_it_is_timed_and_the_last_eight_every
     (outcome,) = result.outcomes
     assert {dict(key)["T"] for key in outcome.dropped} == {1, 2, 11}
     assert outcome.dropped[(("T", 1),)] == "1.30x the time of the best after 2 rounds"
+
+
+def test_a_search_on_the_cpu_device_says_so_with_every_speed(search):
+    result = search()
+    on_cpu = replace(result.run.run.environment, gpu=False)
+    first = report_searches(result.outcomes, on_cpu).closing[0]
+    assert first.startswith("mine at 8 nn f32, on the CPU device, which says nothing about a GPU: best T=7, 1.00")
+    assert report_dispatch(DispatchTable(result.outcomes[0].task.candidates[0].variant, []), on_cpu).footer == [
+        "Losses: on the CPU device, which says nothing about a GPU."
+    ]
+
+
+@pytest.mark.parametrize("budget", [Budget(), Budget(configurations=3), Budget(seconds=0.1)])
+def test_a_long_search_on_the_cpu_device_is_announced_and_a_very_long_one_needs_a_yes(
+    search, notes, monkeypatch, budget
+):
+    monkeypatch.setattr(Machine, "on_cpu", True)
+    monkeypatch.setattr(reporter, "_LONG", 0.0)
+    search(notes, budget=budget)
+    assert "on the CPU device; smaller problems take less" in notes.messages[0]
+    monkeypatch.setattr(reporter, "_VERY_LONG", 0.0)
+    with pytest.raises(UsageError, match="start it with --yes"):
+        search(budget=budget)
+    assert search(budget=budget, limits=TimeLimits(long=True)).winners
 
 
 def test_the_first_candidates_compile_while_the_device_is_opened(search, monkeypatch):

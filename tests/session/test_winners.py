@@ -12,7 +12,7 @@ from gemmbench.errors import StoreError
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Config
 from gemmbench.planning.problems import Problem
-from gemmbench.report.tables.search_tables import Winner
+from gemmbench.report.tables.search_tables import Winner, report_winners
 from gemmbench.session.winners import (
     TunedConfigs,
     export_winners,
@@ -53,6 +53,16 @@ def test_a_winner_that_was_not_measured_in_full_replaces_none_that_was(make_winn
     keep_winners([make_winner(1)])
     keep_winners([make_winner(2, final=False)])
     assert [winner.config["T"] for winner in read_winners()] == [1]
+
+
+def test_winners_of_the_cpu_device_have_its_caveat_and_no_percentage(make_winner, tmp_path):
+    caveat = "on the CPU device, which says nothing about a GPU"
+    winner = make_winner(1, percent_of_baseline=90.0, baseline="openblas", device="A CPU", driver="", caveat=caveat)
+    (table,) = report_winners([winner, make_winner(2)]).tables
+    assert list(table.notes) == [f"A CPU: {caveat}."]
+    assert table.cells[0][table.headings.index("% of baseline")] == "-"
+    export_winners([winner], tmp_path / "out.json")
+    assert json.loads((tmp_path / "out.json").read_text())["winners"][0]["caveat"] == caveat
 
 
 def test_a_better_winner_that_a_narrower_search_did_not_try_stays(make_winner):

@@ -122,7 +122,7 @@ class Verification:
         if check is None or check.ok or case.explain is None:
             return None
         found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
-        return found if found and (found.cause == OTHER_LAUNCH or found.words.startswith(("as ", "right "))) else None
+        return found if found and (found.cause == OTHER_LAUNCH or found.is_recomputed) else None
 
     def _make_relauncher(self, trial: Trial, case: VerificationCase, executable: Executable, fill: int) -> Relauncher:
         bind = partial(self._bind_again, trial, case)

@@ -100,7 +100,7 @@ class Contenders:
             self.dropped.setdefault(key, f"not among the {FINALISTS} best, though not clearly slower than the best")
 
 
-_SCREENING_SHARE = 0.7
+SCREENING_SHARE = 0.7
 """Of the seconds of a search: when the first rounds end, to leave time for the finals."""
 
 
@@ -136,7 +136,7 @@ class Search:
         Raises UsageError for an unknown strategy and DeviceError.
         """
         task, settings = self.task, self.settings
-        end = time.monotonic() + _SCREENING_SHARE * settings.seconds
+        end = time.monotonic() + SCREENING_SHARE * settings.seconds
         strategy = make_strategy(settings.strategy, task.space, settings.seed)
         self._finals = _find_finals(task, self.earlier)
         most = 0 if self._finals else settings.configurations

@@ -254,7 +254,8 @@ class Diagnosis:
     """The key of the cause, its words ("" if none fits), and a map of C ("" if it has no structure).
 
     `is_index_mistake`: the whole result was computed again with such a mistake. `renamed` are the arguments of the
-    kernel that have to take the place of others.
+    kernel that have to take the place of others. `is_recomputed`: C has the values that a product with this cause
+    has, wherever it is wrong. `region` is the part of C that is wrong, "" if that is all of it.
     """
 
     cause: str
@@ -262,17 +263,26 @@ class Diagnosis:
     map: str = ""
     is_index_mistake: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
+    is_recomputed: bool = False
+    region: str = ""
 
 
 def diagnose(wrong: WrongResult) -> Diagnosis:
     """Find the most likely cause of a wrong result."""
     region = regions.find_wrong_region(wrong)
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
-        found = _explain_contents(wrong, region) or _explain_values(wrong, region)
-        if found is None and (mistake := find_index_mistake(wrong)):
-            return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed)
-        cause, words = found or _explain_region(wrong, region)
-    return Diagnosis(cause, words, regions.draw_map(wrong) if _has_structure(wrong, region) else "")
+        found = _explain_contents(wrong, region)
+        recomputed = None if found else _explain_values(wrong, region)
+        if not (found or recomputed) and (mistake := find_index_mistake(wrong)):
+            return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed, True)
+        cause, words = found or recomputed or _explain_region(wrong, region)
+    return Diagnosis(
+        cause,
+        words,
+        regions.draw_map(wrong) if _has_structure(wrong, region) else "",
+        is_recomputed=recomputed is not None and _is_everywhere(region),
+        region="" if region.kind == regions.ALL else region.subject.rstrip(","),
+    )
 
 
 def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
@@ -312,9 +322,13 @@ def _explain_values(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] 
     explanation = _find_explanation(wrong)
     if explanation is None:
         return None
-    everywhere = region.kind in (regions.ALL, regions.SOME)
-    words = f"{'' if everywhere else region.subject.rstrip(',') + ': '}as {explanation.words}"
+    words = f"{'' if _is_everywhere(region) else region.subject.rstrip(',') + ': '}as {explanation.words}"
     return explanation.cause, words if wrong.exact else f"{words}, {_error(wrong)}"
+
+
+def _is_everywhere(region: WrongRegion) -> bool:
+    """Whether the wrong elements lie in no special part of C."""
+    return region.kind in (regions.ALL, regions.SOME)
 
 
 def _explain_region(wrong: WrongResult, region: WrongRegion) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.backends.base import Step
 from gemmbench.planning.manifests.expressions import Expression
-from gemmbench.planning.manifests.variant import Argument, Variant
+from gemmbench.planning.manifests.variant import Argument, Call, Structure, Variant
 from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan
 
 _SIZES = ("M", "N", "K")
@@ -63,14 +63,24 @@ def write_renamed_arguments(variant: Variant, renamed: Mapping[str, str]) -> str
     """
     if variant.call.column_major:
         renamed = {_COLUMN_MAJOR.get(one, one): _COLUMN_MAJOR.get(other, other) for one, other in renamed.items()}
-    names = [_name_argument(argument) for argument in variant.call.args]
+    names = _name_arguments(variant.call)
     changed = [renamed.get(name, name) for name in names]
     return _write_arguments(variant, changed) if changed != names else ""
 
 
 def _write_arguments(variant: Variant, names: Sequence[str]) -> str:
-    lines = [argument.value.line for argument in variant.call.args if isinstance(argument.value, Expression)]
-    return f"args were [{', '.join(names)}]{_cite(variant, lines)}"
+    values = [argument.value for _, _, argument in variant.call.list_arguments()]
+    left = iter(names)
+    written = [_write_argument(each, left) for each in variant.call.args]
+    lines = [value.line for value in values if isinstance(value, Expression)]
+    return f"args were [{', '.join(written)}]{_cite(variant, lines)}"
+
+
+def _write_argument(written: Argument | Structure, names: Iterator[str]) -> str:
+    """What a parameter gets, with the next ones of these names in it."""
+    if isinstance(written, Argument):
+        return next(names)
+    return f"{{{', '.join(f'{field}: {next(names)}' for field, _ in written.fields)}}}"
 
 
 def _cite(variant: Variant, lines: Sequence[int]) -> str:
@@ -78,8 +88,9 @@ def _cite(variant: Variant, lines: Sequence[int]) -> str:
     return f" ({variant.path}:{min(known)})" if known else ""
 
 
-def _name_argument(argument: Argument) -> str:
-    return argument.role or str(argument.value)
+def _name_arguments(call: Call) -> list[str]:
+    """What every argument is, those in structures too."""
+    return [argument.role or str(argument.value) for _, _, argument in call.list_arguments()]
 
 
 def _list_orders(plan: Plan) -> Iterator[OtherLaunch]:
@@ -87,7 +98,7 @@ def _list_orders(plan: Plan) -> Iterator[OtherLaunch]:
     call = plan.variant.call
     if len({plan.problem.M, plan.problem.N, plan.problem.K}) < len(_SIZES):
         return
-    names = [_name_argument(argument) for argument in call.args]
+    names = _name_arguments(call)
     places = [at for at, name in enumerate(names) if name in _SIZES and plan.arguments[at].role == ""]
     exchanges = (False, True) if "A" in names and "B" in names else (False,)
     seen = {(False, tuple(range(len(names))))}

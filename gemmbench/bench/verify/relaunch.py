@@ -113,9 +113,14 @@ def explain_by_relaunch(
         return check
     cause, words = better
     message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
-    is_cause = cause not in (RACE, UNKNOWN)
-    shown = "" if is_cause and words.startswith("right if") else check.diagnosis.map
-    return replace(check, message=message, diagnosis=replace(check.diagnosis, cause=cause, words=words, map=shown))
+    found = replace(
+        check.diagnosis,
+        cause=cause,
+        words=words,
+        map="" if cause == OTHER_LAUNCH else check.diagnosis.map,
+        is_recomputed=check.diagnosis.is_recomputed and cause == check.diagnosis.cause,
+    )
+    return replace(check, message=message, diagnosis=found)
 
 
 def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
@@ -170,8 +175,7 @@ def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -
     if plan is None or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
         return None
     found = check.diagnosis
-    explained = found is not None and found.words.startswith("as ")
-    if explained or math.prod((problem.M, problem.N, problem.K)) > _MOST_PRODUCTS:
+    if (found is not None and found.is_recomputed) or math.prod((problem.M, problem.N, problem.K)) > _MOST_PRODUCTS:
         return None
     deadline = time.monotonic() + _MOST_SECONDS
     at_edge = found is not None and found.cause.startswith("edge")  # a block that does not fit is wrong in every tile
@@ -268,7 +272,7 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
         for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words
-    which = "" if words.startswith("C was") else words.partition(" never written")[0].rpartition(" ")[0] + ": "
+    which = f"{check.diagnosis.region}: " if check.diagnosis.region else ""
     words = "computed from memory outside A or B, where gemmbench puts NaN, or from shared memory before it was written"
     return "read outside A or B", f"{which}{words}"
 

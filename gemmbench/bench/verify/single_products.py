@@ -151,7 +151,7 @@ class SingleProducts:
         words = f"{size}: class {found.name}, {found.words}; {limit}"
         if not declared:
             words += f", or `class: {found.name}` in the manifest, which lists the kernel without ranking it"
-        if likely and likely.words.startswith("as if"):
+        if likely and likely.is_recomputed:
             words = f"{likely.words.partition(', the error is')[0]}; {words}"
         diagnosis = Diagnosis(LOWER_PRECISION, words)
         return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import nearest
@@ -19,9 +18,11 @@ from gemmbench.planning.manifests.variant import (
     STREAM,
     Argument,
     ArgumentText,
+    Call,
     Code,
     Flag,
     Part,
+    Structure,
 )
 from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
@@ -129,24 +130,22 @@ _FUSED = ("bias", "maps")
 
 def read_arguments(
     document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool
-) -> tuple[Argument, ...]:
+) -> tuple[Argument | Structure, ...]:
     """Read `args`; a launcher may take `stream`. Raises SpecError at the line of the argument."""
     if len(written) > _MOST:
         raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
     operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
     roles = (*operands, *SCALARS, NULL)
     reader = _ArgumentReader(document, sections, roles)
-    arguments = tuple(
-        argument for index, text in enumerate(written) for argument in reader.read_parameter(index, text, launcher)
-    )
+    arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
-        _check_operands(document, arguments)
+        _check_operands(document, Call(arguments))
     return arguments
 
 
-def _check_operands(document: Document, arguments: Sequence[Argument]) -> None:
+def _check_operands(document: Document, call: Call) -> None:
     for name in ("A", "B", "C"):
-        if not any(argument.role == name for argument in arguments):
+        if not call.takes(name):
             raise document.error_at(("args",), f"args: no argument is {name}; name every argument of the kernel")
 
 
@@ -156,17 +155,17 @@ class _ArgumentReader:
     def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str]):
         self.document, self.sections, self.roles = document, sections, roles
 
-    def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> list[Argument]:
-        """Read what one parameter gets: an argument, or the fields of a structure that is passed by value."""
+    def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> Argument | Structure:
+        """Read what one parameter gets."""
         path: DocumentPath = ("args", index)
         if not isinstance(text, dict):
-            return [replace(self.read(path, text), parameter=index)]
+            return self.read(path, text)
         if launcher:
             raise self.document.error_at(path, "args: a host function takes no structure; write a kernel's `symbol`")
         for name, value in text.items():
             if not name.isidentifier() or isinstance(value, dict):
                 raise self.document.error_at(path, f"args: write the fields as {{width: M, elements: A}}, not '{name}'")
-        return [replace(self.read((*path, name), each), parameter=index, field=name) for name, each in text.items()]
+        return Structure(tuple((name, self.read((*path, name), each)) for name, each in text.items()))
 
     def read(self, path: DocumentPath, text: str | int | float | None) -> Argument:
         """Read one argument. Raises SpecError."""

@@ -50,37 +50,49 @@ class Argument:
 
     `role` is a name of OPERANDS or SCALARS, `null`, `stream`, or "" for a number. A number has a value,
     an expression or a constant. `ctype` is its type in C++ ("" for a scalar: the type of the sums).
-    `by_pointer`: a scalar that the kernel reads from device memory. `parameter` is the number of the
-    kernel's parameter, of which it is a `field` if that is a structure.
+    `by_pointer`: a scalar that the kernel reads from device memory.
     """
 
     role: str
     ctype: str = ""
     value: Expression | float = 0
     by_pointer: bool = False
-    parameter: int = -1
-    field: str = ""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A structure that a kernel takes by value: the names of its fields, and what each holds."""
+
+    fields: tuple[tuple[str, Argument], ...]
 
 
 @dataclass(frozen=True)
 class Call:
     """How the kernels of a variant are called.
 
-    `args` are their arguments, empty for the standard ones. With `column_major` every name of the
+    `args` are what their parameters get, empty for the standard ones. With `column_major` every name of the
     manifest describes column-major matrices: the kernel computes C^T = op(B)^T op(A)^T from the same
     bytes. With `reads_c` it reads C even though beta is 0. `host` is the host function that launches
     everything, "" if gemmbench does; `host_workspace` the one that returns the bytes of workspace.
     """
 
-    args: tuple[Argument, ...] = ()
+    args: tuple[Argument | Structure, ...] = ()
     column_major: bool = False
     reads_c: bool = False
     host: str = ""
     host_workspace: str = ""
 
+    def list_arguments(self) -> list[tuple[int, str, Argument]]:
+        """Every argument, those in structures too: the number of its parameter, and its field ("" for none)."""
+        return [
+            (number, name, argument)
+            for number, each in enumerate(self.args)
+            for name, argument in (each.fields if isinstance(each, Structure) else (("", each),))
+        ]
+
     def takes(self, role: str) -> bool:
         """Whether the kernels get alpha, beta or an operand; those of the standard signature get all."""
-        return not self.args or any(argument.role == role for argument in self.args)
+        return not self.args or any(argument.role == role for _, _, argument in self.list_arguments())
 
     def takes_scalars(self, alpha: float, beta: float) -> bool:
         """Whether the kernels can compute with this alpha and beta: without them they are 1 and 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.planning.drafts.declarations import find_launch_bounds
@@ -256,18 +257,20 @@ def evaluate_arguments(variant: Variant, names: Names, problem: Problem) -> tupl
 
     They name the operands of `problem`, whatever the kernel calls them.
     """
-    return tuple(_evaluate_argument(variant, argument, names, problem) for argument in variant.call.args)
+    return tuple(
+        replace(_evaluate_argument(variant, argument, names, problem), parameter=number, field=field)
+        for number, field, argument in variant.call.list_arguments()
+    )
 
 
 def _evaluate_argument(variant: Variant, argument: Argument, names: Names, problem: Problem) -> PassedArgument:
     role = to_row_major(variant, argument.role)
     ctype = argument.ctype or problem.precision.scalar.ctype
-    place = argument.parameter, argument.field
     if not isinstance(argument.value, Expression):
-        return PassedArgument(role, ctype, argument.value, argument.by_pointer, *place)
+        return PassedArgument(role, ctype, argument.value, argument.by_pointer)
     value = evaluate(variant, argument.value, names)
     if ctype in _RANGES and value not in _RANGES[ctype]:
         hint = f"; write long({argument.value})" if ctype == "int" else ""
         where = f"({variant.path}:{argument.value.line})"
         raise Excluded(f"the argument {argument.value} is {value}, which {ctype} cannot hold{hint} {where}")
-    return PassedArgument(role, ctype, value, False, *place)
+    return PassedArgument(role, ctype, value)

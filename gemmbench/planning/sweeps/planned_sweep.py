@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from gemmbench.errors import SpecError, UsageError, at_line
+from gemmbench.errors import DeviceError, SpecError, at_line
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import Configurations, check_params, list_configurations
@@ -148,7 +148,10 @@ def expand_sweep(
 
 
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
-    """The sweep's baseline if it can run here in every precision, else the default one; an explicit one must run."""
+    """The sweep's baseline if it can run here in every precision, else the default one.
+
+    Raises DeviceError for an explicit one that cannot run here.
+    """
     default = _choose_default(sweep, catalog, devices)
     name = sweep.baseline or default
     with at_line(sweep.location, sweep.baseline_line):
@@ -157,7 +160,7 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
     if runs and (explicit or variant.fault or _offers_precisions(variant, sweep)):
         return name
     if explicit:
-        raise UsageError(f"baseline {name} needs a GPU; use --baseline {default}")
+        raise DeviceError(f"baseline {name} needs a GPU; use --baseline {default}")
     return default
 
 

@@ -14,7 +14,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.charts.chart_model import Choices, Point, Series
 from gemmbench.report.charts.chart_style import choose_styles, format_interval, format_number
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.row import ON_CPU, Row, peak_flops
+from gemmbench.report.row import Row, peak_flops
 from gemmbench.report.text import count_noun
 
 
@@ -59,15 +59,16 @@ def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common."""
+    """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common; and that some ran on the CPU."""
+    devices = {row.environment.device + row.environment.scope: row.environment for row in rows}
+    shown = [name for name, each in devices.items() if len(devices) == 1 or each.caveat]
     texts = (
-        {row.environment.device if row.environment.gpu else f"{row.environment.device}, {ON_CPU}" for row in rows},
         {row.record.problem.precision_name for row in rows},
         {"" if row.record.problem.layout == "nn" else row.record.problem.layout for row in rows},
         {f"{_cache(row)} cache" if _cache(row) else "" for row in rows},
         {row.environment.started[:10] for row in rows},
     )
-    return ", ".join(value for values in texts if len(values) == 1 for value in values if value)
+    return ", ".join([*shown, *(value for values in texts if len(values) == 1 for value in values if value)])
 
 
 def name_baseline(rows: Sequence[Row]) -> str:

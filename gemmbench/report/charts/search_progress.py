@@ -12,7 +12,6 @@ from gemmbench.errors import UsageError
 from gemmbench.report.charts.chart_model import Chart, Choices, LinePlot, Point, Series
 from gemmbench.report.charts.chart_style import format_number, make_linear_axis
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.row import ON_CPU
 
 _TRIED, _BEST = 0, -1
 """Styles: points of configurations, the line of the best so far."""
@@ -30,9 +29,8 @@ def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     plot = LinePlot(x, make_linear_axis("GFLOPS", max(point.y for point in tried)), series)
     title = choices.title or f"Search of {first.variant} at {first.problem}"
     end = f"The best of {count} reaches {format_number(best[-1].y, 3)} GFLOPS: {best[-1].tip.splitlines()[0]}."
-    environment = comparisons[0].environment
-    scope = "" if environment.gpu else f", {ON_CPU}"
-    subtitle = f"{environment.device}{scope}. First short rounds of each configuration, not yet the finals."
+    environment = next(each.environment for each in comparisons if first in each.run.records)
+    subtitle = f"{environment.device}{environment.scope}. First short rounds of each configuration, not yet the finals."
     return Chart(title, subtitle, end, plot)
 
 

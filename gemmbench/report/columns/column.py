@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from gemmbench.bench.record import Environment, Result
+from gemmbench.bench.record import ON_CPU, Environment, Result
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
-from gemmbench.report.row import ON_CPU
 from gemmbench.report.table import Table
 
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -123,7 +122,7 @@ def _ask_problem(column: Column[Problem]) -> Column[AnyRow]:
 CAVEAT: Column[AnyRow] = Column(
     "caveat",
     f"`{ON_CPU}`, for rows of a run without a GPU",
-    lambda row: None if row.environment.gpu else ON_CPU,
+    lambda row: row.environment.caveat or None,
 )
 IDENTITY: tuple[Column[AnyRow], ...] = (
     Column("run", "id of the run, as in the name of its file", lambda row: row.environment.run),

@@ -16,7 +16,7 @@ from gemmbench.report.differences.run_differences import Difference, RunDifferen
 from gemmbench.report.explanation import name_row
 from gemmbench.report.export import encode_json, format_csv, write_text
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME
-from gemmbench.report.row import ON_CPU, Row
+from gemmbench.report.row import Row
 from gemmbench.report.table import Report, Table, format_reports
 from gemmbench.report.text import format_share, number_within, with_interval
 
@@ -73,7 +73,7 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
     reference, run = differences.reference.environment, differences.run.environment
     return [
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
-        *([] if run.gpu else [f"Times, ratios and verdicts: {ON_CPU}."]),
+        *([f"Times, ratios and verdicts: {caveat}."] if (caveat := run.caveat or reference.caveat) else []),
         *_explain_ratios(differences),
         *list_conditions(reference, run),
         *_list_missing("the reference", differences.only_in_reference),

@@ -16,7 +16,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation import name_row
-from gemmbench.report.row import ON_CPU, UNKNOWN, Row
+from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.text import format_share
 
 PASS, REGRESSION, INCONCLUSIVE, BROKEN = "pass", "regression", "inconclusive", "broken"
@@ -56,7 +56,8 @@ class CheckedRow:
             return f"{name} is {self.row.status}: {self.row.record.reason}"
         if not self.slowdown.known:
             return f"{name} cannot be judged: {self._explain_unknown()}"
-        margin, scope = format_share(self.margin), "" if self.row.environment.gpu else f"; {ON_CPU}"
+        caveat = self.row.environment.caveat
+        margin, scope = format_share(self.margin), f"; {caveat}" if caveat else ""
         if self.verdict == INCONCLUSIVE:
             noise = format_share((self.slowdown.high - self.slowdown.low) / 2)
             return f"{name}: cannot decide: noise {noise}, margin {margin}{scope}"
@@ -113,7 +114,8 @@ class Check:
         slower = [row for row in self.rows if row.verdict == REGRESSION]
         worst = max(slower, key=lambda row: row.slowdown.value, default=None)
         ending = f"; worst: {_describe_worst(worst)}" if worst else ""
-        ending += f"; {ON_CPU}" if any(not row.row.environment.gpu for row in self.rows) else ""
+        caveat = next(filter(None, (row.row.environment.caveat for row in self.rows)), "")
+        ending += f"; {caveat}" if caveat else ""
         return f"check against {self.reference}, margin {format_share(self.margin)}: {words}{ending}"
 
 

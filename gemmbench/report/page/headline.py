@@ -10,7 +10,6 @@ from gemmbench.report.charts.chart_style import format_number
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.fastest import find_fastest
 from gemmbench.report.page.html import Content, Html, tag
-from gemmbench.report.row import ON_CPU
 from gemmbench.report.text import count_noun, number
 from gemmbench.report.verdicts import find_best_rows
 
@@ -26,8 +25,9 @@ def label_problem(problem: ProblemRows) -> str:
 def render_headline(comparison: Comparison) -> Html:
     """The sweep and device of a run, its rows by status, and its fastest rows, or that it is not finished."""
     environment = comparison.environment
-    scope = "" if environment.gpu else f", {ON_CPU}"
-    lead = f"{_count_rows(comparison)}, measured {environment.started[:16].replace('T', ' at ')} UTC{scope}."
+    lead = (
+        f"{_count_rows(comparison)}, measured {environment.started[:16].replace('T', ' at ')} UTC{environment.scope}."
+    )
     below = tag("p", comparison.run.warning) if comparison.run.ended_early else _render_fastest(comparison)
     return tag("header", tag("h1", title_run(comparison)), tag("p", lead, class_="quiet"), below, class_="run")
 
@@ -63,8 +63,8 @@ def _list_problems(comparison: Comparison) -> Iterator[Content]:
             continue
         details = fastest.details if fastest else []
         look = "ratio good" if fastest and fastest.beats_baseline else "ratio level"
-        on_gpu, time = comparison.environment.gpu, f"{number(1e3 * rows[0].time.value)} ms"
-        speed = f"{format_number(rows[0].gflops)} GFLOPS, {time}" if on_gpu else f"{time} {ON_CPU}"
+        caveat, time = comparison.environment.caveat, f"{number(1e3 * rows[0].time.value)} ms"
+        speed = f"{time} {caveat}" if caveat else f"{format_number(rows[0].gflops)} GFLOPS, {time}"
         yield [
             tag("span", label_problem(problem), class_="size"),
             tag("b", fastest.names if fastest else rows[0].record.variant),

@@ -15,7 +15,7 @@ from gemmbench.bench.timing import stats
 from gemmbench.planning.files import escape_cell
 from gemmbench.report.percent_of_baseline import is_valid_baseline
 from gemmbench.report.repeatability import explain_process_deviation
-from gemmbench.report.row import ON_CPU, peak_flops
+from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number
 
@@ -31,7 +31,7 @@ def footer_lines(run: Run, wide: bool = False) -> list[str]:
     endings = _explain_endings(run.environment, timed)
     return [
         f"Time: mean of one {_name_unit(run)} over blocks of interleaved rounds, +- 95 % interval"
-        f"{'' if run.environment.gpu else f', {ON_CPU}'}.",
+        f"{run.environment.scope}.",
         *_explain_baseline(run, shows_speeds=wide or run.environment.gpu),
         *explain_process_deviation(_list_shortest_times(run.environment, timed)),
         *_explain_alone(timed),

@@ -118,8 +118,8 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
     """The tables of a post, one for each size, and those of transfers if there are any."""
     baseline = comparison.environment.baseline
     on_gpu = comparison.environment.gpu
-    ours = [column for column in _OURS if on_gpu or not column.heading.startswith(("GFLOPS", "%"))]
-    columns = [*(_make_column(name, kind) for name, kind in post.columns), *ours]
+    theirs = [_make_column(name, kind) for name, kind in post.columns if on_gpu or kind not in _SPEEDS]
+    columns = [*theirs, *(column for column in _OURS if on_gpu or not column.heading.startswith(("GFLOPS", "%")))]
     tables = [
         make_table(
             columns, lines, f"{post.title}, {size}", baseline=baseline, statuses=[_status(line) for line in lines]
@@ -130,8 +130,11 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
     return [Report(tables, footer_lines(comparison.run), details=detail_lines(comparison.run)), *transfers]
 
 
+_SPEEDS: tuple[ColumnKind, ...] = ("gflops", "gflops_mnk", "percent")
+
+
 def _make_column(heading: str, kind: ColumnKind) -> Column[PostLine]:
-    hide = 5 if kind in ("gflops", "gflops_mnk", "percent") else 0
+    hide = 5 if kind in _SPEEDS else 0
     return Column(heading=heading, cell=lambda line: _show_cell(kind, line), fold=kind == "label", hide=hide)
 
 
@@ -164,7 +167,7 @@ def report_story(comparison: Comparison) -> Report:
         return Report([])
     tables = _tabulate_network(post, comparison) if describes_network(name) else _tabulate_sizes(post, comparison)
     environment = comparison.environment
-    run = f"Here: {environment.device}, run {environment.run}."
+    run = f"Here: {environment.device}, run {environment.run}{environment.scope}."
     skips = list_skips(_find_skipped(post, comparison))
     return Report(list(tables), [*([post.note.strip()] if post.note else []), *skips, f"Post: {post.source}", run])
 
@@ -227,10 +230,10 @@ def _nan_if_none(value: float | None) -> float:
 
 
 def _measured(row: Row | None) -> tuple[Interval, Interval]:
-    """Milliseconds and percent of the baseline."""
+    """Milliseconds, and percent of the baseline, which say nothing where they are the CPU's."""
     if row is None or not row.ranked:
         return UNKNOWN, UNKNOWN
-    return row.time.scale(1e3), row.percent_of_baseline
+    return row.time.scale(1e3), row.percent_of_baseline if row.environment.gpu else UNKNOWN
 
 
 def _make_table(title: str, where: str, rows: Sequence[_StoryRow], baseline: str) -> Table:

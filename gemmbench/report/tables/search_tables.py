@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from gemmbench.bench.record import Record
+from gemmbench.bench.record import Environment, Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.tuning.outcome import GOALS, ChosenRow, DispatchTable, HeldOut, SearchOutcome
 from gemmbench.bench.tuning.tuning_task import Key
@@ -24,14 +24,14 @@ _MOST_FAULTS = 5
 _MOST_TIES = 3
 
 
-def report_searches(outcomes: Sequence[SearchOutcome], wide: bool = False) -> Report:
-    """Sentences on every search; `wide` adds a table of the configurations that went."""
+def report_searches(outcomes: Sequence[SearchOutcome], environment: Environment, wide: bool = False) -> Report:
+    """Sentences on every search of a run; `wide` adds a table of the configurations that went."""
     tables = [_tabulate_dropped(each) for each in outcomes if each.dropped or each.failed] if wide else []
-    return Report(tables, closing=[line for each in outcomes for line in _describe_search(each)])
+    return Report(tables, closing=[line for each in outcomes for line in _describe_search(each, environment.scope)])
 
 
-def _describe_search(outcome: SearchOutcome) -> Iterator[str]:
-    yield f"{outcome.task}: {_describe_winner(outcome)}"
+def _describe_search(outcome: SearchOutcome, scope: str) -> Iterator[str]:
+    yield f"{outcome.task}{scope}: {_describe_winner(outcome)}"
     if ties := outcome.ties:
         shown = "; ".join(each.configuration for each in ties[:_MOST_TIES])
         more = f"; and {len(ties) - _MOST_TIES} more" if len(ties) > _MOST_TIES else ""
@@ -121,10 +121,11 @@ def _format_key(outcome: SearchOutcome, key: Key) -> str:
     return str(outcome.task.chains[key].config)
 
 
-def report_dispatch(table: DispatchTable) -> Report:
+def report_dispatch(table: DispatchTable, environment: Environment) -> Report:
     """The rows, the problems that were held out, and the largest loss there."""
+    notes = [f"Losses: {environment.caveat}."] if environment.caveat else []
     tables = [_tabulate_rows(table), *([_tabulate_held_out(table)] if table.held_out else [])]
-    return Report(tables, closing=_describe_losses(table))
+    return Report(tables, notes, closing=_describe_losses(table))
 
 
 def _tabulate_rows(table: DispatchTable) -> Table:
@@ -207,6 +208,7 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
         tried: How many configurations were tried.
         space: How many there are.
         run: The name of the run that found it.
+        caveat: What belongs to its speed: `on the CPU device, which says nothing about a GPU`; empty on a GPU.
     """
 
     device: str
@@ -228,6 +230,7 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
     tried: Count = 0
     space: Count = 0
     run: str = ""
+    caveat: str = ""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -288,7 +291,7 @@ def report_winners(winners: Sequence[Winner]) -> Report:
             format_configuration(each.config) + ("" if each.final else " (interrupted)"),
             "-" if each.goal == "energy" else number(1e3 * each.value),
             number(each.value) if each.goal == "energy" else "-",
-            "-" if each.percent_of_baseline is None else f"{number(each.percent_of_baseline, 3)} ({each.baseline})",
+            _format_percent(each),
             each.goal,
             each.device,
             each.driver or "-",
@@ -297,15 +300,13 @@ def report_winners(winners: Sequence[Winner]) -> Report:
         for each in winners
     ]
     left = ["variant", "problem", "best", "% of baseline", "goal", "device", "driver"]
-    return Report(
-        [
-            Table(
-                "",
-                headings,
-                rows,
-                left=left,
-                fold=["best"],
-                hide=["joules", "driver", "tried", "goal", "% of baseline"],
-            )
-        ]
-    )
+    hide = ["joules", "driver", "tried", "goal", "% of baseline"]
+    caveats = dict.fromkeys(f"{each.device}: {each.caveat}." for each in winners if each.caveat)
+    return Report([Table("", headings, rows, list(caveats), left=left, fold=["best"], hide=hide)])
+
+
+def _format_percent(winner: Winner) -> str:
+    """The percentage and its baseline; `-` without one, and on the CPU device, where it says nothing."""
+    if winner.percent_of_baseline is None or winner.caveat:
+        return "-"
+    return f"{number(winner.percent_of_baseline, 3)} ({winner.baseline})"

@@ -88,6 +88,18 @@ def test_a_mistake_is_named_by_recomputing_it(way, cause):
     assert case.cause(MISTAKES[cause](case)) == cause
 
 
+@pytest.mark.parametrize(
+    ("columns", "is_recomputed", "region"),
+    [(slice(None), True, "these elements"), (slice(64, None), False, "the last 6 columns, from 64 on")],
+)
+def test_a_cause_is_recomputed_if_all_of_c_is_as_it_makes_it(columns, is_recomputed, region):
+    case = Case()
+    wrong = case.right.copy()
+    wrong[:, columns] = (case.a @ case.b)[:, columns]
+    found = case.check(wrong).diagnosis
+    assert (found.cause, found.is_recomputed, found.region) == ("alpha ignored", is_recomputed, region)
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("operand", ["A", "B"])
 @pytest.mark.parametrize("shape", [SHAPE, (48, 48, 48)])

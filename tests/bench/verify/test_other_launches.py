@@ -128,3 +128,13 @@ def test_launch_bounds_below_the_block_are_refused_with_the_line(verify):
     )
     assert record.status == "skipped"
     assert "a block of 256 threads, but `__launch_bounds__(THREADS)` of mm allows 64 (mm.cu:3)" in record.reason
+
+
+def test_arguments_in_structures_are_named_as_they_are_written(verify):
+    structure = "struct Sizes { int rows, columns, depth; };\n__global__ void mm("
+    code = [
+        ("__global__ void mm(", structure),
+        ("int M, int N, int K) {", "Sizes s) {\n    int M = s.rows, N = s.columns, K = s.depth;"),
+    ]
+    record = verify(code, [("[A, B, C, M, N, K]", "[A, B, C, {rows: M, columns: K, depth: N}]")])
+    assert "right if args were [A, B, C, {rows: M, columns: N, depth: K}] (mm.yaml:5)" in record.reason

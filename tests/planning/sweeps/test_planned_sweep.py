@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gemmbench.errors import UsageError
+from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, plan_sweep
@@ -46,7 +46,7 @@ def test_the_baseline_joins_the_variants_in_ladder_order(plan):
 
 def test_a_baseline_that_cannot_run_here_gives_way_to_the_default_unless_it_was_chosen(plan, host):
     assert plan("late", targets=[host]).sweep.baseline == "early"
-    with pytest.raises(UsageError, match="baseline cublas needs a GPU; use --baseline early"):
+    with pytest.raises(DeviceError, match="baseline cublas needs a GPU; use --baseline early"):
         plan("late", targets=[host], baseline="cublas")
 
 

@@ -30,6 +30,12 @@ def test_the_subtitle_names_the_device_the_day_and_the_cache_that_the_run_asked_
     assert chart.subtitle == "Fake GPU, f32, cold cache, 2026-01-01. Bars: 95 % intervals."
 
 
+def test_a_chart_of_a_gpu_and_a_cpu_says_which_one_says_nothing_about_a_gpu(ladder):
+    runs = [ladder(), ladder(run="second", device="A CPU", gpu=False)]
+    said = "A CPU, on the CPU device, which says nothing about a GPU, f32, 2026-01-01. Bars: 95 % intervals."
+    assert draw_chart("speed", runs).subtitle == said
+
+
 def test_the_baseline_is_emphasized_and_the_peak_is_a_limit(ladder):
     chart = draw_chart("speed", [ladder()])
     assert [series.label for series in chart.plot.series if series.emphasized] == ["cublas"]

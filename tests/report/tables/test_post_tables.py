@@ -38,11 +38,11 @@ def write_post(tmp_path):
 def story(write_post, compare, make_record):
     """The tables of a post whose rows take these milliseconds, by size and kernel, and its footer."""
 
-    def tell(times, *more, config=CONFIG, baseline="cublas"):
+    def tell(times, *more, config=CONFIG, baseline="cublas", gpu=True):
         records = [
             make_record(name, [each * MS] * 4, size) for size, rows in times.items() for name, each in rows.items()
         ]
-        report = report_story(compare(*records, *more, post=write_post(config), baseline=baseline))
+        report = report_story(compare(*records, *more, post=write_post(config), baseline=baseline, gpu=gpu))
         return {table.title: _by_heading(table) for table in report.tables}, report.footer
 
     return tell
@@ -139,3 +139,11 @@ def test_a_post_s_own_columns_come_first_and_a_row_has_its_figures_and_what_it_r
     assert (rows[1]["configuration"], rows[1]["layout"]) == ("TILE=16", "nt")
     assert [row["reads (MB)"] for row in rows] == ["-", "0.1311", "-"]
     assert [row["status"] for row in rows] == ["ok", "ok", "not measured"]
+
+
+def test_on_the_cpu_device_a_post_has_times_and_no_gflops_and_percent_of_ours(story, compare, make_record):
+    tables, footer = story({64: {"naive": 6, "tiled": 3, "openblas": 1}}, baseline="openblas", gpu=False)
+    assert not [heading for heading in tables["A post, 64"] if "here: %" in heading]
+    assert footer[-1].endswith("on the CPU device, which says nothing about a GPU.")
+    (table,) = report_post(read_post("posts/004-gemm"), compare(make_record("naive", [MS] * 4), gpu=False))[0].tables
+    assert not [heading for heading in table.headings if "GFLOPS" in heading or "%" in heading]
