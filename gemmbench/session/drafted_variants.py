@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gemmbench.backends import registry
+from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
+from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import DeviceError, SpecError, UsageError
-from gemmbench.planning.drafts.draft import FoundManifest, NotFound, draft_manifest
+from gemmbench.planning.drafts.draft import Attempt, FoundManifest, NotFound, TriedResult, draft_manifest
 from gemmbench.planning.files import display_path, read_code_file
 from gemmbench.planning.manifests.catalog import read_drafted
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems import Problem
 from gemmbench.session.reporter import SILENT, Reporter
 
 _MOST_OTHERS = 5
@@ -35,10 +42,15 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                 reporter.message(f"{place} has no manifest: {drafted.symbol}, as it is declared and launched ({fault})")
                 reporter.message(f"  keep it: {keep} --symbol {shlex.quote(drafted.symbol)}")
                 return read_drafted(path, drafted.text, text)
-        if isinstance(fault, NotFound) and fault.likeliest:
-            reporter.message(f"{place} has no manifest: {fault}; it is taken as its text says")
-            reporter.message(f"  to correct that, write one: {keep}")
-            return read_drafted(path, fault.likeliest, text)
+        if isinstance(fault, NotFound) and fault.attempts:
+            assumption = choose_assumption(fault.attempts)
+            chosen = assumption.attempt
+            settle = f"{keep} --symbol {shlex.quote(fault.attempts[0].kernel)}"
+            if chosen is None:
+                raise SpecError(place, None, f"no manifest: {fault}, and {assumption.reason}; say it: {settle}") from None
+            reporter.message(f"{place} has no manifest: {fault}; assumed {chosen.summary}")
+            reporter.message(f"  assumed {assumption.reason}; if something else is meant, say it: {settle}")
+            return read_drafted(path, chosen.text, text)
         if isinstance(fault, NotFound) and fault.unsupported:
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
             reporter.message(f"  to run it on a GPU, write one: {keep}{symbol and f' --symbol {shlex.quote(symbol)}'}")
@@ -51,6 +63,75 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
     return read_drafted(path, found.text, text)
+
+
+_MOST_SECONDS = 4.0
+_LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
+"""The share of right elements that says which roles are meant, and by how much it must be larger than other shares."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What a wrong kernel is taken for, and why, in words that continue "assumed"; None if that is not known."""
+
+    attempt: Attempt | None
+    reason: str
+
+
+def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
+    """The attempt that is likely to be meant.
+
+    It is what names and launch say; else the one whose result a single mistake explains; else the one that is right
+    in most elements.
+    """
+    first = attempts[0]
+    if first.is_meant:
+        return Assumption(first, "because names and code say so")
+    explained = _explain_attempts(attempts)
+    simplest = min((count for _, _, count in explained), default=0)
+    explained = [each for each in explained if each[2] == simplest]
+    found = {attempt.arguments: (attempt, words) for attempt, words, _ in reversed(explained)}
+    if len(found) > 1:
+        listed = " or ".join(f"{name} ({words})" for name, (_, words) in reversed(found.items()))
+        return Assumption(None, f"{len(found)} assumptions explain its result equally well: {listed}")
+    if found:
+        attempt, words = next(iter(found.values()))
+        return Assumption(attempt, f"because its result is then {words}")
+    if len({each.arguments for each in attempts}) == 1:
+        return Assumption(max(attempts, key=lambda each: each.right), "because most elements are right then")
+    best = max(attempts, key=lambda each: each.right)
+    others = [each.right for each in attempts if each.arguments != best.arguments]
+    if best.right >= max(_LEAST_RIGHT, max(others) + _CLEARLY_MORE):
+        return Assumption(best, f"because {best.right:.0%} of its elements are right then")
+    return Assumption(None, "its names do not say which argument is what")
+
+
+def _explain_attempts(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, int]]:
+    """Attempts whose result a mistake explains, with that mistake in words, and how many matrices it concerns."""
+    found, deadline = [], time.monotonic() + _MOST_SECONDS
+    for attempt in attempts:
+        for result in attempt.results:
+            if time.monotonic() > deadline:
+                return found
+            diagnosis = _explain_result(attempt, result)
+            if diagnosis and diagnosis.words.startswith("as ") and diagnosis.cause != LOWER_PRECISION:
+                found.append((attempt, diagnosis.words, 1 + diagnosis.cause.count(" and ")))
+                break
+    return found
+
+
+_FLIPPED = {"n": "t", "t": "n"}
+
+
+def _explain_result(attempt: Attempt, result: TriedResult) -> Diagnosis | None:
+    """Why a result is wrong; a column-major C is the transposed product, with B for A."""
+    M, N, K = result.sizes
+    a, b, layout = result.A, result.B, attempt.layout
+    if attempt.storage == "column":
+        M, N, a, b, layout = N, M, b, a, _FLIPPED[layout[1]] + _FLIPPED[layout[0]]
+    problem = Problem(M, N, K, layout=layout, precision_name=attempt.precision)
+    shaped = [each.reshape(problem.shape(name)) for name, each in zip("ABC", (a, b, result.C), strict=True)]
+    return Reference(problem, Operands(*shaped), 1.0, 0.0).check_exact(shaped[2]).diagnosis
 
 
 def _describe_effort(found: FoundManifest) -> str:

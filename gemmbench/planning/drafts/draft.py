@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.drafts.declarations import (
     Function,
@@ -251,15 +253,45 @@ class FoundManifest:
     sizes: str
 
 
+@dataclass(frozen=True)
+class TriedResult:
+    """What a launch computed: M, N and K, and A, B and C as they lie in memory; NaN is what it did not write."""
+
+    sizes: tuple[int, int, int]
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A manifest of which the result was wrong: its text, its kernel, and its arguments and launch in a line.
+
+    `arguments` are its roles alone. `is_meant`: names and launch say them all. `right` is the share of elements
+    that were right in the first of the `results`. `layout` and `storage` are those of the manifest's matrices in memory.
+    """
+
+    text: str
+    kernel: str
+    summary: str
+    arguments: str
+    is_meant: bool
+    right: float
+    precision: str
+    layout: str
+    storage: str
+    results: tuple[TriedResult, ...]
+
+
 class NotFound(Exception):
     """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
 
-    `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
+    `attempts` are manifests of one of the kernels that may be meant, the likeliest first.
     """
 
-    def __init__(self, message: str, unsupported: str = "", likeliest: str = ""):
+    def __init__(self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = ()):
         super().__init__(message)
-        self.unsupported, self.likeliest = unsupported, likeliest
+        self.unsupported, self.attempts = unsupported, attempts
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
