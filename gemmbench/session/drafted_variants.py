@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,9 +47,11 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             chosen = assumption.attempt
             settle = f"{keep} --symbol {shlex.quote(fault.attempts[0].kernel)}"
             if chosen is None:
-                raise SpecError(place, None, f"no manifest: {fault}, and {assumption.reason}; say it: {settle}") from None
+                raise SpecError(
+                    place, None, f"no manifest: {fault}, and {assumption.reason}; write what is meant: {settle}"
+                ) from None
             reporter.message(f"{place} has no manifest: {fault}; assumed {chosen.summary}")
-            reporter.message(f"  assumed {assumption.reason}; if something else is meant, say it: {settle}")
+            reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
             return read_drafted(path, chosen.text, text)
         if isinstance(fault, NotFound) and fault.unsupported:
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
@@ -62,6 +64,8 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     listed = ", ".join(f"{name}:{each}" for each in found.others[:_MOST_OTHERS])
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
+    for line in _describe_broken_guards(found):
+        reporter.message(line)
     return read_drafted(path, found.text, text)
 
 
@@ -113,23 +117,33 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, i
         for result in attempt.results:
             if time.monotonic() > deadline:
                 return found
-            diagnosis = _explain_result(attempt, result)
+            diagnosis = _explain_result(result)
             if diagnosis and diagnosis.words.startswith("as ") and diagnosis.cause != LOWER_PRECISION:
                 found.append((attempt, diagnosis.words, 1 + diagnosis.cause.count(" and ")))
                 break
     return found
 
 
+def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
+    """Which sizes a kernel tests in vain, in sentences."""
+    for needed, result in found.broken_guards:
+        diagnosis = _explain_result(result)
+        sizes = "x".join(map(str, result.sizes))
+        cause = diagnosis.words if diagnosis and diagnosis.words else "most of C is wrong"
+        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {needed[0]}"
+        yield f"  {found.kernel} tests {needed[0]}, but is right only where {needed}: at {sizes}, {cause}"
+
+
 _FLIPPED = {"n": "t", "t": "n"}
 
 
-def _explain_result(attempt: Attempt, result: TriedResult) -> Diagnosis | None:
+def _explain_result(result: TriedResult) -> Diagnosis | None:
     """Why a result is wrong; a column-major C is the transposed product, with B for A."""
     M, N, K = result.sizes
-    a, b, layout = result.A, result.B, attempt.layout
-    if attempt.storage == "column":
+    a, b, layout = result.A, result.B, result.layout
+    if result.storage == "column":
         M, N, a, b, layout = N, M, b, a, _FLIPPED[layout[1]] + _FLIPPED[layout[0]]
-    problem = Problem(M, N, K, layout=layout, precision_name=attempt.precision)
+    problem = Problem(M, N, K, layout=layout, precision_name=result.precision)
     shaped = [each.reshape(problem.shape(name)) for name, each in zip("ABC", (a, b, result.C), strict=True)]
     return Reference(problem, Operands(*shaped), 1.0, 0.0).check_exact(shaped[2]).diagnosis
 

@@ -82,6 +82,8 @@ _LARGEST_FIXED, _MOST_FIXED = 1024, 4
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 _MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
 """Launches that do not end before no more are tried, and of how many wrong ones the results are kept."""
+_WIDEST_VECTOR = 8
+"""Elements that a kernel may load at once: its sizes are then multiples of them, whatever it tests."""
 _MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
 """The share of right elements that says how matrices are stored, and by how much it tells one combination from another.
 Of a result that has nothing to do with the product about one element in thirty is right.
@@ -122,7 +124,9 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
         sizes = _list_sizes(search, found)
-        return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
+        guards = tuple(found.broken_guards)
+        summary = _summarise(search, found)
+        return FoundManifest(manifest, kernel.symbol, summary, found.tries, seconds, others, sizes, guards)
     if not kernels:
         missing = name_missing(file.found)
         message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
@@ -139,14 +143,14 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     """Search with the template's arguments of the launch, or with one after the other of usual ones."""
     guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    faults = list[Undecidable | BuildError]()
     for usual in _USUAL if guessing else _USUAL[:1]:
         try:
             search = _Search(file, kernel, usual)
             return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
-        except (Undecidable, BuildError):
-            if not guessing or usual is _USUAL[-1]:
-                raise
-    raise AssertionError("the last search returned or raised")
+        except (Undecidable, BuildError) as fault:
+            faults.append(fault)
+    raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
 
 
 class _NoneRight(Undecidable):
@@ -264,6 +268,7 @@ class _Found:
     fixed: Mapping[str, int]
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
+    broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -479,10 +484,12 @@ class _Search:
         if not tries:
             return []
         likeliest = tries[0].found
-        meant = self.geometries[0] if self.launch else self.find_tile_launch(likeliest.roles) if named else None
-        if is_endless or (named and meant):
+        meant = self.geometries[0] if self.launch else None
+        if named and not meant and not is_endless:
+            meant = self.find_tile_launch(likeliest.roles)
+        if named and (meant or is_endless):
             chosen = replace(likeliest, geometry=meant or likeliest.geometry, storage=("nn", "row"))
-            return self.make_attempts([replace(tries[0], found=chosen)], is_meant=named)
+            return self.make_attempts([replace(tries[0], found=chosen)], is_meant=True)
         complete = [each for each in tries if each.ending == Ending.COMPLETE] or list(tries[:1])
         first = [each for each in complete if each.found.roles == likeliest.roles]
         ordered = [*_choose_best(first), *([] if named else _choose_best(_choose_launches(complete)))]
@@ -495,10 +502,11 @@ class _Search:
                 found = each.found
                 if each.right < _MOSTLY_RIGHT:
                     found = replace(found, storage=("nn", "row"))
-                results = trials.collect(found, each.shapes)
-                found.reads_c = trials.needs_c(found, each.shapes[0])
+                results = list[TriedResult]()
+                if each.ending == Ending.COMPLETE:
+                    results = trials.collect(found, each.shapes)
+                    found.reads_c = trials.needs_c(found, each.shapes[0])
                 found.multiples = self.list_tile_multiples(found)
-                layout, storage = found.storage
                 with contextlib.suppress(Undecidable):
                     text, arguments = _write_manifest(self.file, self, found), ", ".join(_write_arguments(self, found))
                     attempt = Attempt(
@@ -508,9 +516,6 @@ class _Search:
                         f"args [{arguments}]",
                         is_meant,
                         each.right,
-                        _find_precision(self, found),
-                        layout,
-                        storage,
                         tuple(results),
                     )
                     if text not in [other.text for other in attempts]:
@@ -522,14 +527,28 @@ class _Search:
         if found.fixed or len(self.sizes) == 1:
             return {}
         square = _SQUARE_TILE.search(self.body)
-        tile = self.named.get("TILE", int(square[1]) if square else 0)
-        body, multiples = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", self.body), dict[str, int]()
+        tile, multiples = self.named.get("TILE", int(square[1]) if square else 0), dict[str, int]()
         for name, role in (("M", "BM"), ("N", "BN"), ("K", "BK")):
-            words = [slot.name for number, slot in enumerate(self.slots) if found.roles[number] == name]
-            tested = any(re.search(rf"[<>=]\s*\(?{word}\b|\b{word}\s*[<>%]", body) for word in words)
-            step = 0 if tested else self.named.get(role, tile)
-            multiples |= {name: step} if step else {}
+            step = self.named.get(role, tile)
+            multiples |= {name: step} if step and not self.list_compared(found, name) else {}
         return multiples
+
+    def list_compared(self, found: _Found, size: str) -> list[str]:
+        """What the text of the kernel compares with a size, except in the heads of its loops."""
+        text = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", self.body)
+        words = [re.escape(slot.name) for number, slot in enumerate(self.slots) if found.roles[number] == size]
+        return [
+            each for word in words for each in re.findall(rf"([^;{{}}?&|=<>]*)(?:[<>]=?|[!=]=)\s*\(?{word}\b", text)
+        ]
+
+    def is_guarded(self, found: _Found, size: str) -> bool:
+        """Whether threads compare an index of their own with a size, as if that could be any."""
+        own, known = {"threadIdx"}, 0
+        while known < len(own):
+            known = len(own)
+            pattern = rf"\b(\w+)\s*=(?!=)[^;]*?\b(?:{'|'.join(own)})\b"
+            own |= set(re.findall(pattern, self.body))
+        return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
         """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
@@ -541,6 +560,9 @@ class _Search:
         if tile is None or self.kernel.template:
             return None
         side = int(tile[1])
+        if side * side > _MOST_THREADS:  # one thread for each element, unless they loop over the tile
+            block = _Geometry(_make_tiles("N", side, "M", side), _fix((side, side)), _fix((0,)))
+            return block if len(re.findall(r"\bfor\b", self.body)) <= _FEWEST_LOOPS else None
         with _Trials(self) as trials:
             for width, (columns, rows) in itertools.product((2 * side, 4 * side), (("N", "M"), ("M", "N"))):
                 launch = _Geometry(_make_tiles(columns, side, rows, side), _fix((side, side)), _fix((0,)))
@@ -640,6 +662,8 @@ def _make_tiles(columns: str, width: int, rows: str, height: int) -> Rule:
     return lambda sizes, roles: (-(-sizes[columns] // width), -(-sizes[rows] // height))
 
 
+_FEWEST_LOOPS = 2
+"""Those over tiles and over the products of one."""
 _SQUARE_TILE = re.compile(r"__shared__[^;]{0,80}\[\s*(\d{1,2})\s*\]\s*\[\s*\1\s*\]")
 
 
@@ -743,7 +767,7 @@ class _Trials:
         for shape in shapes:
             problem = self.launch(found.roles, found.geometry, shape)
             if self.ending == Ending.COMPLETE:
-                results.append(problem.copy_result())
+                results.append(problem.copy_result(found.storage, _find_precision(self._search, found)))
         return results
 
     def needs_c(self, found: _Found, shape: Shape) -> bool:
@@ -751,12 +775,12 @@ class _Trials:
 
         What a kernel without beta makes of NaN is its mistake, unless only that is right.
         """
-        unwritten = np.isnan(self.launch(found.roles, found.geometry, shape).copy_result().C).sum()
+        unwritten = self.launch(found.roles, found.geometry, shape).count_unwritten()
         problem = self.launch(found.roles, found.geometry, shape, c=float("nan"))
         if self.ending != Ending.COMPLETE:
             return False
-        spread = np.isnan(problem.copy_result().C).sum() > unwritten
-        return bool(problem.find_storages()) or ("beta" in found.roles.values() and bool(spread))
+        spreads = problem.count_unwritten() > unwritten
+        return bool(problem.find_storages()) or ("beta" in found.roles.values() and spreads)
 
     def writes_all(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape) -> bool:
         """Whether a launch writes every element of C and nothing else."""
@@ -770,6 +794,10 @@ class _Trials:
             step = self.find_step(found, shape, name)
             if step:
                 found.multiples[name] = step
+            if step > _WIDEST_VECTOR and not square and self._search.is_guarded(found, name):
+                larger = [size + (each == name) for each, size in zip("MNK", shape, strict=True)]
+                result = self.collect(found, [(larger[0], larger[1], larger[2])])
+                found.broken_guards += [(f"{name} % {step} == 0", each) for each in result]
 
     def find_step(self, found: _Found, shape: Shape, names: str) -> int:
         """The smallest step of these sizes for which the kernel is right; 0 if none is known."""

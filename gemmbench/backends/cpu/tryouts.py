@@ -89,12 +89,16 @@ class TrialProblem:
         shares = [(float(np.mean(self._c == right)), key) for key, right in self.right.items()]
         return max(shares, key=lambda each: each[0])
 
-    def copy_result(self) -> TriedResult:
-        """A, B and C as they are stored, with NaN for what was not written to C."""
+    def copy_result(self, storage: Storage, precision: str) -> TriedResult:
+        """A, B and C, said to be stored so, with NaN for what was not written to C."""
         a, b = (self._fresh_view(name) for name in "AB")
         c = self._c.copy()
         c[c == self._start] = np.nan
-        return TriedResult(self.sizes, a, b, c)
+        return TriedResult(self.sizes, a, b, c, precision, *storage, self._is_intact())
+
+    def count_unwritten(self) -> int:
+        """How many elements of C are as they were, or NaN."""
+        return int(((self._c == self._start) | np.isnan(self._c)).sum())
 
     def _fresh_view(self, name: str) -> np.ndarray:
         at, kind, count = self._places[name]

@@ -237,11 +237,29 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class TriedResult:
+    """What a launch computed: M, N and K, and A, B and C as they lie in memory; NaN is what it did not write.
+
+    `layout` and `storage` (row or column) say how they are stored. `is_inside`: it wrote nothing but C.
+    """
+
+    sizes: tuple[int, int, int]
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    precision: str
+    layout: str
+    storage: str
+    is_inside: bool
+
+
+@dataclass(frozen=True)
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
     `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none.
+    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
+    as if it took all of them, each with what it computes where one is not met.
     """
 
     text: str
@@ -251,16 +269,7 @@ class FoundManifest:
     seconds: float
     others: tuple[str, ...]
     sizes: str
-
-
-@dataclass(frozen=True)
-class TriedResult:
-    """What a launch computed: M, N and K, and A, B and C as they lie in memory; NaN is what it did not write."""
-
-    sizes: tuple[int, int, int]
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
+    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -268,7 +277,7 @@ class Attempt:
     """A manifest of which the result was wrong: its text, its kernel, and its arguments and launch in a line.
 
     `arguments` are its roles alone. `is_meant`: names and launch say them all. `right` is the share of elements
-    that were right in the first of the `results`. `layout` and `storage` are those of the manifest's matrices in memory.
+    that were right in the first of the `results`.
     """
 
     text: str
@@ -277,9 +286,6 @@ class Attempt:
     arguments: str
     is_meant: bool
     right: float
-    precision: str
-    layout: str
-    storage: str
     results: tuple[TriedResult, ...]
 
 
