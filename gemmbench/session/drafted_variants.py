@@ -59,17 +59,24 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             return Variant.untried(name, fault.unsupported)
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
+    if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
+        doubt = f"{place} has no manifest: {found.kernel} is right only as {found.summary}"
+        assumption = Assumption(explained[0].attempt, "because a single mistake then explains its result")
+        _report_assumption(doubt, assumption, f"{keep} --symbol {shlex.quote(found.kernel)} --try", reporter)
+        return read_drafted(path, explained[0].attempt.text, text)
     effort = _describe_effort(found)
     reporter.message(f"{place} has no manifest; tried what {found.kernel} takes ({effort}): {found.summary}")
     listed = ", ".join(f"{name}:{each}" for each in found.others[:_MOST_OTHERS])
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
+    if found.attempts:
+        reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
     for line in _describe_broken_guards(found):
         reporter.message(line)
     return read_drafted(path, found.text, text)
 
 
-_MOST_SECONDS = 4.0
+_MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
 _LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
 """The share of right elements that says which roles are meant, and by how much it must be larger than other shares."""
 
@@ -82,6 +89,12 @@ class Assumption:
     reason: str
 
 
+def _report_assumption(doubt: str, assumption: Assumption, settle: str, reporter: Reporter) -> None:
+    assert assumption.attempt is not None, "there is one to report"
+    reporter.message(f"{doubt}; assumed {assumption.attempt.summary}")
+    reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
+
+
 def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
     """The attempt that is likely to be meant.
 
@@ -92,17 +105,18 @@ def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
     if first.is_meant:
         return Assumption(first, "because names and code say so")
     explained = _explain_attempts(attempts)
-    simplest = min((count for _, _, count in explained), default=0)
-    explained = [each for each in explained if each[2] == simplest]
-    found = {attempt.arguments: (attempt, words) for attempt, words, _ in reversed(explained)}
-    if len(found) > 1:
-        listed = " or ".join(f"{name} ({words})" for name, (_, words) in reversed(found.items()))
-        return Assumption(None, f"{len(found)} assumptions explain its result equally well: {listed}")
-    if found:
-        attempt, words = next(iter(found.values()))
-        return Assumption(attempt, f"because its result is then {words}")
+    simplest = min((each.changes for each in explained), default=0)
+    found = {each.attempt.arguments: each for each in reversed(explained) if each.changes == simplest}
+    equal = list(reversed(found.values()))
+    if len({each.cause for each in equal}) > 1:
+        listed = " or ".join(f"{each.attempt.arguments} ({each.words})" for each in equal[:_MOST_LISTED])
+        return Assumption(None, f"{len(equal)} assumptions explain its result equally well: {listed}")
+    if equal:
+        others = " or ".join(each.attempt.arguments for each in equal[1:_MOST_LISTED])
+        also = f", as it does with {others}" if others else ""
+        return Assumption(equal[0].attempt, f"because a single mistake then explains its result{also}")
     if len({each.arguments for each in attempts}) == 1:
-        return Assumption(max(attempts, key=lambda each: each.right), "because most elements are right then")
+        return Assumption(max(attempts, key=lambda each: each.right), "because names and code suggest it")
     best = max(attempts, key=lambda each: each.right)
     others = [each.right for each in attempts if each.arguments != best.arguments]
     if best.right >= max(_LEAST_RIGHT, max(others) + _CLEARLY_MORE):
@@ -110,8 +124,21 @@ def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
     return Assumption(None, "its names do not say which argument is what")
 
 
-def _explain_attempts(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, int]]:
-    """Attempts whose result a mistake explains, with that mistake in words, and how many matrices it concerns."""
+@dataclass(frozen=True)
+class _Explained:
+    """An attempt whose result a mistake explains: its cause and words, and how many matrices it changes."""
+
+    attempt: Attempt
+    cause: str
+    words: str
+
+    @property
+    def changes(self) -> int:
+        return 1 + self.cause.count(" and ")
+
+
+def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
+    """The attempts whose result a mistake explains, as far as there is time."""
     found, deadline = [], time.monotonic() + _MOST_SECONDS
     for attempt in attempts:
         for result in attempt.results:
@@ -119,7 +146,7 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[tuple[Attempt, str, i
                 return found
             diagnosis = _explain_result(result)
             if diagnosis and diagnosis.words.startswith("as ") and diagnosis.cause != LOWER_PRECISION:
-                found.append((attempt, diagnosis.words, 1 + diagnosis.cause.count(" and ")))
+                found.append(_Explained(attempt, diagnosis.cause, diagnosis.words))
                 break
     return found
 

@@ -69,8 +69,10 @@ from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Code, Variant
 
-_BUDGET = 8.0
+_BUDGET = 6.0
 """Seconds for the tries of one kernel."""
+_SHARE_OF_NAMED = 2 / 3
+"""Of that for a kernel whose arguments are named, so that little is left to try."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
 _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
@@ -124,9 +126,17 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
         sizes = _list_sizes(search, found)
-        guards = tuple(found.broken_guards)
-        summary = _summarise(search, found)
-        return FoundManifest(manifest, kernel.symbol, summary, found.tries, seconds, others, sizes, guards)
+        return FoundManifest(
+            manifest,
+            kernel.symbol,
+            _summarise(search, found),
+            found.tries,
+            seconds,
+            others,
+            sizes,
+            tuple(found.broken_guards),
+            tuple(found.others),
+        )
     if not kernels:
         missing = name_missing(file.found)
         message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
@@ -147,7 +157,9 @@ def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     for usual in _USUAL if guessing else _USUAL[:1]:
         try:
             search = _Search(file, kernel, usual)
-            return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
+            found = search.find(_BUDGET / 2 if guessing else _BUDGET)
+            found.others = next((each.attempts for each in faults if isinstance(each, _NoneRight)), ())
+            return search, found
         except (Undecidable, BuildError) as fault:
             faults.append(fault)
     raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
@@ -257,7 +269,7 @@ class _Geometry:
 class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
-    `fixed` are the sizes that are in the text of the kernel.
+    `fixed` are the sizes that are in the text of the kernel. `others` were wrong with other template arguments.
     """
 
     roles: dict[int, str]
@@ -269,6 +281,7 @@ class _Found:
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
     broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
+    others: Sequence[Attempt] = ()
 
 
 @dataclass(frozen=True)
@@ -442,7 +455,7 @@ class _Search:
         ]
         costs.sort()
         named = are_operands_named(self.slots) and are_sizes_named(self.slots)
-        budget = budget / 2 if named else budget
+        budget = budget * _SHARE_OF_NAMED if named else budget
         tries, endless, choices = list[_Tried](), 0, self.list_shapes()
         for fixed, shapes in choices:
             deadline, done = time.perf_counter() + budget / len(choices), set[object]()
@@ -762,9 +775,9 @@ class _Trials:
         return problem.find_storages(), right, best
 
     def collect(self, found: _Found, shapes: Sequence[Shape]) -> list[TriedResult]:
-        """What launches that end compute."""
+        """What launches that end compute, first those on problems whose M, N and K differ."""
         results = []
-        for shape in shapes:
+        for shape in sorted(shapes, key=lambda each: -len(set(each))):
             problem = self.launch(found.roles, found.geometry, shape)
             if self.ending == Ending.COMPLETE:
                 results.append(problem.copy_result(found.storage, _find_precision(self._search, found)))

@@ -254,25 +254,6 @@ class TriedResult:
 
 
 @dataclass(frozen=True)
-class FoundManifest:
-    """A manifest that was right on several problems: its text, its kernel, and how it was found.
-
-    `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
-    as if it took all of them, each with what it computes where one is not met.
-    """
-
-    text: str
-    kernel: str
-    summary: str
-    tries: int
-    seconds: float
-    others: tuple[str, ...]
-    sizes: str
-    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
-
-
-@dataclass(frozen=True)
 class Attempt:
     """A manifest of which the result was wrong: its text, its kernel, and its arguments and launch in a line.
 
@@ -287,6 +268,27 @@ class Attempt:
     is_meant: bool
     right: float
     results: tuple[TriedResult, ...]
+
+
+@dataclass(frozen=True)
+class FoundManifest:
+    """A manifest that was right on several problems: its text, its kernel, and how it was found.
+
+    `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
+    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
+    as if it took all of them, each with what it computes where one is not met.
+    `attempts` were wrong with other usual arguments of the template.
+    """
+
+    text: str
+    kernel: str
+    summary: str
+    tries: int
+    seconds: float
+    others: tuple[str, ...]
+    sizes: str
+    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
 
 class NotFound(Exception):
