@@ -14,7 +14,7 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
-from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer
+from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer, find_line
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.errors import DeviceLost, PlanError
@@ -109,9 +109,12 @@ def explain_by_relaunch(
         )
     finally:
         launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
-    if better is None:
+    cause, words = better or (check.diagnosis.cause, check.diagnosis.words)
+    is_own = bool(words) and not words.startswith("right if")
+    line = find_line(launch.plan, cause, words) if launch.plan and is_own else ""
+    if better is None and not line:
         return check
-    cause, words = better
+    words = f"{words}; see {line}" if line else words
     message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
     is_cause = cause not in (RACE, UNKNOWN)
     shown = "" if is_cause and words.startswith("right if") else check.diagnosis.map
