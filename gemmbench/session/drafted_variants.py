@@ -43,7 +43,7 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                 reporter.message(f"  keep it: {keep} --symbol {shlex.quote(drafted.symbol)}")
                 return read_drafted(path, drafted.text, text)
         if isinstance(fault, NotFound) and fault.attempts:
-            assumption = choose_assumption(fault.attempts)
+            assumption = _choose_assumption(fault.attempts)
             chosen = assumption.attempt
             settle = f"{keep} --symbol {shlex.quote(fault.attempts[0].kernel)}"
             if chosen is None:
@@ -61,7 +61,7 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
         raise SpecError(place, None, message) from None
     if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
         doubt = f"{place} has no manifest: {found.kernel} is right only as {found.summary}"
-        assumption = Assumption(explained[0].attempt, "because a single mistake then explains its result")
+        assumption = _Assumption(explained[0].attempt, "because a single mistake then explains its result")
         _report_assumption(doubt, assumption, f"{keep} --symbol {shlex.quote(found.kernel)} --try", reporter)
         return read_drafted(path, explained[0].attempt.text, text)
     effort = _describe_effort(found)
@@ -82,20 +82,20 @@ _LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
 
 
 @dataclass(frozen=True)
-class Assumption:
+class _Assumption:
     """What a wrong kernel is taken for, and why, in words that continue "assumed"; None if that is not known."""
 
     attempt: Attempt | None
     reason: str
 
 
-def _report_assumption(doubt: str, assumption: Assumption, settle: str, reporter: Reporter) -> None:
+def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporter: Reporter) -> None:
     assert assumption.attempt is not None, "there is one to report"
     reporter.message(f"{doubt}; assumed {assumption.attempt.summary}")
     reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
 
 
-def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
+def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
     """The attempt that is likely to be meant.
 
     It is what names and launch say; else the one whose result a single mistake explains; else the one that is right
@@ -103,30 +103,30 @@ def choose_assumption(attempts: Sequence[Attempt]) -> Assumption:
     """
     first = attempts[0]
     if first.is_meant:
-        return Assumption(first, "because names and code say so")
+        return _Assumption(first, "because names and code say so")
     explained = _explain_attempts(attempts)
     simplest = min((each.changes for each in explained), default=0)
     found = {each.attempt.arguments: each for each in reversed(explained) if each.changes == simplest}
     equal = list(reversed(found.values()))
     if len({each.cause for each in equal}) > 1:
         listed = " or ".join(f"{each.attempt.arguments} ({each.words})" for each in equal[:_MOST_LISTED])
-        return Assumption(None, f"{len(equal)} assumptions explain its result equally well: {listed}")
+        return _Assumption(None, f"{len(equal)} assumptions explain its result equally well: {listed}")
     if equal:
         others = " or ".join(each.attempt.arguments for each in equal[1:_MOST_LISTED])
         also = f", as it does with {others}" if others else ""
-        return Assumption(equal[0].attempt, f"because a single mistake then explains its result{also}")
+        return _Assumption(equal[0].attempt, f"because a single mistake then explains its result{also}")
     if len({each.arguments for each in attempts}) == 1:
-        return Assumption(max(attempts, key=lambda each: each.right), "because names and code suggest it")
+        return _Assumption(max(attempts, key=lambda each: each.right), "because names and code suggest it")
     best = max(attempts, key=lambda each: each.right)
-    others = [each.right for each in attempts if each.arguments != best.arguments]
-    if best.right >= max(_LEAST_RIGHT, max(others) + _CLEARLY_MORE):
-        return Assumption(best, f"because {best.right:.0%} of its elements are right then")
-    return Assumption(None, "its names do not say which argument is what")
+    rival = max(each.right for each in attempts if each.arguments != best.arguments)
+    if best.right >= max(_LEAST_RIGHT, rival + _CLEARLY_MORE):
+        return _Assumption(best, f"because {best.right:.0%} of its elements are right then")
+    return _Assumption(None, "its names do not say which argument is what")
 
 
 @dataclass(frozen=True)
 class _Explained:
-    """An attempt whose result a mistake explains: its cause and words, and how many matrices it changes."""
+    """An attempt whose result a mistake explains: its cause, and words for it."""
 
     attempt: Attempt
     cause: str
@@ -134,12 +134,13 @@ class _Explained:
 
     @property
     def changes(self) -> int:
+        """How many matrices it concerns."""
         return 1 + self.cause.count(" and ")
 
 
 def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
-    """The attempts whose result a mistake explains, as far as there is time."""
-    found, deadline = [], time.monotonic() + _MOST_SECONDS
+    """The attempts whose result a mistake explains; no more are looked at when time is up."""
+    found, deadline = list[_Explained](), time.monotonic() + _MOST_SECONDS
     for attempt in attempts:
         for result in attempt.results:
             if time.monotonic() > deadline:
