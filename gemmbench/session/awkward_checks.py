@@ -35,6 +35,7 @@ _SECONDS, _LEAST_SECONDS = 10.0, 2.0
 """For the check of a configuration, its compilation included, and at least after that."""
 _METHOD = 1
 """Goes up when the check changes, so that answers of an earlier one do not count."""
+_LINE = re.compile(r"; see [^;]*:\d+")
 _WORDS = re.compile(r"should be [^:]{1,80}: ")
 _OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
 _Answer = Mapping[str, str]
@@ -191,6 +192,10 @@ def _judge(plan: Plan, record: Record | None) -> _Answer:
 
 
 def _shorten(reason: str) -> str:
-    """The cause of a wrong result without the counts before it, where a cause is known."""
+    """The cause of a wrong result without the counts before it, where a cause is known.
+
+    A line of the kernel is left out: the answer is kept for the same code with other comments.
+    """
+    reason = _LINE.sub("", reason)
     found = _WORDS.search(reason)
     return reason[found.end() :] if found else reason.partition(" check: ")[2] or reason

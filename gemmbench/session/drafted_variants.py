@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import shlex
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gemmbench.backends import registry
+from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
+from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import DeviceError, SpecError, UsageError
-from gemmbench.planning.drafts.draft import FoundManifest, NotFound, draft_manifest
+from gemmbench.planning.drafts.draft import Attempt, FoundManifest, NotFound, TriedResult, draft_manifest
 from gemmbench.planning.files import display_path, read_code_file
 from gemmbench.planning.manifests.catalog import read_drafted
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.problems import Problem
 from gemmbench.session.reporter import SILENT, Reporter
 
 _MOST_OTHERS = 5
@@ -35,22 +42,138 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
                 reporter.message(f"{place} has no manifest: {drafted.symbol}, as it is declared and launched ({fault})")
                 reporter.message(f"  keep it: {keep} --symbol {shlex.quote(drafted.symbol)}")
                 return read_drafted(path, drafted.text, text)
-        if isinstance(fault, NotFound) and fault.likeliest:
-            reporter.message(f"{place} has no manifest: {fault}; it is taken as its text says")
-            reporter.message(f"  to correct that, write one: {keep}")
-            return read_drafted(path, fault.likeliest, text)
+        if isinstance(fault, NotFound) and fault.attempts:
+            assumption = _choose_assumption(fault.attempts)
+            chosen = assumption.attempt
+            settle = f"{keep} --symbol {shlex.quote(fault.attempts[0].kernel)}"
+            if chosen is None:
+                raise SpecError(
+                    place, None, f"no manifest: {fault}, and {assumption.reason}; write what is meant: {settle}"
+                ) from None
+            reporter.message(f"{place} has no manifest: {fault}; assumed {chosen.summary}")
+            reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
+            return read_drafted(path, chosen.text, text)
         if isinstance(fault, NotFound) and fault.unsupported:
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
             reporter.message(f"  to run it on a GPU, write one: {keep}{symbol and f' --symbol {shlex.quote(symbol)}'}")
             return Variant.untried(name, fault.unsupported)
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
+    if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
+        doubt = f"{place} has no manifest: {found.kernel} is right only as {found.summary}"
+        assumption = _Assumption(explained[0].attempt, "because a single mistake then explains its result")
+        _report_assumption(doubt, assumption, f"{keep} --symbol {shlex.quote(found.kernel)} --try", reporter)
+        return read_drafted(path, explained[0].attempt.text, text)
     effort = _describe_effort(found)
     reporter.message(f"{place} has no manifest; tried what {found.kernel} takes ({effort}): {found.summary}")
     listed = ", ".join(f"{name}:{each}" for each in found.others[:_MOST_OTHERS])
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
+    if found.attempts:
+        reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
+    for line in _describe_broken_guards(found):
+        reporter.message(line)
     return read_drafted(path, found.text, text)
+
+
+_MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
+_LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
+"""The share of right elements that says which roles are meant, and by how much it must be larger than other shares."""
+
+
+@dataclass(frozen=True)
+class _Assumption:
+    """What a wrong kernel is taken for, and why, in words that continue "assumed"; None if that is not known."""
+
+    attempt: Attempt | None
+    reason: str
+
+
+def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporter: Reporter) -> None:
+    assert assumption.attempt is not None, "there is one to report"
+    reporter.message(f"{doubt}; assumed {assumption.attempt.summary}")
+    reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
+
+
+def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
+    """The attempt that is likely to be meant.
+
+    It is what names and launch say; else the one whose result a single mistake explains; else the one that is right
+    in most elements.
+    """
+    first = attempts[0]
+    if first.is_meant:
+        return _Assumption(first, "because names and code say so")
+    explained = _explain_attempts(attempts)
+    simplest = min((each.changes for each in explained), default=0)
+    found = {each.attempt.arguments: each for each in reversed(explained) if each.changes == simplest}
+    equal = list(reversed(found.values()))
+    if len({each.cause for each in equal}) > 1:
+        listed = " or ".join(f"{each.attempt.arguments} ({each.words})" for each in equal[:_MOST_LISTED])
+        return _Assumption(None, f"{len(equal)} assumptions explain its result equally well: {listed}")
+    if equal:
+        others = " or ".join(each.attempt.arguments for each in equal[1:_MOST_LISTED])
+        also = f", as it does with {others}" if others else ""
+        return _Assumption(equal[0].attempt, f"because a single mistake then explains its result{also}")
+    if len({each.arguments for each in attempts}) == 1:
+        return _Assumption(max(attempts, key=lambda each: each.right), "because names and code suggest it")
+    best = max(attempts, key=lambda each: each.right)
+    rival = max(each.right for each in attempts if each.arguments != best.arguments)
+    if best.right >= max(_LEAST_RIGHT, rival + _CLEARLY_MORE):
+        return _Assumption(best, f"because {best.right:.0%} of its elements are right then")
+    return _Assumption(None, "its names do not say which argument is what")
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """An attempt whose result a mistake explains: its cause, and words for it."""
+
+    attempt: Attempt
+    cause: str
+    words: str
+
+    @property
+    def changes(self) -> int:
+        """How many matrices it concerns."""
+        return 1 + self.cause.count(" and ")
+
+
+def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
+    """The attempts whose result a mistake explains; no more are looked at when time is up."""
+    found, deadline = list[_Explained](), time.monotonic() + _MOST_SECONDS
+    for attempt in attempts:
+        for result in attempt.results:
+            if time.monotonic() > deadline:
+                return found
+            diagnosis = _explain_result(result)
+            if diagnosis and diagnosis.words.startswith("as ") and diagnosis.cause != LOWER_PRECISION:
+                found.append(_Explained(attempt, diagnosis.cause, diagnosis.words))
+                break
+    return found
+
+
+def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
+    """Which sizes a kernel tests in vain, in sentences."""
+    for needed, result in found.broken_guards:
+        diagnosis = _explain_result(result)
+        sizes = "x".join(map(str, result.sizes))
+        cause = diagnosis.words if diagnosis and diagnosis.words else "most of C is wrong"
+        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {needed[0]}"
+        yield f"  {found.kernel} tests {needed[0]}, but is right only where {needed}: at {sizes}, {cause}"
+
+
+_FLIPPED = {"n": "t", "t": "n"}
+
+
+def _explain_result(result: TriedResult) -> Diagnosis | None:
+    """Why a result is wrong; a column-major C is the transposed product, with B for A."""
+    M, N, K = result.sizes
+    a, b, layout = result.A, result.B, result.layout
+    if result.storage == "column":
+        M, N, a, b, layout = N, M, b, a, _FLIPPED[layout[1]] + _FLIPPED[layout[0]]
+    problem = Problem(M, N, K, layout=layout, precision_name=result.precision)
+    shaped = [each.reshape(problem.shape(name)) for name, each in zip("ABC", (a, b, result.C), strict=True)]
+    return Reference(problem, Operands(*shaped), 1.0, 0.0).check_exact(shaped[2]).diagnosis
 
 
 def _describe_effort(found: FoundManifest) -> str:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from gemmbench.backends.cpu import manifest_search
+
 PLAIN = """
 #include <torch/extension.h>
 __global__ void other(float* x) { x[threadIdx.x] = 0; }
@@ -144,7 +146,112 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
     said = verify(WRONG)
-    assert (said.code, "it is taken as its text says" in said.err) == (1, True)
+    assert (said.code, "this is assumed because names and code say so" in said.err) == (1, True)
+    assert "as if the last product of 64 were lost" in said.out and "see mine.cu:6" in said.out
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """The search gives up after two seconds."""
+    monkeypatch.setattr(manifest_search, "_BUDGET", 2.0)
+
+
+FOUND_OUT = """
+__global__ void mm(const float* {0}, const float* {1}, float* {2}, int {3}, int {4}, int {5}) {{
+    int i = blockIdx.y * 16 + threadIdx.y, j = blockIdx.x * 16 + threadIdx.x;
+    if (i >= {3} || j >= {4}) return;
+    float sum = 0;
+    for (int p = 0; p < {5}; ++p) {6};
+    {2}[i * {7} + j] = sum;
+}}
+"""
+NAMED, UNNAMED = ("A", "B", "C", "M", "N", "K"), ("x", "y", "z", "p1", "p2", "p3")
+
+
+def make_found_out(names, a="i * {5} + p", b="p * {4} + j", step="{4}"):
+    products = f"sum += {names[0]}[{a}] * {names[1]}[{b}]".format(*names)
+    return FOUND_OUT.format(*names, products, step.format(*names))
+
+
+@pytest.mark.parametrize("names", [NAMED, UNNAMED])
+@pytest.mark.parametrize(
+    ("mistake", "cause"),
+    [
+        ({"a": "i * {4} + p"}, "as if the leading dimension of A were N instead of K"),
+        ({"step": "{3}"}, "as if the leading dimension of C were M instead of N"),
+    ],
+)
+def test_a_mistake_is_named_without_launch_and_manifest_whatever_the_names_are(verify, hurried, names, mistake, cause):
+    said = verify(make_found_out(names, **mistake), sizes="31x61x97")
+    assert said.code == 1 and cause in said.out and "see mine.cu:" in said.out, said.out + said.err
+    assert "assumed args [A, B, C, M, N, K]" in said.err and "this is assumed because" in said.err
+
+
+def test_a_right_kernel_is_not_assumed_to_be_anything(verify):
+    said = verify(make_found_out(UNNAMED), sizes="31x61x97")
+    assert said.code == 0 and "assumed" not in said.err
+
+
+def test_a_kernel_that_is_no_product_is_not_blamed_for_a_mistake(verify, hurried):
+    said = verify(make_found_out(UNNAMED).replace("] * ", "] + "), sizes="31x61x97")
+    assert said.code == 2 and "its names do not say which argument is what; write what is meant" in said.err
+
+
+def test_tile_coordinates_and_steps_are_named_without_values_of_the_template(verify):
+    said = verify(TEMPLATE.format("col * T * N + row * T", "T * N"), sizes="64x96x128")
+    assert said.code == 1 and "were exchanged in the address of C; see mine.cu:9" in said.out, said.out + said.err
+    said = verify(TEMPLATE.format("row * T * N + col * T", "T * K"), sizes="64x128x96")
+    assert said.code == 1 and "as if B advanced by" in said.out and "see mine.cu:18" in said.out, said.out + said.err
+
+
+TEMPLATE = """
+template <int T>
+__global__ void mm(int M, int N, int K, const float* A, const float* B, float* C) {{
+    __shared__ float As[T * T], Bs[T * T];
+    int row = blockIdx.y, col = blockIdx.x;
+    int x = threadIdx.x % T, y = threadIdx.x / T;
+    A += row * T * K;
+    B += col * T;
+    C += {0};
+    float sum = 0;
+    for (int t = 0; t < K; t += T) {{
+        As[y * T + x] = A[y * K + x];
+        Bs[y * T + x] = B[y * N + x];
+        __syncthreads();
+        for (int k = 0; k < T; ++k) sum += As[y * T + k] * Bs[k * T + x];
+        __syncthreads();
+        A += T;
+        B += {1};
+    }}
+    C[y * N + x] = sum;
+}}
+"""
+
+
+def test_a_guard_in_vain_is_named_where_only_multiples_are_right(verify):
+    body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace("(K + TILE - 1) / TILE", "K / TILE")
+    said = verify(body, sizes="31x61x96")
+    assert said.code == 0
+    assert "mm tests K, but is right only where K % 16 == 0: at 32x64x65, as if the last product of 65" in said.err
+
+
+def test_a_kernel_that_does_not_end_is_tried_twice(verify):
+    said = verify(LOST.replace("++t", "t += 0"), "--launch-limit", "1")
+    assert "mm did not end within 2 s with 2 combinations of its arguments; assumed args [A, B, C, M, N, K]" in said.err
+    assert said.code == 1 and "timeout" in said.out
+
+
+def test_a_tile_with_more_elements_than_a_block_has_threads_is_not_called_a_race(verify):
+    said = verify(LOST.replace("TILE 16", "TILE 64"))
+    assert "a block of 4096 threads; a block may have 1 to 1024" in said.out
+
+
+def test_a_kernel_that_writes_only_over_nan_never_writes(verify):
+    body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace(
+        "col < N) C", "col < N && C[row * N + col] != C[row * N + col]) C"
+    )
+    said = verify(body, sizes="31x61x97")
+    assert said.code == 1 and "1891 of 1891 elements were never written" in said.out
 
 
 def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):

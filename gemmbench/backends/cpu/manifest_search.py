@@ -20,13 +20,29 @@ import numpy as np
 
 from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
 from gemmbench.backends.cpu.translation import CpuCompiler
-from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, TrialProcess, write_arguments
+from gemmbench.backends.cpu.tryouts import (
+    SECONDS,
+    Ending,
+    Shape,
+    Storage,
+    Trial,
+    TrialProblem,
+    TrialProcess,
+    write_arguments,
+)
 from gemmbench.backends.sources import SourceText, inline_headers
 from gemmbench.errors import BuildError, LaunchError, PlanError, SpecError, Unsupported, UsageError, nearest
 from gemmbench.planning.cpp.items import Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
-from gemmbench.planning.drafts.draft import FoundManifest, NotFound, find_include_items, quote_text
+from gemmbench.planning.drafts.draft import (
+    Attempt,
+    FoundManifest,
+    NotFound,
+    TriedResult,
+    find_include_items,
+    quote_text,
+)
 from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value, name_size
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
@@ -53,8 +69,10 @@ from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Code, Variant
 
-_BUDGET = 8.0
+_BUDGET = 6.0
 """Seconds for the tries of one kernel."""
+_SHARE_OF_NAMED = 2 / 3
+"""Of that for a kernel whose arguments are named, so that little is left to try."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
 _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
@@ -64,6 +82,14 @@ _NUMPY: dict[str, np.dtype[Any]] = {
 _LARGEST_FIXED, _MOST_FIXED = 1024, 4
 """The largest size in the text of a kernel that is tried, and of how many numbers."""
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
+_MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
+"""Launches that do not end before no more are tried, and of how many wrong ones the results are kept."""
+_WIDEST_VECTOR = 8
+"""Elements that a kernel may load at once: its sizes are then multiples of them, whatever it tests."""
+_MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
+"""The share of right elements that says how matrices are stored, and by how much it tells one combination from another.
+Of a result that has nothing to do with the product about one element in thirty is right.
+"""
 Sizes = Mapping[str, float]
 
 
@@ -76,7 +102,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     started = time.perf_counter()
     file = _read_file(text, path, home)
     kernels = _order_kernels(file, symbol)
-    reasons, unsupported, likeliest = list[str](), "", ""
+    reasons, unsupported, attempts = list[str](), "", list[Attempt]()
     known = set[str]()
     for kernel in kernels:
         if kernel.symbol in known:
@@ -85,7 +111,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         try:
             search, found = _search(file, kernel)
         except _NoneRight as fault:
-            likeliest = likeliest or fault.manifest
+            attempts = attempts or list(fault.attempts)
             reasons.append(f"{kernel.symbol} {fault}")
             continue
         except (Undecidable, PlanError, LaunchError) as fault:
@@ -100,12 +126,22 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         others = tuple(dict.fromkeys(each.symbol for each in file.signatures.kernels if each.symbol != kernel.symbol))
         seconds = time.perf_counter() - started
         sizes = _list_sizes(search, found)
-        return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
+        return FoundManifest(
+            manifest,
+            kernel.symbol,
+            _summarise(search, found),
+            found.tries,
+            seconds,
+            others,
+            sizes,
+            tuple(found.broken_guards),
+            tuple(found.others),
+        )
     if not kernels:
         missing = name_missing(file.found)
         message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
         raise SpecError(display_path(path), None, message)
-    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, likeliest)
+    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
@@ -117,22 +153,24 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     """Search with the template's arguments of the launch, or with one after the other of usual ones."""
     guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    faults = list[Undecidable | BuildError]()
     for usual in _USUAL if guessing else _USUAL[:1]:
         try:
             search = _Search(file, kernel, usual)
-            return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
-        except (Undecidable, BuildError):
-            if not guessing or usual is _USUAL[-1]:
-                raise
-    raise AssertionError("the last search returned or raised")
+            found = search.find(_BUDGET / 2 if guessing else _BUDGET)
+            found.others = next((each.attempts for each in faults if isinstance(each, _NoneRight)), ())
+            return search, found
+        except (Undecidable, BuildError) as fault:
+            faults.append(fault)
+    raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
 
 
 class _NoneRight(Undecidable):
-    """No combination is right; `manifest` is the one that names and launch say, "" if they do not say it all."""
+    """No combination is right; `attempts` are those that may be meant, the likeliest first."""
 
-    def __init__(self, message: str, manifest: str):
+    def __init__(self, message: str, attempts: Sequence[Attempt]):
         super().__init__(message)
-        self.manifest = manifest
+        self.attempts = attempts
 
 
 @dataclass(frozen=True)
@@ -231,7 +269,7 @@ class _Geometry:
 class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
-    `fixed` are the sizes that are in the text of the kernel.
+    `fixed` are the sizes that are in the text of the kernel. `others` were wrong with other template arguments.
     """
 
     roles: dict[int, str]
@@ -242,6 +280,8 @@ class _Found:
     fixed: Mapping[str, int]
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
+    broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
+    others: Sequence[Attempt] = ()
 
 
 @dataclass(frozen=True)
@@ -414,12 +454,14 @@ class _Search:
             for p, s, g in itertools.islice(combinations, 500_000)
         ]
         costs.sort()
-        tries, choices = 0, self.list_shapes()
+        named = are_operands_named(self.slots) and are_sizes_named(self.slots)
+        budget = budget * _SHARE_OF_NAMED if named else budget
+        tries, endless, choices = list[_Tried](), 0, self.list_shapes()
         for fixed, shapes in choices:
             deadline, done = time.perf_counter() + budget / len(choices), set[object]()
             with _Trials(self) as trials:
                 for _, p, s, g in costs:
-                    if time.perf_counter() > deadline:
+                    if time.perf_counter() > deadline or endless == _MOST_ENDLESS:
                         break
                     roles = {**null, **pointers[p], **sizes[s], **scalars}
                     geometry = self.geometries[g]
@@ -431,22 +473,95 @@ class _Search:
                     if key in done:
                         continue
                     done.add(key)
-                    tries += 1
-                    for storage in trials.run(roles, geometry, shapes[0])[:1]:
-                        found = _Found(roles, geometry, storage, tries, shapes[0], fixed)
+                    storages, right, best = trials.judge(roles, geometry, shapes[0])
+                    endless += trials.ending == Ending.TIMEOUT
+                    found = _Found(roles, geometry, best, len(tries) + 1, shapes[0], fixed)
+                    tries.append(_Tried(found, shapes, right, trials.ending))
+                    for storage in storages[:1]:
+                        found.storage = storage
                         if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
                             trials.explore(found, shapes[0])
                             return found
-        hint = "" if self.sizes else ", and none of its arguments is a size"
-        message = f"was right with none of {tries:,} combinations of its arguments{hint}"
-        roles = {**null, **pointers[0], **sizes[0], **scalars}
-        fixed, shapes = choices[0]
-        named = are_operands_named(self.slots) and are_sizes_named(self.slots)
-        meant = self.geometries[0] if self.launch else self.find_tile_launch(roles) if named else None
-        if not named or meant is None:
-            raise _NoneRight(message, "")
-        likeliest = _Found(roles, meant, ("nn", "row"), tries, shapes[0], fixed)
-        raise _NoneRight(message, _write_manifest(self.file, self, likeliest))
+        if endless == _MOST_ENDLESS:
+            message = f"did not end within {SECONDS} s with {_count_combinations(tries)} of its arguments"
+        else:
+            hint = "" if self.sizes else ", and none of its arguments is a size"
+            message = f"was right with none of {_count_combinations(tries)} of its arguments{hint}"
+        raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
+
+    def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
+        """What may be meant, the likeliest first: launches of the likeliest roles, then other roles.
+
+        Where names and launch say it all, or the block and tiles in the text of the kernel, nothing else is.
+        """
+        if not tries:
+            return []
+        likeliest = tries[0].found
+        meant = self.geometries[0] if self.launch else None
+        if named and not meant and not is_endless:
+            meant = self.find_tile_launch(likeliest.roles)
+        if named and (meant or is_endless):
+            chosen = replace(likeliest, geometry=meant or likeliest.geometry, storage=("nn", "row"))
+            return self.make_attempts([replace(tries[0], found=chosen)], is_meant=True)
+        complete = [each for each in tries if each.ending == Ending.COMPLETE] or list(tries[:1])
+        first = [each for each in complete if each.found.roles == likeliest.roles]
+        ordered = [*_choose_best(first), *([] if named else _choose_best(_choose_launches(complete)))]
+        return self.make_attempts(ordered, is_meant=False)
+
+    def make_attempts(self, tries: Sequence[_Tried], is_meant: bool) -> list[Attempt]:
+        attempts = list[Attempt]()
+        with _Trials(self) as trials:
+            for each in tries:
+                found = each.found
+                if each.right < _MOSTLY_RIGHT:
+                    found = replace(found, storage=("nn", "row"))
+                results = list[TriedResult]()
+                if each.ending == Ending.COMPLETE:
+                    results = trials.collect(found, each.shapes)
+                    found.reads_c = trials.needs_c(found, each.shapes[0])
+                found.multiples = self.list_tile_multiples(found)
+                with contextlib.suppress(Undecidable):
+                    text, arguments = _write_manifest(self.file, self, found), ", ".join(_write_arguments(self, found))
+                    attempt = Attempt(
+                        text,
+                        self.kernel.symbol,
+                        _summarise(self, found),
+                        f"args [{arguments}]",
+                        is_meant,
+                        each.right,
+                        tuple(results),
+                    )
+                    if text not in [other.text for other in attempts]:
+                        attempts.append(attempt)
+        return attempts
+
+    def list_tile_multiples(self, found: _Found) -> dict[str, int]:
+        """What M, N and K are multiples of if the text of the kernel compares them with nothing."""
+        if found.fixed or len(self.sizes) == 1:
+            return {}
+        square = _SQUARE_TILE.search(self.body)
+        tile, multiples = self.named.get("TILE", int(square[1]) if square else 0), dict[str, int]()
+        for name, role in (("M", "BM"), ("N", "BN"), ("K", "BK")):
+            step = self.named.get(role, tile)
+            multiples |= {name: step} if step and not self.list_compared(found, name) else {}
+        return multiples
+
+    def list_compared(self, found: _Found, size: str) -> list[str]:
+        """What the text of the kernel compares with a size, except in the heads of its loops."""
+        text = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", self.body)
+        words = [re.escape(slot.name) for number, slot in enumerate(self.slots) if found.roles[number] == size]
+        return [
+            each for word in words for each in re.findall(rf"([^;{{}}?&|=<>]*)(?:[<>]=?|[!=]=)\s*\(?{word}\b", text)
+        ]
+
+    def is_guarded(self, found: _Found, size: str) -> bool:
+        """Whether threads compare an index of their own with a size, as if that could be any."""
+        own, known = {"threadIdx"}, 0
+        while known < len(own):
+            known = len(own)
+            pattern = rf"\b(\w+)\s*=(?!=)[^;]*?\b(?:{'|'.join(own)})\b"
+            own |= set(re.findall(pattern, self.body))
+        return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
         """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
@@ -458,6 +573,9 @@ class _Search:
         if tile is None or self.kernel.template:
             return None
         side = int(tile[1])
+        if side * side > _MOST_THREADS:  # one thread for each element, unless they loop over the tile
+            block = _Geometry(_make_tiles("N", side, "M", side), _fix((side, side)), _fix((0,)))
+            return block if len(re.findall(r"\bfor\b", self.body)) <= _FEWEST_LOOPS else None
         with _Trials(self) as trials:
             for width, (columns, rows) in itertools.product((2 * side, 4 * side), (("N", "M"), ("M", "N"))):
                 launch = _Geometry(_make_tiles(columns, side, rows, side), _fix((side, side)), _fix((0,)))
@@ -557,7 +675,38 @@ def _make_tiles(columns: str, width: int, rows: str, height: int) -> Rule:
     return lambda sizes, roles: (-(-sizes[columns] // width), -(-sizes[rows] // height))
 
 
+_FEWEST_LOOPS = 2
+"""Those over tiles and over the products of one."""
 _SQUARE_TILE = re.compile(r"__shared__[^;]{0,80}\[\s*(\d{1,2})\s*\]\s*\[\s*\1\s*\]")
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A combination, on which problems it was to be tried, the share of right elements on the first, and its ending."""
+
+    found: _Found
+    shapes: Sequence[Shape]
+    right: float
+    ending: Ending
+
+
+def _count_combinations(tries: Sequence[_Tried]) -> str:
+    return f"{len(tries):,} combination{'s' * (len(tries) != 1)}"
+
+
+def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
+    """For each assignment of roles the launch with which most is right, the likeliest of equal ones."""
+    best = dict[object, _Tried]()
+    for each in tries:
+        key = tuple(sorted(each.found.roles.items()))
+        if key not in best or each.right > best[key].right + _MARGIN:
+            best[key] = each
+    return list(best.values())
+
+
+def _choose_best(tries: Sequence[_Tried]) -> list[_Tried]:
+    """Some with which most is right, the likeliest of equal ones first."""
+    return sorted(tries, key=lambda each: -round(each.right / _MARGIN))[:_MOST_ATTEMPTS]
 
 
 class _Trials:
@@ -566,6 +715,7 @@ class _Trials:
     def __init__(self, search: _Search):
         self._search = search
         self._opened: dict[object, tuple[TrialProblem, TrialProcess]] = {}
+        self.ending = Ending.COMPLETE
 
     def __enter__(self) -> _Trials:
         return self
@@ -584,15 +734,15 @@ class _Trials:
             self._opened[key] = problem, TrialProcess(self._search.program, problem)
         return self._opened[key]
 
-    def run(
+    def launch(
         self,
         roles: Mapping[int, str],
         geometry: _Geometry,
         shape: Shape,
         c: float = 0.25,
         backwards: bool = False,
-    ) -> list[Storage]:
-        """The ways to store the matrices for which a launch is right; none if it crashes."""
+    ) -> TrialProblem:
+        """The problem after a launch; `ending` says how that ended."""
         slots = self._search.slots
         try:
             problem, process = self.open(shape, roles)
@@ -600,19 +750,54 @@ class _Trials:
             raise Undecidable("has matrices of a type that cannot be tried") from None
         values = {**problem.values, **_POINTERS, "alpha": 1.0, "beta": 0.0}
         numbers = tuple(float(values[roles[n]]) if roles[n] in values else float(roles[n]) for n in range(len(slots)))
+        problem.reset(c)
         try:
             grid, block, shared = geometry.evaluate(problem.values, roles)
         except UnknownValue:
-            return []
-        problem.reset(c)
-        if not process.run(Trial(grid, block, shared, numbers, backwards)):
-            return []
-        return problem.find_storages()
+            self.ending = Ending.CRASH
+            return problem
+        self.ending = process.run(Trial(grid, block, shared, numbers, backwards))
+        return problem
+
+    def run(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape, c: float = 0.25) -> list[Storage]:
+        """The ways to store the matrices for which a launch is right; none if it crashes."""
+        problem = self.launch(roles, geometry, shape, c)
+        return problem.find_storages() if self.ending == Ending.COMPLETE else []
+
+    def judge(
+        self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape
+    ) -> tuple[list[Storage], float, Storage]:
+        """As run, with the share of elements that are right at best, and how the matrices are then stored."""
+        problem = self.launch(roles, geometry, shape)
+        right, best = problem.find_best_storage()
+        if self.ending != Ending.COMPLETE:
+            return [], 0.0, best
+        return problem.find_storages(), right, best
+
+    def collect(self, found: _Found, shapes: Sequence[Shape]) -> list[TriedResult]:
+        """What launches that end compute, first those on problems whose M, N and K differ."""
+        results = []
+        for shape in sorted(shapes, key=lambda each: -len(set(each))):
+            problem = self.launch(found.roles, found.geometry, shape)
+            if self.ending == Ending.COMPLETE:
+                results.append(problem.copy_result(found.storage, _find_precision(self._search, found)))
+        return results
+
+    def needs_c(self, found: _Found, shape: Shape) -> bool:
+        """Whether C decides what is written although it has no part in the result: it must then hold numbers.
+
+        What a kernel without beta makes of NaN is its mistake, unless only that is right.
+        """
+        unwritten = self.launch(found.roles, found.geometry, shape).count_unwritten()
+        problem = self.launch(found.roles, found.geometry, shape, c=float("nan"))
+        if self.ending != Ending.COMPLETE:
+            return False
+        spreads = problem.count_unwritten() > unwritten
+        return bool(problem.find_storages()) or ("beta" in found.roles.values() and spreads)
 
     def writes_all(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape) -> bool:
         """Whether a launch writes every element of C and nothing else."""
-        self.run(roles, geometry, shape)
-        return self.open(shape, roles)[0].is_written()
+        return self.launch(roles, geometry, shape).is_written()
 
     def explore(self, found: _Found, shape: Shape) -> None:
         """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""
@@ -622,6 +807,10 @@ class _Trials:
             step = self.find_step(found, shape, name)
             if step:
                 found.multiples[name] = step
+            if step > _WIDEST_VECTOR and not square and self._search.is_guarded(found, name):
+                larger = [size + (each == name) for each, size in zip("MNK", shape, strict=True)]
+                result = self.collect(found, [(larger[0], larger[1], larger[2])])
+                found.broken_guards += [(f"{name} % {step} == 0", each) for each in result]
 
     def find_step(self, found: _Found, shape: Shape, names: str) -> int:
         """The smallest step of these sizes for which the kernel is right; 0 if none is known."""

@@ -10,10 +10,12 @@ import contextlib
 import mmap
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,15 @@ import numpy as np
 
 from gemmbench.backends.cpu import walls
 from gemmbench.errors import LaunchError
+from gemmbench.planning.drafts.draft import TriedResult
 
 _ZONE = 1 << 16
 """Bytes around each operand, which must stay as they are."""
 _SCRATCH = 1 << 20
 _MARGINS = 1 << 28
 _PATTERN = 0x5A
-_SECONDS = 2
+SECONDS = 2
+"""How long a launch may take."""
 _MOST = 0.9
 _PATIENCE = 10.0
 Shape = tuple[int, int, int]
@@ -61,14 +65,14 @@ class TrialProblem:
         self.file = os.memfd_create("gemmbench-try")
         os.truncate(self.file, self.nbytes)
         self._bytes = np.frombuffer(mmap.mmap(self.file, self.nbytes), np.uint8)
-        views = {
-            name: np.frombuffer(self._bytes, types[name], count, self.offsets[name]) for name, count in counts.items()
-        }
+        self._places = {name: (self.offsets[name], types[name], count) for name, count in counts.items()}
+        views = {name: np.frombuffer(self._bytes, kind, n, place) for name, (place, kind, n) in self._places.items()}
         self._bytes[:] = _PATTERN
         self._bytes[at:] = 0
         views["A"][:], views["B"][:] = a, b
         self._c = views["C"]
         self._fresh = self._bytes.copy()
+        self.reset()
 
     def reset(self, c: float = 0.25) -> None:
         """Make all as it was, with this value in C."""
@@ -79,6 +83,26 @@ class TrialProblem:
     def is_written(self) -> bool:
         """Whether most of C is not as it was, and all else is; what is added to C may be 0."""
         return self._is_intact() and bool(np.mean(self._c != self._start) > _MOST)
+
+    def find_best_storage(self) -> tuple[float, Storage]:
+        """The share of elements of C that are right, and the way to store A, B and C for which it is largest."""
+        shares = [(float(np.mean(self._c == right)), key) for key, right in self.right.items()]
+        return max(shares, key=lambda each: each[0])
+
+    def copy_result(self, storage: Storage, precision: str) -> TriedResult:
+        """A, B and C, said to be stored so, with NaN for what was not written to C."""
+        a, b = (self._fresh_view(name) for name in "AB")
+        c = self._c.copy()
+        c[c == self._start] = np.nan
+        return TriedResult(self.sizes, a, b, c, precision, *storage, self._is_intact())
+
+    def count_unwritten(self) -> int:
+        """How many elements of C are as they were, or NaN."""
+        return int(((self._c == self._start) | np.isnan(self._c)).sum())
+
+    def _fresh_view(self, name: str) -> np.ndarray:
+        at, kind, count = self._places[name]
+        return np.frombuffer(self._fresh, kind, count, at)
 
     def _is_intact(self) -> bool:
         begin, end = self.offsets["C"], self.offsets["C"] + self._c.nbytes
@@ -110,6 +134,12 @@ class Trial:
     reversed: bool = False
 
 
+class Ending(Enum):
+    """How a launch ended."""
+
+    COMPLETE, CRASH, TIMEOUT = range(3)
+
+
 class TrialProcess:
     """An executable that tries launches on one problem. Raises LaunchError."""
 
@@ -135,17 +165,18 @@ class TrialProcess:
         finally:
             os.close(theirs)
 
-    def run(self, trial: Trial) -> bool:
-        """Run a launch to its end; False if it crashed or took too long. Raises LaunchError without a process."""
+    def run(self, trial: Trial) -> Ending:
+        """Run a launch, and say how it ended. Raises LaunchError without a process."""
         at = self._problem.offsets
-        numbers = [*trial.grid, *trial.block, trial.shared, int(trial.reversed), _SECONDS, *at.values(), *trial.numbers]
+        numbers = [*trial.grid, *trial.block, trial.shared, int(trial.reversed), SECONDS, *at.values(), *trial.numbers]
         assert self._process.stdin is not None, "it was opened as a pipe"
         try:
             self._process.stdin.write(f"{' '.join(map(str, numbers))}\n".encode())
             self._process.stdin.flush()
         except OSError:
             raise LaunchError("the process that tries a kernel ended") from None
-        return self._read_reply() == b"0\n"
+        reply = int(self._read_reply())
+        return Ending.TIMEOUT if reply == -signal.SIGALRM else Ending.CRASH if reply else Ending.COMPLETE
 
     def _read_reply(self) -> bytes:
         reply, deadline = b"", time.monotonic() + _PATIENCE

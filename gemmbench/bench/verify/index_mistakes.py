@@ -50,7 +50,7 @@ def find_index_mistake(wrong: WrongResult) -> IndexMistake | None:
     if not wrong.exact or wrong.beta or min(shape) < _LEAST_SIDE or math.prod(shape) > _LARGEST:
         return None
     probe = Probe(wrong)
-    if (probe.wrong & np.isfinite(probe.got)).sum() < _LEAST_WRONG:
+    if (probe.wrong & ~probe.unwritten).sum() < _LEAST_WRONG:
         return None
     searches = (_search_strides, _search_tiles, _search_tile_places, _search_steps, _search_narrow_rows)
     return next((found for search in searches for found in search(probe)), None)
@@ -107,18 +107,20 @@ class Probe:
         height, width = padded.shape[0] - 1, padded.shape[1] - 1
         return np.asarray(padded[np.clip(rows, 0, height), np.clip(columns, 0, width)])
 
-    @property
+    @cached_property
     def unwritten(self) -> np.ndarray:
         """Which elements hold what C was filled with before the launch."""
         kind = self.problem.precision.c.numpy_type()
         fills = [np.full(kind.itemsize, byte, np.uint8).view(kind)[0] for byte in (guards.FINITE, guards.NEGATIVE)]
         return np.asarray(np.isnan(self.got) | np.isin(self.got, np.array(fills, np.float64)))
 
-    def first(self, count: int) -> Probe:
-        """The first elements only."""
+    @cached_property
+    def few(self) -> Probe:
+        """The first elements only, with the same operands."""
         short = object.__new__(Probe)
-        short.__dict__.update(self.__dict__)
-        short.i, short.j, short.got, short.wrong = (each[:count] for each in (self.i, self.j, self.got, self.wrong))
+        short.__dict__.update(self.__dict__, flat=self.flat, padded=self.padded)
+        every = self.i, self.j, self.got, self.wrong, self.unwritten
+        short.i, short.j, short.got, short.wrong, short.unwritten = (each[:_FIRST_ELEMENTS] for each in every)
         return short
 
     def matches(self, prediction: Prediction, lenient: bool) -> bool:
@@ -133,7 +135,7 @@ class Probe:
     def count_explained(self, prediction: Prediction) -> int:
         """How many wrong elements that were written have a value that is known."""
         known = prediction.written.any(axis=1) & ~(np.isnan(prediction.values) & prediction.written).any(axis=1)
-        return int((known & self.wrong & np.isfinite(self.got)).sum())
+        return int((known & self.wrong & ~self.unwritten).sum())
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class _Hypothesis(Protocol):
 
 def _is_right(probe: Probe, hypothesis: _Hypothesis, lenient: bool = False) -> bool:
     """Whether all elements are as predicted, the first of which rule out most hypotheses."""
-    few = probe.first(_FIRST_ELEMENTS)
+    few = probe.few
     if not few.matches(hypothesis.predict(few), lenient):
         return False
     prediction = hypothesis.predict(probe)

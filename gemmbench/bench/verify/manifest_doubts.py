@@ -1,13 +1,15 @@
-"""What in a manifest does not fit the text of its kernel, where a launch went wrong: memory, types and sizes."""
+"""What the text of a kernel says where a launch went wrong: what does not fit its manifest, and the line to look at."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.drafts.declarations import Function, read_functions
-from gemmbench.planning.drafts.scanning import hide_comments
+from gemmbench.planning.drafts.scanning import hide_comments, hide_directives
+from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
@@ -49,6 +51,49 @@ def find_fixed_sizes(step: Plan) -> str:
         return ""
     name = variant.launch.symbol if variant.launch else variant.name
     return f"{name} takes no size, so its sizes are in its text: write them under `require`, as in `M == 1024`"
+
+
+def find_line(step: Plan, cause: str, words: str) -> str:
+    """`mine.cu:16`: the first line of a kernel that does what `words` say of its result, "" if that is not known.
+
+    It is where a matrix with a mistaken address is accessed, where a C with a wrong edge is stored, and the loop that
+    loses the last products.
+    """
+    variant = step.variant
+    kernel = _find_kernel(variant) if variant.is_kernel else None
+    if kernel is None or len(kernel.parameters) != len(variant.call.args):
+        return ""
+    code = hide_directives(hide_comments(variant.text))
+    start = code.find(kernel.body)
+    pairs = zip(variant.call.args, kernel.parameters, strict=True)
+    names = {argument.role or str(argument.value): re.escape(parameter.name) for argument, parameter in pairs}
+    patterns = _list_patterns(cause, words, {role: name for role, name in names.items() if name})
+    found = next(filter(None, (re.search(pattern, kernel.body) for pattern in patterns)), None)
+    if found is None or start < 0:
+        return ""
+    file = display_path(Path(variant.code.file)) if variant.code.file else variant.path
+    return f"{file}:{code.count(chr(10), 0, start + found.start()) + 1}"
+
+
+def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator[str]:
+    """What to look for in the text of a kernel, by the names of its parameters, the best first."""
+    stored = r"\b{}\s*\[[^;]*\]\s*[-+*/]?=(?!=)"
+    if cause.startswith("edge") and "C" in names:
+        yield stored.format(names["C"])
+    if cause == "last k lost" and "K" in names:
+        yield rf"\bfor\s*\([^;]*;[^;]*\b{names['K']}\b"
+    if not cause.startswith(("index", "transposed")):
+        return
+    operands = [names[each] for each in re.findall(r"\b[ABC]\b", words) if each in names]
+    for name in operands:
+        moved = rf"\b{name}\s*(?:\+=|=\s*{name}\b)"
+        if "advance" in cause:
+            yield rf"{moved}(?![\s\S]*{moved})"
+        if "coordinates" in cause:
+            yield moved
+        if name == names.get("C"):
+            yield stored.format(name)
+        yield rf"\b{name}\s*\["
 
 
 def _find_kernel(variant: Variant) -> Function | None:

@@ -14,7 +14,7 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
-from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer
+from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer, find_line
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.errors import DeviceLost, PlanError
@@ -102,16 +102,19 @@ def explain_by_relaunch(
             or _find_right_launch(check, reference, launch)
             or _find_absent_threads(reference, launch)
             or _find_race(check, result, reference, launch)
+            or _find_use_of_finite(check, result, reference, launch)
             or _find_kept_state(check, result, reference, launch, passed)
             or _find_read_of_scratch(check, reference, launch)
             or _find_read_of_poison(check, reference, launch)
-            or _find_use_of_finite(check, result, reference, launch)
         )
     finally:
         launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
-    if better is None:
+    cause, words = better or (check.diagnosis.cause, check.diagnosis.words)
+    is_own = bool(words) and not words.startswith("right if")
+    line = find_line(launch.plan, cause, words) if launch.plan and is_own else ""
+    if better is None and not line:
         return check
-    cause, words = better
+    words = f"{words}; see {line}" if line else words
     message = check.message.removesuffix(f": {check.diagnosis.words}") + f": {words}"
     found = replace(
         check.diagnosis,
@@ -158,11 +161,11 @@ def _find_added_product(
     """The product is added to what C holds, though beta is 0: that is so for any C of numbers."""
     if reference.beta or check.rule != "exact":
         return None
-    data, judge = reference.operands, reference.check_exact
+    data = reference.operands
     other = Operands(data.A, data.B, (data.C + data.C).astype(data.C.dtype))
     for each in (data, other):
         added = launch(each, False).astype(np.float64) - each.C.astype(np.float64)
-        if not judge(added.astype(data.C.dtype)).ok:
+        if not reference.is_exactly_right(added.astype(data.C.dtype)):
             return None
     if launch.fill == guards.NAN:
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
@@ -189,7 +192,7 @@ def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -
 
 
 def _is_right(reference: Reference, result: np.ndarray | None) -> bool:
-    return result is not None and reference.check_exact(result).ok
+    return result is not None and reference.is_exactly_right(result)
 
 
 def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
@@ -217,7 +220,7 @@ def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: R
         again = launch(reference.operands, not reference.beta, mode)
         if have_same_bits(again, result):
             continue
-        right = _check_of(check, reference)(again).ok
+        right = _judge_of(check, reference)(again)
         if right or check.rule == "exact":
             how = "is right" if right else f"differs from it in {_count_differences(again, result)} elements"
             what = "a second launch on the same operands" if mode is None else "the threads in another order"
@@ -251,7 +254,7 @@ def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher
     """NaN where its workspace was NaN: a launch on a workspace of zeros is right."""
     if launch.fill_scratch is None or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
-    if not _check_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)).ok:
+    if not _judge_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)):
         return None
     words = "computed from bytes of its workspace that it had not written, where gemmbench puts NaN: set them, or"
     return "read unset workspace", f"{words} declare them under `zeroed`"
@@ -261,11 +264,11 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
     """NaN where C was NaN: a launch on a C of numbers shows whether they were read or skipped."""
     if reference.beta or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
-    data, judge = reference.operands, _check_of(check, reference)
+    data, is_right = reference.operands, _judge_of(check, reference)
     again = launch(data, False)
-    if judge(again).ok:
+    if is_right(again):
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
-    if judge(again - data.C).ok:  # on real data; on integers it is known already
+    if is_right(again - data.C):  # on real data; on integers it is known already
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
@@ -289,5 +292,6 @@ def _find_use_of_finite(
     return None
 
 
-def _check_of(check: Check, reference: Reference) -> Callable[[np.ndarray], Check]:
-    return reference.check_exact if check.rule == "exact" else reference.check_rounding
+def _judge_of(check: Check, reference: Reference) -> Callable[[np.ndarray], bool]:
+    """Says whether a result is right by the rule of a check."""
+    return reference.is_exactly_right if check.rule == "exact" else lambda result: reference.check_rounding(result).ok

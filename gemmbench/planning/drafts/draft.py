@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.drafts.declarations import (
     Function,
@@ -235,11 +237,47 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class TriedResult:
+    """What a launch computed: M, N and K, and A, B and C as they lie in memory; NaN is what it did not write.
+
+    `layout` and `storage` (row or column) say how they are stored. `is_inside`: it wrote nothing but C.
+    """
+
+    sizes: tuple[int, int, int]
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    precision: str
+    layout: str
+    storage: str
+    is_inside: bool
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A manifest of which the result was wrong: its text, its kernel, and its arguments and launch in a line.
+
+    `arguments` are its roles alone. `is_meant`: names and launch say them all. `right` is the share of elements
+    that were right in the first of the `results`.
+    """
+
+    text: str
+    kernel: str
+    summary: str
+    arguments: str
+    is_meant: bool
+    right: float
+    results: tuple[TriedResult, ...]
+
+
+@dataclass(frozen=True)
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
     `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none.
+    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
+    as if it took all of them, each with what it computes where one is not met.
+    `attempts` were wrong with other usual arguments of the template.
     """
 
     text: str
@@ -249,17 +287,19 @@ class FoundManifest:
     seconds: float
     others: tuple[str, ...]
     sizes: str
+    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
 
 class NotFound(Exception):
     """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
 
-    `likeliest` is the manifest that names and launch of a kernel say, "" if they do not say it all.
+    `attempts` are manifests of one of the kernels that may be meant, the likeliest first.
     """
 
-    def __init__(self, message: str, unsupported: str = "", likeliest: str = ""):
+    def __init__(self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = ()):
         super().__init__(message)
-        self.unsupported, self.likeliest = unsupported, likeliest
+        self.unsupported, self.attempts = unsupported, attempts
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
