@@ -92,6 +92,39 @@ def verify(folder, gemmbench):
     return run
 
 
+TILED = """
+#include "sizes.h"
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+    DECLARED
+    int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * TILE_WIDTH + y, col = blockIdx.x * TILE_WIDTH + x;
+    float sum = 0;
+    for (int t = 0; t < K; t += TILE_WIDTH) {
+        As[y * TILE_WIDTH + x] = row < M && t + x < K ? A[row * K + t + x] : 0;
+        Bs[y * TILE_WIDTH + x] = col < N && t + y < K ? B[(t + y) * N + col] : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE_WIDTH; ++k) sum += As[y * TILE_WIDTH + k] * Bs[k * TILE_WIDTH + x];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}
+"""
+STATIC = TILED.replace("DECLARED", "__shared__ float As[TILE_WIDTH * TILE_WIDTH], Bs[TILE_WIDTH * TILE_WIDTH];")
+DYNAMIC = "const int TILE_WIDTH = 16;" + TILED.replace(
+    "DECLARED", "extern __shared__ float As[]; float* Bs = As + TILE_WIDTH * TILE_WIDTH;"
+)
+PROPERTIES = """
+int main() {
+    cudaDeviceProp prop;
+    float side = sqrt(prop.maxThreadsPerBlock);
+    dim3 block(side, side), grid(ceil(n / side), ceil(m / side));
+    size_t bytes = 2 * block.x * block.y * sizeof(float);
+    mm<<<grid, block, bytes>>>(a, b, c, m, n, k);
+}
+"""
+ONE_SIZE = FLOORED.replace("int n = 512;", "").replace(", n)", ", 512)").replace("n / TILE", "512 / TILE")
+GUARDED = "#if defined(GPU)\n#if BACKEND == 2" + COLUMNS + "#endif\n#endif\n"
+
+
 FIXED = """
 #define M 96
 #define N 64
@@ -114,6 +147,11 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
         (COLUMNS, "33x21x17", "column-major"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
+        (GUARDED, "33x21x17", "with GPU = 1, BACKEND = 2; args"),
+        (STATIC, "33x21x17", "with TILE_WIDTH = 32; args [A, B, C, M, N, K]; grid [cdiv(N, 32), cdiv(M, 32)]"),
+        (DYNAMIC, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
+        (DYNAMIC + PROPERTIES, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
+        (ONE_SIZE, "48", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]; needs M == N"),
         (FIXED, "96x64x80", "needs M == 96 and N == 64 and K == 80"),
         (FIXED.replace("#define M 96", "").replace("C)", "C, int M)"), "33x64x80", "needs N == 64 and K == 80"),
     ],
@@ -147,6 +185,26 @@ def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
     assert (said.code, "it is taken as its text says" in said.err) == (1, True)
 
 
+def test_the_pointer_that_a_kernel_assigns_is_its_result(verify):
+    body = FLOORED.replace("i < n", "i < n - 1").replace("float* A", "float* one").replace("float* B", "float* two")
+    said = verify(body.replace("A[", "one[").replace("B[", "two[").replace("C", "three"), sizes="48")
+    assert said.code == 1 and "it is taken as its text says" in said.err
+    assert "as if the last product of 48 were lost" in said.out
+
+
+def test_a_launch_of_one_block_is_what_the_text_says(verify):
+    alone = """
+    __global__ void mm(int M, int N, int K, double* A, double* B, double* C) {
+        for (int i = 0; i < M; ++i)
+            for (int k = 0; k < K; ++k)
+                for (int j = 0; j < N; ++j) C[i * N + j] += A[i * K + k] * B[k * N + j];
+    }
+    void run(int m, int n, int k) { mm<<<1, 1>>>(m, n, k, nullptr, nullptr, nullptr); }
+    """
+    said = verify(alone)
+    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+
+
 def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):
     said = verify(LOST, sizes="31x61x97")
     assert said.code == 1 and "as if one product in 16 were lost, from k = 15 on" in said.out
@@ -176,6 +234,11 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
+        ("#if 0\n__global__ void mm() {}\n#endif", "; its code is left out by `#if 0` (mine.cu:1)"),
+        (
+            "#ifdef X_H\n#elif X > 1\n__global__ void mm() {}\n#endif",
+            "; its code is left out by `#elif X > 1` (mine.cu:2)",
+        ),
         ("/*---\nsummary: x\n--- */\n" + PLAIN.replace("ARGS", SIZES), "mine.cu:1: the manifest has no end"),
     ],
 )

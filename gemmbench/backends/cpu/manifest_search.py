@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
+from gemmbench.backends.cpu.preprocessing import Preprocessed, find_conditions, name_conditions, name_missing
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.cpu.tryouts import Shape, Storage, Trial, TrialProblem, TrialProcess, write_arguments
 from gemmbench.backends.sources import SourceText, inline_headers
 from gemmbench.errors import BuildError, LaunchError, PlanError, SpecError, Unsupported, UsageError, nearest
-from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.cpp.items import Item, Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
 from gemmbench.planning.drafts.draft import FoundManifest, NotFound, find_include_items, quote_text
@@ -74,7 +74,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     without a compiler.
     """
     started = time.perf_counter()
-    file = _read_file(text, path, home)
+    file = _bring_back(_read_file(text, path, home), text, symbol or "")
     kernels = _order_kernels(file, symbol)
     reasons, unsupported, likeliest = list[str](), "", ""
     known = set[str]()
@@ -84,6 +84,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         known.add(kernel.symbol)
         try:
             search, found = _search(file, kernel)
+            file = search.file
         except _NoneRight as fault:
             likeliest = likeliest or fault.manifest
             reasons.append(f"{kernel.symbol} {fault}")
@@ -102,8 +103,8 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         sizes = _list_sizes(search, found)
         return FoundManifest(manifest, kernel.symbol, _summarise(search, found), found.tries, seconds, others, sizes)
     if not kernels:
-        missing = name_missing(file.found)
-        message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
+        left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"
+        message = f"no kernel: no `__global__` function{left_out}"
         raise SpecError(display_path(path), None, message)
     raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, likeliest)
 
@@ -114,17 +115,55 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
     return file.source.text, tuple(dict.fromkeys(each.name for each in file.signatures.kernels))
 
 
+def _bring_back(file: _File, text: str, symbol: str) -> _File:
+    """The file with the macros defined without which it has no such kernel."""
+    kernels = file.signatures.kernels
+    if any(symbol in ("", each.name, each.symbol) for each in kernels):
+        return file
+    macros = {name: value for each in find_conditions(text, symbol) for name, value in each.macros.items()}
+    changed = file.define(macros) if macros else file
+    return changed if len(changed.signatures.kernels) > len(kernels) else file
+
+
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
-    """Search with the template's arguments of the launch, or with one after the other of usual ones."""
-    guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    """Search with the template's arguments and macros of the file, or with one after the other of usual ones."""
+    unknown = _find_undefined(file, kernel)
+    guessing = bool(unknown) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
     for usual in _USUAL if guessing else _USUAL[:1]:
+        changed = file.define({name: str(find_usual_value(name, usual)) for name in unknown}) if unknown else file
+        kernels = (
+            each for each in changed.signatures.kernels if (each.symbol, each.place) == (kernel.symbol, kernel.place)
+        )
         try:
-            search = _Search(file, kernel, usual)
+            search = _Search(changed, next(kernels, kernel), usual)
             return search, search.find(_BUDGET / 2 if guessing else _BUDGET)
         except (Undecidable, BuildError):
             if not guessing or usual is _USUAL[-1]:
                 raise
     raise AssertionError("the last search returned or raised")
+
+
+def _find_undefined(file: _File, kernel: Kernel) -> list[str]:
+    """The names of tiles in capitals that a kernel uses and nothing defines: macros of a header or of a tuner."""
+    reached = find_reached(file.source, [kernel.symbol])
+    used = {token.text for item in reached if item.kind != "scope" for token in item.tokens if token.kind == "word"}
+    defined = {name for item in file.source.walk() for name in item.names}
+    defined |= {name for item in reached for name in _list_declared(item)}
+    return sorted(name for name in used - defined if _MACRO.fullmatch(name) and find_tile_role(name))
+
+
+_MACRO = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+
+
+def _list_declared(item: Item) -> Iterator[str]:
+    """The names in an item after a type, and those with values in a list: parameters, local variables, constants."""
+    for before, token, after in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False):
+        typed = before.kind == "word" and before.text not in _NO_TYPES and after.is_sign(*"=,;{[(>)")
+        if token.kind == "word" and (typed or (before.is_sign(",", "{") and after.is_sign("="))):
+            yield token.text
+
+
+_NO_TYPES = {"return", "case", "else", "sizeof"}
 
 
 class _NoneRight(Undecidable):
@@ -139,7 +178,8 @@ class _NoneRight(Undecidable):
 class _File:
     """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels.
 
-    `constants` are the numbers at namespace scope, `written` the texts of macros and constants.
+    `constants` are the numbers at namespace scope, `written` the texts of macros and constants, `macros` what the
+    file lacks and a manifest must define.
     """
 
     path: Path
@@ -151,10 +191,22 @@ class _File:
     compiler: CpuCompiler
     constants: Mapping[str, float]
     written: Mapping[str, str]
+    macros: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
         return self.found.source
+
+    def define(self, macros: Mapping[str, str]) -> _File:
+        """The file with more macros. Raises NotFound."""
+        macros = {**self.macros, **macros}
+        text = replace(self.text, defines=tuple(f"#define {name} {value}" for name, value in macros.items()))
+        try:
+            found = self.compiler.preprocess(text)
+        except BuildError as fault:
+            raise NotFound(str(fault).partition("\n")[0]) from None
+        changed = replace(self, text=text, found=found, signatures=Signatures(found.source), macros=macros)
+        return replace(changed, constants=_read_constants(found.source), written={**self.written, **macros})
 
 
 def _read_file(text: str, path: Path, home: Path) -> _File:
@@ -206,6 +258,9 @@ def _count_pointers(kernel: Kernel) -> int:
     return sum(each.stars > 0 or each.type not in _SCALAR_TYPES for each in kernel.parameters)
 
 
+_DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*__shared__|__shared__[^;{}]*\bextern\b")
+_USUAL_SHARED = 48 << 10
+"""Bytes of dynamic shared memory, where no launch says how many: what every kernel may have."""
 _SCALAR_TYPES = set("int unsigned long size_t short ushort bool char uchar float double half bfloat16".split())
 
 Rule = Callable[[Sizes, Mapping[int, str]], Value]
@@ -318,13 +373,18 @@ class _Search:
 
     def list_geometries(self) -> Iterator[_Geometry]:
         """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
-        shared, blocks = _fix((0,)), list[Rule]()
+        shared, blocks = _fix((_USUAL_SHARED if _DYNAMIC_SHARED.search(self.body) else 0,)), list[Rule]()
+        late = list[_Geometry]()
         if self.launch:
             written = self.follow_launch(self.launch)
-            shared = written.shared
+            shared = written.shared if self.is_known(written.shared) else shared
+            written = replace(written, shared=shared)
             blocks.append(written.block)
-            yield written
-            yield replace(written, grid=_exchange(written.grid))
+            if self.is_fixed(written.grid):
+                late.append(written)
+            else:
+                yield written
+                yield replace(written, grid=_exchange(written.grid))
         blocks += self.list_blocks()
         tiles = self.list_tiles()
         for block in blocks:
@@ -342,6 +402,31 @@ class _Search:
                     yield _Geometry(_make_tiles(columns, width, rows, height), block, shared)
             if flat:
                 yield _Geometry(_count_elements(x), block, shared)
+            yield from late
+            late.clear()
+
+    def is_known(self, rule: Rule) -> bool:
+        """Whether the values in a rule are known."""
+        try:
+            return bool(to_triple(rule(dict.fromkeys("MNK", 1024), self.usual_roles)))
+        except UnknownValue:
+            return False
+
+    def is_fixed(self, grid: Rule) -> bool:
+        """Whether a grid is that of one problem, although the kernel takes sizes: those of the launch are constants."""
+        if not self.sizes or self.launch is None:
+            return False
+        try:
+            for slot in self.sizes:
+                evaluate(self.launch.arguments[slot.parameter], {}, self.file.constants)
+            samples = {to_triple(grid(dict.fromkeys("MNK", size), self.usual_roles)) for size in (1024, 4096)}
+        except (UnknownValue, IndexError):
+            return False
+        return len(samples) == 1
+
+    @property
+    def usual_roles(self) -> Roles:
+        return order_sizes(self.slots)[0]
 
     def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
@@ -439,9 +524,12 @@ class _Search:
                             return found
         hint = "" if self.sizes else ", and none of its arguments is a size"
         message = f"was right with none of {tries:,} combinations of its arguments{hint}"
-        roles = {**null, **pointers[0], **sizes[0], **scalars}
+        written = self.list_written()
+        evident = [each for each in pointers if [number for number, role in each.items() if role == "C"] == written]
+        likely = pointers[0] if are_operands_named(self.slots) or not evident else evident[0]
+        roles = {**null, **likely, **sizes[0], **scalars}
         fixed, shapes = choices[0]
-        named = are_operands_named(self.slots) and are_sizes_named(self.slots)
+        named = (are_operands_named(self.slots) or bool(evident)) and are_sizes_named(self.slots)
         meant = self.geometries[0] if self.launch else self.find_tile_launch(roles) if named else None
         if not named or meant is None:
             raise _NoneRight(message, "")
@@ -473,6 +561,13 @@ class _Search:
                 tested = re.search(rf"\b{re.escape(slot.name)}\s*(?:[!=]=|\?|\))", self.body)
                 found[number] = "null" if tested else "zeros"
         return found
+
+    def list_written(self) -> list[int]:
+        """The pointers to which the kernel assigns by their names: one of three is C, and the others are A and B."""
+        slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
+        assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
+        found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]
+        return found if len(slots) == 3 else []
 
     @property
     def sizes(self) -> list[Slot]:
@@ -649,6 +744,7 @@ def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
         f"file: {quote_text(os.path.relpath(follow_links(file.path), follow_links(file.home)))}",
     ]
     lines += [f"include: [{', '.join(map(quote_text, file.include))}]"] if file.include else []
+    lines += ["define:", *(f"  {name}: {value}" for name, value in file.macros.items())] if file.macros else []
     template = ", ".join(search.template.texts)
     lines.append(f"symbol: {search.kernel.symbol}{template and f'<{template}>'}")
     lines += ["args:", *(f"  - {text}" for text in _write_arguments(search, found))]
@@ -771,7 +867,9 @@ def _summarise(search: _Search, found: _Found) -> str:
     arguments = ", ".join(_write_arguments(search, found))
     grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
-    parts = [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
+    macros = ", ".join(f"{name} = {value}" for name, value in search.file.macros.items())
+    parts = [f"with {macros}"] if macros else []
+    parts += [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
     parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
     parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
     parts += ["column-major"] if storage == "column" else []
