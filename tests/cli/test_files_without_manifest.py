@@ -125,6 +125,12 @@ ONE_SIZE = FLOORED.replace("int n = 512;", "").replace(", n)", ", 512)").replace
 GUARDED = "#if defined(GPU)\n#if BACKEND == 2" + COLUMNS + "#endif\n#endif\n"
 
 
+DEEP = "#define K 2048" + FLOORED.split("int main")[0].replace("int n)", "int d0, int d1, int d2)").replace(
+    "i < n", "i < K"
+).replace("A[row * n", "A[row * d2").replace("* n +", "* d1 +")
+WARPS = WRONG.replace("K - 1", "K").replace("* 16", "* (WARP_SIZE / 2)")
+
+
 FIXED = """
 #define M 96
 #define N 64
@@ -152,6 +158,8 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (DYNAMIC, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
         (DYNAMIC + PROPERTIES, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
         (ONE_SIZE, "48", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]; needs M == N"),
+        (DEEP, "16x32x2048", "needs K == 2048"),
+        (WARPS, "32x64x16", "with WARP_SIZE = 32"),
         (FIXED, "96x64x80", "needs M == 96 and N == 64 and K == 80"),
         (FIXED.replace("#define M 96", "").replace("C)", "C, int M)"), "33x64x80", "needs N == 64 and K == 80"),
     ],
@@ -234,6 +242,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
+        (FIXED.replace("96", "4096").replace("64", "4096").replace("80", "4096"), "such as 4096, are too large to try"),
         ("#if 0\n__global__ void mm() {}\n#endif", "; its code is left out by `#if 0` (mine.cu:1)"),
         (
             "#ifdef X_H\n#elif X > 1\n__global__ void mm() {}\n#endif",

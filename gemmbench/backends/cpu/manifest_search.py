@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import re
 import time
@@ -61,8 +62,8 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
 }
-_LARGEST_FIXED, _MOST_FIXED = 1024, 4
-"""The largest size in the text of a kernel that is tried, and of how many numbers."""
+_LARGEST_FIXED, _MOST_FIXED, _MOST_PRODUCTS = 8192, 4, 1 << 30
+"""The largest size in the text of a kernel that is tried, of how many numbers, and of how many products in all."""
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 Sizes = Mapping[str, float]
 
@@ -130,7 +131,8 @@ def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     unknown = _find_undefined(file, kernel)
     guessing = bool(unknown) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
     for usual in _USUAL if guessing else _USUAL[:1]:
-        changed = file.define({name: str(find_usual_value(name, usual)) for name in unknown}) if unknown else file
+        macros = {name: "32" if _WARP.fullmatch(name) else str(find_usual_value(name, usual)) for name in unknown}
+        changed = file.define(macros) if macros else file
         kernels = (
             each for each in changed.signatures.kernels if (each.symbol, each.place) == (kernel.symbol, kernel.place)
         )
@@ -144,15 +146,16 @@ def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
 
 
 def _find_undefined(file: _File, kernel: Kernel) -> list[str]:
-    """The names of tiles in capitals that a kernel uses and nothing defines: macros of a header or of a tuner."""
+    """The names of tiles and warps, in capitals, that a kernel uses and nothing defines, as a header would."""
     reached = find_reached(file.source, [kernel.symbol])
     used = {token.text for item in reached if item.kind != "scope" for token in item.tokens if token.kind == "word"}
     defined = {name for item in file.source.walk() for name in item.names}
     defined |= {name for item in reached for name in _list_declared(item)}
-    return sorted(name for name in used - defined if _MACRO.fullmatch(name) and find_tile_role(name))
+    names = sorted(name for name in used - defined if _MACRO.fullmatch(name))
+    return [name for name in names if find_tile_role(name) or _WARP.fullmatch(name)]
 
 
-_MACRO = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_MACRO, _WARP = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"), re.compile(r"WARP_?SIZE")
 
 
 def _list_declared(item: Item) -> Iterator[str]:
@@ -583,6 +586,11 @@ class _Search:
             return [({}, usual)]
         changed = [dict(zip("MNK", shape, strict=True)) | fixed for shape in usual]
         pinned = (fixed, list(dict.fromkeys((each["M"], each["N"], each["K"]) for each in changed)))
+        if any(math.prod(shape) > _MOST_PRODUCTS for shape in pinned[1]):
+            largest = max(fixed.values())
+            if not self.sizes:
+                raise Undecidable(f"takes no sizes, and those in its text, such as {largest}, are too large to try")
+            return [({}, usual)]
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
     def choose_shapes(self) -> list[Shape]:
@@ -617,11 +625,15 @@ class _Search:
         numbers = self.list_numbers()[:_MOST_FIXED] or [32]
         others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
         square = (numbers[0], numbers[0], numbers[0])
-        return [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
+        shapes = [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
+        small = [shape for shape in shapes if math.prod(shape) <= _MOST_PRODUCTS]
+        if not small:
+            raise Undecidable(f"takes no sizes, and those in its text, such as {numbers[0]}, are too large to try")
+        return small
 
     def measure_tile(self) -> int:
         """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
-        if not self.launch:
+        if not self.launch or self.is_fixed(self.follow_launch(self.launch).grid):
             return 0
         sizes = [number for number, slot in enumerate(self.slots) if slot.kind == "size"]
         roles = {number: "MNK"[place % 3] for place, number in enumerate(sizes)}
