@@ -211,6 +211,13 @@ def test_a_launch_of_one_block_is_what_the_text_says(verify):
     """
     said = verify(alone)
     assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert "tried what mm takes (1 try" in said.err and "grid [1]; block [1]" in said.err
+
+
+def test_arguments_without_names_are_found_for_a_kernel_that_adds_to_its_result(verify):
+    said = verify(PLAIN.replace("ARGS", SIZES).replace("] = sum", "] += sum").replace("z", "out").replace("inner", "s"))
+    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert "args [A, B, C, M, K, N]" in said.err
 
 
 def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):

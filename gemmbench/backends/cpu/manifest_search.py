@@ -289,7 +289,7 @@ class _Geometry:
 class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
-    `fixed` are the sizes that are in the text of the kernel.
+    `fixed` are the sizes that are in the text of the kernel; `beta` is 1 for a kernel that adds to C whatever it takes.
     """
 
     roles: dict[int, str]
@@ -298,6 +298,7 @@ class _Found:
     tries: int
     shape: Shape
     fixed: Mapping[str, int]
+    beta: float = 0.0
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
 
@@ -520,9 +521,11 @@ class _Search:
                         continue
                     done.add(key)
                     tries += 1
-                    for storage in trials.run(roles, geometry, shapes[0])[:1]:
-                        found = _Found(roles, geometry, storage, tries, shapes[0], fixed)
-                        if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
+                    storages = trials.run(roles, geometry, shapes[0])
+                    beta = 0.0 if storages else 1.0
+                    for storage in (storages or trials.list_added(roles, shapes[0]))[:1]:
+                        found = _Found(roles, geometry, storage, tries, shapes[0], fixed, beta)
+                        if all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:]):
                             trials.explore(found, shapes[0])
                             return found
         hint = "" if self.sizes else ", and none of its arguments is a size"
@@ -698,8 +701,9 @@ class _Trials:
         shape: Shape,
         c: float = 0.25,
         backwards: bool = False,
+        beta: float = 0.0,
     ) -> list[Storage]:
-        """The ways to store the matrices for which a launch is right; none if it crashes."""
+        """The ways to store the matrices for which a launch gives A B + `beta` C; none if it crashes."""
         slots = self._search.slots
         try:
             problem, process = self.open(shape, roles)
@@ -714,7 +718,11 @@ class _Trials:
         problem.reset(c)
         if not process.run(Trial(grid, block, shared, numbers, backwards)):
             return []
-        return problem.find_storages()
+        return problem.find_storages(beta=beta)
+
+    def list_added(self, roles: Mapping[int, str], shape: Shape) -> list[Storage]:
+        """As run, with beta 1, for the launch that was run last."""
+        return self.open(shape, roles)[0].find_storages(beta=1.0)
 
     def writes_all(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape) -> bool:
         """Whether a launch writes every element of C and nothing else."""
@@ -723,7 +731,8 @@ class _Trials:
 
     def explore(self, found: _Found, shape: Shape) -> None:
         """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""
-        found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
+        if not found.beta:
+            found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
         square = len(set(shape)) == 1
         for name in ["MNK"] if square else "MNK":
             step = self.find_step(found, shape, name)
@@ -735,7 +744,7 @@ class _Trials:
         for step in (1, 2, 4, 8, 16, 32, 64, 128, 256):
             grown = [size + step * (name in names) for name, size in zip("MNK", shape, strict=True)]
             changed = (grown[0], grown[1], grown[2])
-            if found.storage in self.run(found.roles, found.geometry, changed):
+            if found.storage in self.run(found.roles, found.geometry, changed, beta=found.beta):
                 return step
         return 0
 
