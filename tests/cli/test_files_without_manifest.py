@@ -128,6 +128,29 @@ GUARDED = "#if defined(GPU)\n#if BACKEND == 2" + COLUMNS + "#endif\n#endif\n"
 DEEP = "#define K 2048" + FLOORED.split("int main")[0].replace("int n)", "int d0, int d1, int d2)").replace(
     "i < n", "i < K"
 ).replace("A[row * n", "A[row * d2").replace("* n +", "* d1 +")
+TEMPLATE = FLOORED.split("int main")[0].replace("__global__", "template <int ROWS, int INNER, int COLS> __global__")
+TEMPLATE = TEMPLATE.replace("float sum", "if (row >= ROWS || col >= COLS) return; float sum").replace(", int n", "")
+TEMPLATE = TEMPLATE.replace("i < n", "i < INNER").replace("A[row * n", "A[row * INNER").replace("* n +", "* COLS +")
+ELEMENTS = """
+__global__ void mm(int n, const float* a, const float* b, float* c) {
+    int index = blockIdx.x * blockDim.x + threadIdx.x, row = index / n, col = index % n;
+    if (row >= n) return;
+    float sum = 0;
+    for (int i = 0; i < n; ++i) sum += a[row * n + i] * b[i * n + col];
+    c[index] = sum;
+}
+int main() {
+    int n = 200, all = n * n, threads = 512, blocks = (all + threads - 1) / threads;
+    mm<<<blocks, threads>>>(n, nullptr, nullptr, nullptr);
+}
+"""
+BLOCKS = """
+__global__ void mm(const float* a, const float* b, float* c, int inner, int cols) {
+    float sum = 0;
+    for (int i = 0; i < inner; ++i) sum += a[blockIdx.x * inner + i] * b[i * cols + blockIdx.y];
+    c[blockIdx.x * cols + blockIdx.y] = sum;
+}
+"""
 WARPS = WRONG.replace("K - 1", "K").replace("* 16", "* (WARP_SIZE / 2)")
 
 
@@ -159,6 +182,9 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (DYNAMIC + PROPERTIES, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
         (ONE_SIZE, "48", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]; needs M == N"),
         (DEEP, "16x32x2048", "needs K == 2048"),
+        (TEMPLATE, "96x80x64", "template <96, 64, 80>; args [A, B, C]; grid [cdiv(N, 16), cdiv(M, 16)]"),
+        (ELEMENTS, "33", "grid [cdiv(M * N, 512)]; block [512]"),
+        (BLOCKS, "33x21x17", "args [A, B, C, K, N]; grid [M, N]; block [1]"),
         (WARPS, "32x64x16", "with WARP_SIZE = 32"),
         (FIXED, "96x64x80", "needs M == 96 and N == 64 and K == 80"),
         (FIXED.replace("#define M 96", "").replace("C)", "C, int M)"), "33x64x80", "needs N == 64 and K == 80"),

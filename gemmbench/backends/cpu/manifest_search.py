@@ -261,6 +261,9 @@ def _count_pointers(kernel: Kernel) -> int:
     return sum(each.stars > 0 or each.type not in _SCALAR_TYPES for each in kernel.parameters)
 
 
+_INTEGERS = {"int", "unsigned", "long", "size_t", "short", "ushort"}
+_OWN_SIZES = (96, 64, 80, 48)
+"""Sizes for the template of a kernel that takes none as arguments: no two are the same."""
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*__shared__|__shared__[^;{}]*\bextern\b")
 _USUAL_SHARED = 48 << 10
 """Bytes of dynamic shared memory, where no launch says how many: what every kernel may have."""
@@ -346,6 +349,8 @@ class _Search:
     def choose_template(self, usual: Mapping[str, int]) -> _Template:
         texts, types, integers = list[str](), dict[str, str](), dict[str, int]()
         signatures = self.file.signatures
+        takes_sizes = any(not each.stars and each.type in _INTEGERS for each in self.kernel.parameters)
+        own = itertools.cycle(() if takes_sizes else _OWN_SIZES)
         for place, each in enumerate(self.kernel.template):
             given = self.launch.template if self.launch else ()
             written = given[place] if place < len(given) else each.default
@@ -361,9 +366,11 @@ class _Search:
             try:
                 value = to_triple(evaluate(written, self.launch.variables if self.launch else {}, known))[0]
             except UnknownValue:
-                value = find_usual_value(each.name, usual)
-            integers[each.name] = value
-            texts.append(str(value))
+                value = 0
+            if not takes_sizes and not find_tile_role(each.name) and not 0 < value < _OWN_SIZES[0]:
+                value = next(own)
+            integers[each.name] = value or find_usual_value(each.name, usual)
+            texts.append(str(integers[each.name]))
         return _Template(tuple(texts), types, integers)
 
     def find_functor(self, kind: str) -> str:
@@ -396,7 +403,7 @@ class _Search:
                 x, y, _ = to_triple(block(dict.fromkeys("MNK", 1024), {}))
             except UnknownValue:
                 x, y = 16, 16
-            flat = y == 1
+            flat = y == 1 and x > 1
             pairs = [(self.named[name], self.named[other]) for name, other in [("BN", "BM")] if self.has("BM", "BN")]
             pairs += [] if flat else [(x, y)]
             pairs += [(tile, tile) for tile in tiles]
@@ -404,7 +411,7 @@ class _Search:
             for width, height in dict.fromkeys(pairs):
                 for columns, rows in ("NM", "MN"):
                     yield _Geometry(_make_tiles(columns, width, rows, height), block, shared)
-            if flat:
+            if y == 1:
                 yield _Geometry(_count_elements(x), block, shared)
             yield from late
             late.clear()
@@ -475,7 +482,7 @@ class _Search:
         flat, named = re.search(r"threadIdx\s*\.\s*y", self.body) is None, self.named
         bounds = re.search(r"__launch_bounds__\s*\(\s*(\d+)", self.body)
         sides = [(32, 32), (16, 16), (8, 8), (32, 8), (16, 8), (8, 16)]
-        shapes: list[tuple[int, ...]] = []
+        shapes: list[tuple[int, ...]] = [] if re.search(r"\bthreadIdx\b", self.body) else [(1,)]
         if bounds:
             threads = int(bounds[1])
             shapes.append((threads,) if flat else (int(threads**0.5),) * 2)
@@ -522,10 +529,13 @@ class _Search:
                     done.add(key)
                     tries += 1
                     storages = trials.run(roles, geometry, shapes[0])
+                    if fixed and not self.sizes and p:  # with the operands as named it is by rows, at other sizes
+                        storages = [each for each in storages if each[1] == "row"]
                     beta = 0.0 if storages else 1.0
                     for storage in (storages or trials.list_added(roles, shapes[0]))[:1]:
                         found = _Found(roles, geometry, storage, tries, shapes[0], fixed, beta)
-                        if all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:]):
+                        right = all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:])
+                        if right and _is_usual(geometry, roles):
                             trials.explore(found, shapes[0])
                             return found
         hint = "" if self.sizes else ", and none of its arguments is a size"
@@ -536,6 +546,7 @@ class _Search:
         roles = {**null, **likely, **sizes[0], **scalars}
         fixed, shapes = choices[0]
         named = (are_operands_named(self.slots) or bool(evident)) and are_sizes_named(self.slots)
+        named = named and bool(self.sizes or len(self.find_written_sizes()) == len("MNK"))
         meant = self.geometries[0] if self.launch else self.find_tile_launch(roles) if named else None
         if not named or meant is None:
             raise _NoneRight(message, "")
@@ -620,7 +631,8 @@ class _Search:
     def list_numbers(self) -> list[int]:
         """The numbers in the text of the kernel that may be sizes, those of constants among them."""
         written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body)]
-        written += [int(value) for name, value in self.file.constants.items() if re.search(rf"\b{name}\b", self.body)]
+        named = {**self.file.constants, **self.template.integers}
+        written += [int(value) for name, value in named.items() if re.search(rf"\b{name}\b", self.body)]
         return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
 
     def list_written_shapes(self) -> list[Shape]:
@@ -846,9 +858,21 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
-    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules."""
+    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules.
+
+    Those of a kernel with a single size need be right only for squares.
+    """
+    try:
+        return _write_rule_for(rule, roles, _SAMPLES)
+    except Undecidable:
+        if len({role for role in roles.values() if role in tuple("MNK")}) > 1:
+            raise
+        return _write_rule_for(rule, roles, [(side, side, side) for side, _, _ in _SAMPLES])
+
+
+def _write_rule_for(rule: Rule, roles: Mapping[int, str], shapes: Sequence[Shape]) -> list[str]:
     samples = []
-    for shape in _SAMPLES:
+    for shape in shapes:
         sizes = dict(zip("MNK", shape, strict=True))
         with contextlib.suppress(UnknownValue):
             samples.append((sizes, to_triple(rule(sizes, roles))))
@@ -856,6 +880,14 @@ def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
     while len(texts) > 1 and texts[-1] == "1":
         texts.pop()
     return texts
+
+
+def _is_usual(geometry: _Geometry, roles: Mapping[int, str]) -> bool:
+    """Whether a manifest can say the grid and the block."""
+    try:
+        return all(_write_rule(rule, roles) for rule in (geometry.grid, geometry.block, geometry.shared))
+    except Undecidable:
+        return False
 
 
 def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
@@ -876,7 +908,7 @@ def _list_expressions() -> Iterable[str]:
         yield f"({name} + {step}) // {step}"
     for name, step in itertools.product("MNK", _STEPS[1:]):
         yield from (f"cdiv({name}, {inner}) // {step}" for inner in (8, 16, 32))
-    yield from (f"cdiv(M * N, {step})" for step in (64, 128, 256, 512, 1024))
+    yield from (f"cdiv(M * N, {step})" for step in (*_STEPS, 1024))
     yield from (f"{factor} * {name}" for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)))
     for (name, step), (other, side) in itertools.product(itertools.product("MNK", _STEPS), repeat=2):
         yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
