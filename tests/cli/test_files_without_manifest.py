@@ -276,6 +276,10 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
         (FIXED.replace("96", "4096").replace("64", "4096").replace("80", "4096"), "such as 4096, are too large to try"),
+        (
+            '#include "matrix.h"\n' + MATRIX.partition("Matrix;")[2],
+            'plain structure; left out, because not found: "matrix.h": name the folder',
+        ),
         ("#if 0\n__global__ void mm() {}\n#endif", "; its code is left out by `#if 0` (mine.cu:1)"),
         (
             "#ifdef X_H\n#elif X > 1\n__global__ void mm() {}\n#endif",

@@ -340,11 +340,21 @@ class _Search:
     def compile(self) -> tuple[_Template, list[Slot], Path]:
         """The program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
         template = self.choose_template(self.usual)
-        slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        try:
+            slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        except Undecidable as fault:
+            raise Undecidable(f"{fault}{self.name_missing_type(template)}") from None
         symbol = f"{self.kernel.symbol}<{', '.join(template.texts)}>" if template.texts else self.kernel.symbol
         grouped = [list(group) for _, group in itertools.groupby(slots, key=lambda slot: slot.parameter)]
         call = write_arguments([[slot.field for slot in group] for group in grouped])
         return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
+
+    def name_missing_type(self, template: _Template) -> str:
+        """The headers that were left out, if the kernel takes what none of the others declares; else ""."""
+        declared = {name for item in self.file.source.walk() for name in item.names}
+        known = declared | _SCALAR_TYPES | _NUMPY.keys() | template.types.keys() | {"dim3"}
+        types = {each.type.rpartition("::")[2] for each in self.kernel.parameters}
+        return "" if types <= known else name_missing(self.file.found)
 
     def choose_template(self, usual: Mapping[str, int]) -> _Template:
         texts, types, integers = list[str](), dict[str, str](), dict[str, int]()
