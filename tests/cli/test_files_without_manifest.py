@@ -309,6 +309,14 @@ def test_a_file_is_run_in_the_precision_and_the_layout_that_it_has(folder, gemmb
     assert "does not support precision f32; supports f64" in asked.out
 
 
+def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmbench):
+    fixed = COLUMNS.replace("int m, int n, int k, ", "").replace("* m", "* 80").replace("* k", "* 96")
+    fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")
+    (folder / "mine.cu").write_text(fixed)
+    said = gemmbench("verify", "./mine.cu", "--device", "cpu")
+    assert said.code == 0 and "column-major; needs M == 80 and N == 64 and K == 96" in said.err, said.out + said.err
+
+
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):
     (folder / "mine.cu").write_text(PLAIN.replace("ARGS", SIZES))
     assert gemmbench("verify", "./mine.cu:mm", "--device", "cpu", "--sizes", "33x21x17").code == 0
