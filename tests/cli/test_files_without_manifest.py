@@ -240,6 +240,12 @@ def test_a_launch_of_one_block_is_what_the_text_says(verify):
     assert "tried what mm takes (1 try" in said.err and "grid [1]; block [1]" in said.err
 
 
+def test_a_wrong_kernel_that_adds_to_its_result_has_written_it(verify):
+    said = verify(FLOORED.replace("C[row * n + col] = sum", "C[row * n + col] += 2 * sum"), sizes="48")
+    assert said.code == 1 and "C was never written" not in said.out
+    assert "C is read although beta is 0, and the result is wrong" in said.out
+
+
 def test_arguments_without_names_are_found_for_a_kernel_that_adds_to_its_result(verify):
     said = verify(PLAIN.replace("ARGS", SIZES).replace("] = sum", "] += sum").replace("z", "out").replace("inner", "s"))
     assert said.code == 1 and "the product is added to C although beta is 0" in said.out
