@@ -315,6 +315,17 @@ def test_a_file_is_run_in_the_precision_and_the_layout_that_it_has(folder, gemmb
     assert "does not support precision f32; supports f64" in asked.out
 
 
+def test_a_grid_is_not_that_of_another_size_which_is_larger(verify):
+    launch = (
+        "void run() { mm<<<dim3((inner + 15) / 16, (rows + 15) / 16), dim3(16, 16)>>>(x, y, z, rows, inner, cols); }"
+    )
+    body = PLAIN.partition("torch::Tensor")[0].replace("ARGS", SIZES).replace("blockIdx.x", "blockIdx.w")
+    said = verify(
+        body.replace("blockIdx.y", "blockIdx.x").replace("blockIdx.w", "blockIdx.y") + launch, sizes="17x100x27"
+    )
+    assert said.code == 0 and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err, said.out + said.err
+
+
 def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmbench):
     fixed = COLUMNS.replace("int m, int n, int k, ", "").replace("* m", "* 80").replace("* k", "* 96")
     fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")

@@ -618,14 +618,18 @@ class _Search:
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
     def choose_shapes(self) -> list[Shape]:
-        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size."""
+        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size.
+
+        Each is the smallest once: a grid of M or K blocks is too large elsewhere for one of N, but right.
+        """
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
         if len(self.sizes) == 1 and not self.find_written_sizes():
             return [(2 * tile,) * 3, (tile,) * 3] if tile > 64 else [(2 * tile,) * 3, (3 * tile,) * 3]
         depth, deeper = (128, 256) if tile == 64 else (64, 128)
         wide = 3 * tile if tile < 128 else 2 * tile
-        return [(tile, 2 * tile, depth), (wide, tile, deeper), (2 * tile, wide if tile < 128 else tile, 4 * depth)]
+        longer = tile * (depth // tile + 1)
+        return [(tile, 2 * tile, depth), (wide, tile, deeper), (longer, longer + tile, depth)]
 
     def find_written_sizes(self) -> dict[str, int]:
         """M, N and K that macros and constants of the file define and the kernel uses, unless it takes them."""
