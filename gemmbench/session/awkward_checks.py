@@ -53,8 +53,13 @@ def plan_awkwardly(
     def plan(shape: Shape) -> Plan | Skip:
         return _plan_shape(variant, config, problem, machine, shape)
 
-    found = configurations.adapt_shape(wanted, lambda shape: isinstance(plan(shape), Plan), variant.require)
-    return plan(found or wanted)
+    def turn(shape: Shape) -> Shape:
+        """A shape by columns, which the rules of some variants mean, for one by rows and the other way round."""
+        M, N, K = shape
+        return (N, M, K) if variant.call.column_major else shape
+
+    found = configurations.adapt_shape(turn(wanted), lambda shape: isinstance(plan(turn(shape)), Plan), variant.require)
+    return plan(turn(found) if found else wanted)
 
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:

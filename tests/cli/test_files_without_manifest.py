@@ -94,6 +94,68 @@ def verify(folder, gemmbench):
     return run
 
 
+TILED = """
+#include "sizes.h"
+__global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
+    DECLARED
+    int x = threadIdx.x, y = threadIdx.y, row = blockIdx.y * TILE_WIDTH + y, col = blockIdx.x * TILE_WIDTH + x;
+    float sum = 0;
+    for (int t = 0; t < K; t += TILE_WIDTH) {
+        As[y * TILE_WIDTH + x] = row < M && t + x < K ? A[row * K + t + x] : 0;
+        Bs[y * TILE_WIDTH + x] = col < N && t + y < K ? B[(t + y) * N + col] : 0;
+        __syncthreads();
+        for (int k = 0; k < TILE_WIDTH; ++k) sum += As[y * TILE_WIDTH + k] * Bs[k * TILE_WIDTH + x];
+        __syncthreads();
+    }
+    if (row < M && col < N) C[row * N + col] = sum;
+}
+"""
+STATIC = TILED.replace("DECLARED", "__shared__ float As[TILE_WIDTH * TILE_WIDTH], Bs[TILE_WIDTH * TILE_WIDTH];")
+DYNAMIC = "const int TILE_WIDTH = 16;" + TILED.replace(
+    "DECLARED", "extern __shared__ float As[]; float* Bs = As + TILE_WIDTH * TILE_WIDTH;"
+)
+PROPERTIES = """
+int main() {
+    cudaDeviceProp prop;
+    float side = sqrt(prop.maxThreadsPerBlock);
+    dim3 block(side, side), grid(ceil(n / side), ceil(m / side));
+    size_t bytes = 2 * block.x * block.y * sizeof(float);
+    mm<<<grid, block, bytes>>>(a, b, c, m, n, k);
+}
+"""
+ONE_SIZE = FLOORED.replace("int n = 512;", "").replace(", n)", ", 512)").replace("n / TILE", "512 / TILE")
+GUARDED = "#if defined(GPU)\n#if BACKEND == 2" + COLUMNS + "#endif\n#endif\n"
+
+
+DEEP = "#define K 2048" + FLOORED.split("int main")[0].replace("int n)", "int d0, int d1, int d2)").replace(
+    "i < n", "i < K"
+).replace("A[row * n", "A[row * d2").replace("* n +", "* d1 +")
+TEMPLATE = FLOORED.split("int main")[0].replace("__global__", "template <int ROWS, int INNER, int COLS> __global__")
+TEMPLATE = TEMPLATE.replace("float sum", "if (row >= ROWS || col >= COLS) return; float sum").replace(", int n", "")
+TEMPLATE = TEMPLATE.replace("i < n", "i < INNER").replace("A[row * n", "A[row * INNER").replace("* n +", "* COLS +")
+ELEMENTS = """
+__global__ void mm(int n, const float* a, const float* b, float* c) {
+    int index = blockIdx.x * blockDim.x + threadIdx.x, row = index / n, col = index % n;
+    if (row >= n) return;
+    float sum = 0;
+    for (int i = 0; i < n; ++i) sum += a[row * n + i] * b[i * n + col];
+    c[index] = sum;
+}
+int main() {
+    int n = 200, all = n * n, threads = 512, blocks = (all + threads - 1) / threads;
+    mm<<<blocks, threads>>>(n, nullptr, nullptr, nullptr);
+}
+"""
+BLOCKS = """
+__global__ void mm(const float* a, const float* b, float* c, int inner, int cols) {
+    float sum = 0;
+    for (int i = 0; i < inner; ++i) sum += a[blockIdx.x * inner + i] * b[i * cols + blockIdx.y];
+    c[blockIdx.x * cols + blockIdx.y] = sum;
+}
+"""
+WARPS = WRONG.replace("K - 1", "K").replace("* 16", "* (WARP_SIZE / 2)")
+
+
 FIXED = """
 #define M 96
 #define N 64
@@ -116,6 +178,16 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
         (COLUMNS, "33x21x17", "column-major"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
+        (GUARDED, "33x21x17", "with GPU = 1, BACKEND = 2; args"),
+        (STATIC, "33x21x17", "with TILE_WIDTH = 32; args [A, B, C, M, N, K]; grid [cdiv(N, 32), cdiv(M, 32)]"),
+        (DYNAMIC, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
+        (DYNAMIC + PROPERTIES, "33x21x17", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]"),
+        (ONE_SIZE, "48", "grid [cdiv(N, 16), cdiv(M, 16)]; block [16, 16]; needs M == N"),
+        (DEEP, "16x32x2048", "needs K == 2048"),
+        (TEMPLATE, "96x80x64", "template <96, 64, 80>; args [A, B, C]; grid [cdiv(N, 16), cdiv(M, 16)]"),
+        (ELEMENTS, "33", "grid [cdiv(M * N, 512)]; block [512]"),
+        (BLOCKS, "33x21x17", "args [A, B, C, K, N]; grid [M, N]; block [1]"),
+        (WARPS, "32x64x16", "with WARP_SIZE = 32"),
         (FIXED, "96x64x80", "needs M == 96 and N == 64 and K == 80"),
         (FIXED.replace("#define M 96", "").replace("C)", "C, int M)"), "33x64x80", "needs N == 64 and K == 80"),
     ],
@@ -254,6 +326,39 @@ def test_a_kernel_that_writes_only_over_nan_never_writes(verify):
     assert said.code == 1 and "1891 of 1891 elements were never written" in said.out
 
 
+def test_the_pointer_that_a_kernel_assigns_is_its_result(verify):
+    body = FLOORED.replace("i < n", "i < n - 1").replace("float* A", "float* one").replace("float* B", "float* two")
+    said = verify(body.replace("A[", "one[").replace("B[", "two[").replace("C", "three"), sizes="48")
+    assert said.code == 1 and "args [A, B, C, N]" in said.err
+    assert "as if the last product of 48 were lost" in said.out
+
+
+def test_a_launch_of_one_block_is_what_the_text_says(verify):
+    alone = """
+    __global__ void mm(int M, int N, int K, double* A, double* B, double* C) {
+        for (int i = 0; i < M; ++i)
+            for (int k = 0; k < K; ++k)
+                for (int j = 0; j < N; ++j) C[i * N + j] += A[i * K + k] * B[k * N + j];
+    }
+    void run(int m, int n, int k) { mm<<<1, 1>>>(m, n, k, nullptr, nullptr, nullptr); }
+    """
+    said = verify(alone)
+    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert "tried what mm takes (1 try" in said.err and "grid [1]; block [1]" in said.err
+
+
+def test_a_wrong_kernel_that_adds_to_its_result_has_written_it(verify):
+    said = verify(FLOORED.replace("C[row * n + col] = sum", "C[row * n + col] += 2 * sum"), sizes="48")
+    assert said.code == 1 and "C was never written" not in said.out
+    assert "C is read although beta is 0, and the result is wrong" in said.out
+
+
+def test_arguments_without_names_are_found_for_a_kernel_that_adds_to_its_result(verify):
+    said = verify(PLAIN.replace("ARGS", SIZES).replace("] = sum", "] += sum").replace("z", "out").replace("inner", "s"))
+    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert "args [A, B, C, M, K, N]" in said.err
+
+
 def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):
     said = verify(LOST, sizes="31x61x97")
     assert said.code == 1 and "as if one product in 16 were lost, from k = 15 on" in said.out
@@ -283,6 +388,16 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (PLAIN.replace("ARGS", FLOATS.replace("float* x", "float** x")), "an array of pointers cannot be passed"),
         (PLAIN.replace("ARGS", SIZES.replace("float*", "int*")), "multiplies int matrices"),
         ("int main() { return 0; }", "no kernel: no `__global__` function"),
+        (FIXED.replace("96", "4096").replace("64", "4096").replace("80", "4096"), "such as 4096, are too large to try"),
+        (
+            '#include "matrix.h"\n' + MATRIX.partition("Matrix;")[2],
+            'plain structure; left out, because not found: "matrix.h": name the folder',
+        ),
+        ("#if 0\n__global__ void mm() {}\n#endif", "; its code is left out by `#if 0` (mine.cu:1)"),
+        (
+            "#ifdef X_H\n#elif X > 1\n__global__ void mm() {}\n#endif",
+            "; its code is left out by `#elif X > 1` (mine.cu:2)",
+        ),
         ("/*---\nsummary: x\n--- */\n" + PLAIN.replace("ARGS", SIZES), "mine.cu:1: the manifest has no end"),
     ],
 )
@@ -305,6 +420,25 @@ def test_a_file_is_run_in_the_precision_and_the_layout_that_it_has(folder, gemmb
     assert said.code == 0 and "f64" in said.out and "tn" in said.out and "does not support" not in said.out, said.out
     asked = gemmbench("run", "./mine.cu", "--device", "cpu", "--sizes", "32", "--dry-run", "--precision", "f32")
     assert "does not support precision f32; supports f64" in asked.out
+
+
+def test_a_grid_is_not_that_of_another_size_which_is_larger(verify):
+    launch = (
+        "void run() { mm<<<dim3((inner + 15) / 16, (rows + 15) / 16), dim3(16, 16)>>>(x, y, z, rows, inner, cols); }"
+    )
+    body = PLAIN.partition("torch::Tensor")[0].replace("ARGS", SIZES).replace("blockIdx.x", "blockIdx.w")
+    said = verify(
+        body.replace("blockIdx.y", "blockIdx.x").replace("blockIdx.w", "blockIdx.y") + launch, sizes="17x100x27"
+    )
+    assert said.code == 0 and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err, said.out + said.err
+
+
+def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmbench):
+    fixed = COLUMNS.replace("int m, int n, int k, ", "").replace("* m", "* 80").replace("* k", "* 96")
+    fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")
+    (folder / "mine.cu").write_text(fixed)
+    said = gemmbench("verify", "./mine.cu", "--device", "cpu")
+    assert said.code == 0 and "column-major; needs M == 80 and N == 64 and K == 96" in said.err, said.out + said.err
 
 
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import re
 import time
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.cpu.preprocessing import Preprocessed, name_missing
+from gemmbench.backends.cpu.preprocessing import Preprocessed, find_conditions, name_conditions, name_missing
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.cpu.tryouts import (
     SECONDS,
@@ -32,7 +33,7 @@ from gemmbench.backends.cpu.tryouts import (
 )
 from gemmbench.backends.sources import SourceText, inline_headers
 from gemmbench.errors import BuildError, LaunchError, PlanError, SpecError, Unsupported, UsageError, nearest
-from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.cpp.items import Item, Source
 from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
 from gemmbench.planning.drafts.draft import (
@@ -79,8 +80,8 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("double", "double2"), np.dtype(np.float64)),
     **dict.fromkeys(("half", "half2"), np.dtype(np.float16)),
 }
-_LARGEST_FIXED, _MOST_FIXED = 1024, 4
-"""The largest size in the text of a kernel that is tried, and of how many numbers."""
+_LARGEST_FIXED, _MOST_FIXED, _MOST_PRODUCTS = 8192, 4, 1 << 30
+"""The largest size in the text of a kernel that is tried, of how many numbers, and of how many products in all."""
 _MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 _MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
 """Launches that do not end before no more are tried, and of how many wrong ones the results are kept."""
@@ -100,7 +101,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     without a compiler.
     """
     started = time.perf_counter()
-    file = _read_file(text, path, home)
+    file = _bring_back(_read_file(text, path, home), text, symbol or "")
     kernels = _order_kernels(file, symbol)
     reasons, unsupported, attempts = list[str](), "", list[Attempt]()
     known = set[str]()
@@ -110,6 +111,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         known.add(kernel.symbol)
         try:
             search, found = _search(file, kernel)
+            file = search.file
         except _NoneRight as fault:
             attempts = attempts or list(fault.attempts)
             reasons.append(f"{kernel.symbol} {fault}")
@@ -138,8 +140,8 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             tuple(found.others),
         )
     if not kernels:
-        missing = name_missing(file.found)
-        message = f"no kernel: no `__global__` function{missing}; name the file that defines one"
+        left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"
+        message = f"no kernel: no `__global__` function{left_out}"
         raise SpecError(display_path(path), None, message)
     raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts)
 
@@ -150,19 +152,59 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
     return file.source.text, tuple(dict.fromkeys(each.name for each in file.signatures.kernels))
 
 
+def _bring_back(file: _File, text: str, symbol: str) -> _File:
+    """The file with the macros defined without which it has no such kernel."""
+    kernels = file.signatures.kernels
+    if any(symbol in ("", each.name, each.symbol) for each in kernels):
+        return file
+    macros = {name: value for each in find_conditions(text, symbol) for name, value in each.macros.items()}
+    changed = file.define(macros) if macros else file
+    return changed if len(changed.signatures.kernels) > len(kernels) else file
+
+
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
-    """Search with the template's arguments of the launch, or with one after the other of usual ones."""
-    guessing = bool(kernel.template) and not find_launches(file.source, kernel.name)
+    """Search with the template's arguments and macros of the file, or with one after the other of usual ones."""
+    unknown = _find_undefined(file, kernel)
+    guessing = bool(unknown) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
     faults = list[Undecidable | BuildError]()
     for usual in _USUAL if guessing else _USUAL[:1]:
+        macros = {name: "32" if _WARP.fullmatch(name) else str(find_usual_value(name, usual)) for name in unknown}
+        changed = file.define(macros) if macros else file
+        kernels = (
+            each for each in changed.signatures.kernels if (each.symbol, each.place) == (kernel.symbol, kernel.place)
+        )
         try:
-            search = _Search(file, kernel, usual)
+            search = _Search(changed, next(kernels, kernel), usual)
             found = search.find(_BUDGET / 2 if guessing else _BUDGET)
             found.others = next((each.attempts for each in faults if isinstance(each, _NoneRight)), ())
             return search, found
         except (Undecidable, BuildError) as fault:
             faults.append(fault)
     raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
+
+
+def _find_undefined(file: _File, kernel: Kernel) -> list[str]:
+    """The names of tiles and warps, in capitals, that a kernel uses and nothing defines, as a header would."""
+    reached = find_reached(file.source, [kernel.symbol])
+    used = {token.text for item in reached if item.kind != "scope" for token in item.tokens if token.kind == "word"}
+    defined = {name for item in file.source.walk() for name in item.names}
+    defined |= {name for item in reached for name in _list_declared(item)}
+    names = sorted(name for name in used - defined if _MACRO.fullmatch(name))
+    return [name for name in names if find_tile_role(name) or _WARP.fullmatch(name)]
+
+
+_MACRO, _WARP = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"), re.compile(r"WARP_?SIZE")
+
+
+def _list_declared(item: Item) -> Iterator[str]:
+    """The names in an item after a type, and those with values in a list: parameters, local variables, constants."""
+    for before, token, after in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False):
+        typed = before.kind == "word" and before.text not in _NO_TYPES and after.is_sign(*"=,;{[(>)")
+        if token.kind == "word" and (typed or (before.is_sign(",", "{") and after.is_sign("="))):
+            yield token.text
+
+
+_NO_TYPES = {"return", "case", "else", "sizeof"}
 
 
 class _NoneRight(Undecidable):
@@ -177,7 +219,8 @@ class _NoneRight(Undecidable):
 class _File:
     """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels.
 
-    `constants` are the numbers at namespace scope, `written` the texts of macros and constants.
+    `constants` are the numbers at namespace scope, `written` the texts of macros and constants, `macros` what the
+    file lacks and a manifest must define.
     """
 
     path: Path
@@ -189,10 +232,22 @@ class _File:
     compiler: CpuCompiler
     constants: Mapping[str, float]
     written: Mapping[str, str]
+    macros: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
         return self.found.source
+
+    def define(self, macros: Mapping[str, str]) -> _File:
+        """The file with more macros. Raises NotFound."""
+        macros = {**self.macros, **macros}
+        text = replace(self.text, defines=tuple(f"#define {name} {value}" for name, value in macros.items()))
+        try:
+            found = self.compiler.preprocess(text)
+        except BuildError as fault:
+            raise NotFound(str(fault).partition("\n")[0]) from None
+        changed = replace(self, text=text, found=found, signatures=Signatures(found.source), macros=macros)
+        return replace(changed, constants=_read_constants(found.source), written={**self.written, **macros})
 
 
 def _read_file(text: str, path: Path, home: Path) -> _File:
@@ -244,6 +299,12 @@ def _count_pointers(kernel: Kernel) -> int:
     return sum(each.stars > 0 or each.type not in _SCALAR_TYPES for each in kernel.parameters)
 
 
+_INTEGERS = {"int", "unsigned", "long", "size_t", "short", "ushort"}
+_OWN_SIZES = (96, 64, 80, 48)
+"""Sizes for the template of a kernel that takes none as arguments: no two are the same."""
+_DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*__shared__|__shared__[^;{}]*\bextern\b")
+_USUAL_SHARED = 48 << 10
+"""Bytes of dynamic shared memory, where no launch says how many: what every kernel may have."""
 _SCALAR_TYPES = set("int unsigned long size_t short ushort bool char uchar float double half bfloat16".split())
 
 Rule = Callable[[Sizes, Mapping[int, str]], Value]
@@ -269,7 +330,8 @@ class _Geometry:
 class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
-    `fixed` are the sizes that are in the text of the kernel. `others` were wrong with other template arguments.
+    `fixed` are the sizes that are in the text of the kernel; `beta` is 1 for a kernel that adds to C whatever it takes.
+    `others` were wrong with other template arguments.
     """
 
     roles: dict[int, str]
@@ -278,6 +340,7 @@ class _Found:
     tries: int
     shape: Shape
     fixed: Mapping[str, int]
+    beta: float = 0.0
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
     broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
@@ -318,15 +381,27 @@ class _Search:
     def compile(self) -> tuple[_Template, list[Slot], Path]:
         """The program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
         template = self.choose_template(self.usual)
-        slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        try:
+            slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
+        except Undecidable as fault:
+            raise Undecidable(f"{fault}{self.name_missing_type(template)}") from None
         symbol = f"{self.kernel.symbol}<{', '.join(template.texts)}>" if template.texts else self.kernel.symbol
         grouped = [list(group) for _, group in itertools.groupby(slots, key=lambda slot: slot.parameter)]
         call = write_arguments([[slot.field for slot in group] for group in grouped])
         return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
 
+    def name_missing_type(self, template: _Template) -> str:
+        """The headers that were left out, if the kernel takes what none of the others declares; else ""."""
+        declared = {name for item in self.file.source.walk() for name in item.names}
+        known = declared | _SCALAR_TYPES | _NUMPY.keys() | template.types.keys() | {"dim3"}
+        types = {each.type.rpartition("::")[2] for each in self.kernel.parameters}
+        return "" if types <= known else name_missing(self.file.found)
+
     def choose_template(self, usual: Mapping[str, int]) -> _Template:
         texts, types, integers = list[str](), dict[str, str](), dict[str, int]()
         signatures = self.file.signatures
+        takes_sizes = any(not each.stars and each.type in _INTEGERS for each in self.kernel.parameters)
+        own = itertools.cycle(() if takes_sizes else _OWN_SIZES)
         for place, each in enumerate(self.kernel.template):
             given = self.launch.template if self.launch else ()
             written = given[place] if place < len(given) else each.default
@@ -342,9 +417,11 @@ class _Search:
             try:
                 value = to_triple(evaluate(written, self.launch.variables if self.launch else {}, known))[0]
             except UnknownValue:
-                value = find_usual_value(each.name, usual)
-            integers[each.name] = value
-            texts.append(str(value))
+                value = 0
+            if not takes_sizes and not find_tile_role(each.name) and not 0 < value < _OWN_SIZES[0]:
+                value = next(own)
+            integers[each.name] = value or find_usual_value(each.name, usual)
+            texts.append(str(integers[each.name]))
         return _Template(tuple(texts), types, integers)
 
     def find_functor(self, kind: str) -> str:
@@ -358,13 +435,18 @@ class _Search:
 
     def list_geometries(self) -> Iterator[_Geometry]:
         """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
-        shared, blocks = _fix((0,)), list[Rule]()
+        shared, blocks = _fix((_USUAL_SHARED if _DYNAMIC_SHARED.search(self.body) else 0,)), list[Rule]()
+        late = list[_Geometry]()
         if self.launch:
             written = self.follow_launch(self.launch)
-            shared = written.shared
+            shared = written.shared if self.is_known(written.shared) else shared
+            written = replace(written, shared=shared)
             blocks.append(written.block)
-            yield written
-            yield replace(written, grid=_exchange(written.grid))
+            if self.is_fixed(written.grid):
+                late.append(written)
+            else:
+                yield written
+                yield replace(written, grid=_exchange(written.grid))
         blocks += self.list_blocks()
         tiles = self.list_tiles()
         for block in blocks:
@@ -372,7 +454,7 @@ class _Search:
                 x, y, _ = to_triple(block(dict.fromkeys("MNK", 1024), {}))
             except UnknownValue:
                 x, y = 16, 16
-            flat = y == 1
+            flat = y == 1 and x > 1
             pairs = [(self.named[name], self.named[other]) for name, other in [("BN", "BM")] if self.has("BM", "BN")]
             pairs += [] if flat else [(x, y)]
             pairs += [(tile, tile) for tile in tiles]
@@ -380,8 +462,33 @@ class _Search:
             for width, height in dict.fromkeys(pairs):
                 for columns, rows in ("NM", "MN"):
                     yield _Geometry(_make_tiles(columns, width, rows, height), block, shared)
-            if flat:
+            if y == 1:
                 yield _Geometry(_count_elements(x), block, shared)
+            yield from late
+            late.clear()
+
+    def is_known(self, rule: Rule) -> bool:
+        """Whether the values in a rule are known."""
+        try:
+            return bool(to_triple(rule(dict.fromkeys("MNK", 1024), self.usual_roles)))
+        except UnknownValue:
+            return False
+
+    def is_fixed(self, grid: Rule) -> bool:
+        """Whether a grid is that of one problem, although the kernel takes sizes: those of the launch are constants."""
+        if not self.sizes or self.launch is None:
+            return False
+        try:
+            for slot in self.sizes:
+                evaluate(self.launch.arguments[slot.parameter], {}, self.file.constants)
+            samples = {to_triple(grid(dict.fromkeys("MNK", size), self.usual_roles)) for size in (1024, 4096)}
+        except (UnknownValue, IndexError):
+            return False
+        return len(samples) == 1
+
+    @property
+    def usual_roles(self) -> Roles:
+        return order_sizes(self.slots)[0]
 
     def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
@@ -426,7 +533,7 @@ class _Search:
         flat, named = re.search(r"threadIdx\s*\.\s*y", self.body) is None, self.named
         bounds = re.search(r"__launch_bounds__\s*\(\s*(\d+)", self.body)
         sides = [(32, 32), (16, 16), (8, 8), (32, 8), (16, 8), (8, 16)]
-        shapes: list[tuple[int, ...]] = []
+        shapes: list[tuple[int, ...]] = [] if re.search(r"\bthreadIdx\b", self.body) else [(1,)]
         if bounds:
             threads = int(bounds[1])
             shapes.append((threads,) if flat else (int(threads**0.5),) * 2)
@@ -444,6 +551,11 @@ class _Search:
     def find(self, budget: float) -> _Found:
         """Try for `budget` seconds, the likeliest first. Raises Undecidable."""
         pointers, sizes = order_pointers(self.slots), order_sizes(self.slots)
+        is_evident = False
+        if not are_operands_named(self.slots) and (written := self.list_written()):
+            evident = [each for each in pointers if [number for number, role in each.items() if role == "C"] == written]
+            is_evident = bool(evident)
+            pointers = [*evident, *(each for each in pointers if each not in evident)]
         scalars, null = assign_scalars(self.slots), self.list_unused_pointers()
         by_size = 15 if are_sizes_named(self.slots) else 2
         by_order = 25 if are_operands_named(self.slots) else 5
@@ -477,9 +589,13 @@ class _Search:
                     endless += trials.ending == Ending.TIMEOUT
                     found = _Found(roles, geometry, best, len(tries) + 1, shapes[0], fixed)
                     tries.append(_Tried(found, shapes, right, trials.ending))
-                    for storage in storages[:1]:
-                        found.storage = storage
-                        if all(storage in trials.run(roles, geometry, each) for each in shapes[1:]):
+                    if fixed and not self.sizes and p:  # with the operands as named it is by rows, at other sizes
+                        storages = [each for each in storages if each[1] == "row"]
+                    beta = 0.0 if storages else 1.0
+                    for storage in (storages or trials.list_added(roles, shapes[0]))[:1]:
+                        found = replace(found, storage=storage, beta=beta)
+                        is_right = all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:])
+                        if is_right and _is_usual(geometry, roles):
                             trials.explore(found, shapes[0])
                             return found
         if endless == _MOST_ENDLESS:
@@ -487,6 +603,8 @@ class _Search:
         else:
             hint = "" if self.sizes else ", and none of its arguments is a size"
             message = f"was right with none of {_count_combinations(tries)} of its arguments{hint}"
+        named = (are_operands_named(self.slots) or is_evident) and are_sizes_named(self.slots)
+        named = named and bool(self.sizes or len(self.find_written_sizes()) == len("MNK"))
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
@@ -592,6 +710,13 @@ class _Search:
                 found[number] = "null" if tested else "zeros"
         return found
 
+    def list_written(self) -> list[int]:
+        """The pointers to which the kernel assigns by their names: one of three is C, and the others are A and B."""
+        slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
+        assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
+        found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]
+        return found if len(slots) == 3 else []
+
     @property
     def sizes(self) -> list[Slot]:
         return [slot for slot in self.slots if slot.kind == "size"]
@@ -606,17 +731,26 @@ class _Search:
             return [({}, usual)]
         changed = [dict(zip("MNK", shape, strict=True)) | fixed for shape in usual]
         pinned = (fixed, list(dict.fromkeys((each["M"], each["N"], each["K"]) for each in changed)))
+        if any(math.prod(shape) > _MOST_PRODUCTS for shape in pinned[1]):
+            largest = max(fixed.values())
+            if not self.sizes:
+                raise Undecidable(f"takes no sizes, and those in its text, such as {largest}, are too large to try")
+            return [({}, usual)]
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
     def choose_shapes(self) -> list[Shape]:
-        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size."""
+        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size.
+
+        Each is the smallest once: a grid of M or K blocks is too large elsewhere for one of N, but right.
+        """
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
         if len(self.sizes) == 1 and not self.find_written_sizes():
             return [(2 * tile,) * 3, (tile,) * 3] if tile > 64 else [(2 * tile,) * 3, (3 * tile,) * 3]
         depth, deeper = (128, 256) if tile == 64 else (64, 128)
         wide = 3 * tile if tile < 128 else 2 * tile
-        return [(tile, 2 * tile, depth), (wide, tile, deeper), (2 * tile, wide if tile < 128 else tile, 4 * depth)]
+        longer = tile * (depth // tile + 1)
+        return [(tile, 2 * tile, depth), (wide, tile, deeper), (longer, longer + tile, depth)]
 
     def find_written_sizes(self) -> dict[str, int]:
         """M, N and K that macros and constants of the file define and the kernel uses, unless it takes them."""
@@ -632,7 +766,8 @@ class _Search:
     def list_numbers(self) -> list[int]:
         """The numbers in the text of the kernel that may be sizes, those of constants among them."""
         written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body)]
-        written += [int(value) for name, value in self.file.constants.items() if re.search(rf"\b{name}\b", self.body)]
+        named = {**self.file.constants, **self.template.integers}
+        written += [int(value) for name, value in named.items() if re.search(rf"\b{name}\b", self.body)]
         return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
 
     def list_written_shapes(self) -> list[Shape]:
@@ -640,11 +775,15 @@ class _Search:
         numbers = self.list_numbers()[:_MOST_FIXED] or [32]
         others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
         square = (numbers[0], numbers[0], numbers[0])
-        return [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
+        shapes = [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
+        small = [shape for shape in shapes if math.prod(shape) <= _MOST_PRODUCTS]
+        if not small:
+            raise Undecidable(f"takes no sizes, and those in its text, such as {numbers[0]}, are too large to try")
+        return small
 
     def measure_tile(self) -> int:
         """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
-        if not self.launch:
+        if not self.launch or self.is_fixed(self.follow_launch(self.launch).grid):
             return 0
         sizes = [number for number, slot in enumerate(self.slots) if slot.kind == "size"]
         roles = {number: "MNK"[place % 3] for place, number in enumerate(sizes)}
@@ -759,10 +898,16 @@ class _Trials:
         self.ending = process.run(Trial(grid, block, shared, numbers, backwards))
         return problem
 
-    def run(self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape, c: float = 0.25) -> list[Storage]:
-        """The ways to store the matrices for which a launch is right; none if it crashes."""
+    def run(
+        self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape, c: float = 0.25, beta: float = 0.0
+    ) -> list[Storage]:
+        """The ways to store the matrices for which a launch gives A B + `beta` C; none if it crashes."""
         problem = self.launch(roles, geometry, shape, c)
-        return problem.find_storages() if self.ending == Ending.COMPLETE else []
+        return problem.find_storages(beta=beta) if self.ending == Ending.COMPLETE else []
+
+    def list_added(self, roles: Mapping[int, str], shape: Shape) -> list[Storage]:
+        """As run, with beta 1, for the launch that was run last."""
+        return self.open(shape, roles)[0].find_storages(beta=1.0) if self.ending == Ending.COMPLETE else []
 
     def judge(
         self, roles: Mapping[int, str], geometry: _Geometry, shape: Shape
@@ -801,7 +946,8 @@ class _Trials:
 
     def explore(self, found: _Found, shape: Shape) -> None:
         """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""
-        found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
+        if not found.beta:
+            found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
         square = len(set(shape)) == 1
         for name in ["MNK"] if square else "MNK":
             step = self.find_step(found, shape, name)
@@ -817,7 +963,7 @@ class _Trials:
         for step in (1, 2, 4, 8, 16, 32, 64, 128, 256):
             grown = [size + step * (name in names) for name, size in zip("MNK", shape, strict=True)]
             changed = (grown[0], grown[1], grown[2])
-            if found.storage in self.run(found.roles, found.geometry, changed):
+            if found.storage in self.run(found.roles, found.geometry, changed, beta=found.beta):
                 return step
         return 0
 
@@ -838,6 +984,7 @@ def _write_manifest(file: _File, search: _Search, found: _Found) -> str:
         f"file: {quote_text(os.path.relpath(follow_links(file.path), follow_links(file.home)))}",
     ]
     lines += [f"include: [{', '.join(map(quote_text, file.include))}]"] if file.include else []
+    lines += ["define:", *(f"  {name}: {value}" for name, value in file.macros.items())] if file.macros else []
     template = ", ".join(search.template.texts)
     lines.append(f"symbol: {search.kernel.symbol}{template and f'<{template}>'}")
     lines += ["args:", *(f"  - {text}" for text in _write_arguments(search, found))]
@@ -918,9 +1065,21 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
-    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules."""
+    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules.
+
+    Those of a kernel with a single size need be right only for squares.
+    """
+    try:
+        return _write_rule_for(rule, roles, _SAMPLES)
+    except Undecidable:
+        if len({role for role in roles.values() if role in tuple("MNK")}) > 1:
+            raise
+        return _write_rule_for(rule, roles, [(side, side, side) for side, _, _ in _SAMPLES])
+
+
+def _write_rule_for(rule: Rule, roles: Mapping[int, str], shapes: Sequence[Shape]) -> list[str]:
     samples = []
-    for shape in _SAMPLES:
+    for shape in shapes:
         sizes = dict(zip("MNK", shape, strict=True))
         with contextlib.suppress(UnknownValue):
             samples.append((sizes, to_triple(rule(sizes, roles))))
@@ -928,6 +1087,14 @@ def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
     while len(texts) > 1 and texts[-1] == "1":
         texts.pop()
     return texts
+
+
+def _is_usual(geometry: _Geometry, roles: Mapping[int, str]) -> bool:
+    """Whether a manifest can say the grid and the block."""
+    try:
+        return all(_write_rule(rule, roles) for rule in (geometry.grid, geometry.block, geometry.shared))
+    except Undecidable:
+        return False
 
 
 def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
@@ -948,7 +1115,7 @@ def _list_expressions() -> Iterable[str]:
         yield f"({name} + {step}) // {step}"
     for name, step in itertools.product("MNK", _STEPS[1:]):
         yield from (f"cdiv({name}, {inner}) // {step}" for inner in (8, 16, 32))
-    yield from (f"cdiv(M * N, {step})" for step in (64, 128, 256, 512, 1024))
+    yield from (f"cdiv(M * N, {step})" for step in (*_STEPS, 1024))
     yield from (f"{factor} * {name}" for name, factor in itertools.product("MNK", (*_STEPS[1:], 3, 6, 12, 1024)))
     for (name, step), (other, side) in itertools.product(itertools.product("MNK", _STEPS), repeat=2):
         yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
@@ -960,7 +1127,9 @@ def _summarise(search: _Search, found: _Found) -> str:
     arguments = ", ".join(_write_arguments(search, found))
     grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
-    parts = [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
+    macros = ", ".join(f"{name} = {value}" for name, value in search.file.macros.items())
+    parts = [f"with {macros}"] if macros else []
+    parts += [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
     parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
     parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
     parts += ["column-major"] if storage == "column" else []

@@ -7,11 +7,12 @@ left out, because what a kernel needs of the toolkit the prelude has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.backends.sources import SourceText
 from gemmbench.planning.cpp.items import Source
+from gemmbench.planning.drafts.scanning import hide_comments
 
 _INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 _LINE = re.compile(r'#line (\d+) (".*")')
@@ -103,3 +104,59 @@ def name_missing(found: Preprocessed) -> str:
     """`; left out, because not found: "tile.cuh"` and the next step, or ""."""
     advice = "name the folder of one that the kernel needs in `include`"
     return f"; left out, because not found: {', '.join(found.missing)}: {advice}" if found.missing else ""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A line of the preprocessor that leaves code out, and the macros that bring the code back; {} if none do."""
+
+    text: str
+    line: int
+    macros: Mapping[str, str]
+
+
+_DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|elif|else|endif)\b[ \t]*(.*)")
+_DEFINED = re.compile(r"!?[ \t]*defined[ \t]*\(?[ \t]*(\w+)[ \t]*\)?")
+_COMPARED = re.compile(r"\(?[ \t]*([A-Za-z_]\w*)[ \t]*(?:==[ \t]*(\d+))?[ \t]*\)?")
+
+
+def find_conditions(text: str, kernel: str = "") -> list[Condition]:
+    """The conditions around the definition of a kernel, "" for the first one, that may leave it out of a text."""
+    code = hide_comments(text)
+    wanted = rf"__global__[^;{{}}]*\b{re.escape(kernel)}\s*\(" if kernel else r"\b__global__\b"
+    place = re.search(wanted, code)
+    if place is None:
+        return []
+    found = list[Condition | None]()
+    for number, line in enumerate(code[: place.start()].split("\n"), start=1):
+        if (directive := _DIRECTIVE.match(line)) is None:
+            continue
+        if directive[1] in ("endif", "else", "elif") and found:
+            found.pop()
+        if directive[1] != "endif":
+            found.append(_read_condition(directive[1], directive[2].strip(), number, code))
+    return [each for each in found if each]
+
+
+def _read_condition(kind: str, text: str, line: int, code: str) -> Condition | None:
+    """The condition of a line; None for one that is met: that of a guard of a header, and of what is defined."""
+    written = f"#{kind} {text}".strip()
+    tested = re.fullmatch(r"\w+", text) if kind in ("ifdef", "ifndef") else _DEFINED.fullmatch(text)
+    compared = _COMPARED.fullmatch(text) if kind == "if" and tested is None else None
+    if kind == "ifndef" or text in ("1", "true") or (tested and text.startswith("!")):
+        return None
+    name = (tested[0] if kind == "ifdef" else tested[1]) if tested else compared[1] if compared else ""
+    known = rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b"
+    if name and re.search(known, _PREDEFINED + code, re.MULTILINE):
+        return None if tested else Condition(written, line, {})
+    value = (compared[2] if compared else "") or "1"
+    return Condition(written, line, {name: value} if name and kind in ("if", "ifdef") else {})
+
+
+def name_conditions(text: str, file: str, kernel: str = "") -> str:
+    """`; left out by #ifdef GPU (gemm.cu:1): define GPU in `define``, or "" if no condition is around the kernel."""
+    found = find_conditions(text, kernel)
+    places = ", ".join(f"`{each.text}` ({file}:{each.line})" for each in found)
+    macros = ", ".join(f"{name}: {value}" for each in found for name, value in each.macros.items())
+    advice = f": say `define: {{{macros}}}`" if macros else ""
+    return f"; {kernel or 'its code'} is left out by {places}{advice}" if found else ""

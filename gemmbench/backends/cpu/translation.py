@@ -19,7 +19,14 @@ from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
 from gemmbench.backends.cpu import cuda_words, entry, preprocessing, support, walls
 from gemmbench.backends.cpu.cuda_words import rewrite_words
 from gemmbench.backends.cpu.entry import cpu_name
-from gemmbench.backends.cpu.preprocessing import Preprocessed, hoist_includes, name_missing, read_output, write_input
+from gemmbench.backends.cpu.preprocessing import (
+    Preprocessed,
+    hoist_includes,
+    name_conditions,
+    name_missing,
+    read_output,
+    write_input,
+)
 from gemmbench.backends.cpu.support import explain_unknown, find_unsupported, has_barriers
 from gemmbench.backends.parameters import PassedParameter, list_parameters, write_checks
 from gemmbench.backends.sources import SourceText, quote_path, split_text, suggest_fix
@@ -145,6 +152,9 @@ def _check_kernels(plan: Plan, found: Preprocessed) -> None:
         scope, _, name = split_template(symbol)[0].rpartition("::")
         if name not in items_by_name:
             known = f"it has {', '.join(items_by_name)}" if items_by_name else "it has none"
+            file = Path(plan.variant.code.file or plan.variant.path).name
+            if left_out := name_conditions(plan.variant.text, file, name):
+                raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}{left_out}")
             raise BuildError(f"no kernel {name} in {plan.variant.path}; {known}; correct `symbol`{name_missing(found)}")
         head = ["template", "<"] if symbol.endswith(">") else []
         alike = {

@@ -10,7 +10,7 @@ from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.drafts.declarations import Function, read_functions
 from gemmbench.planning.drafts.scanning import hide_comments, hide_directives
 from gemmbench.planning.files import display_path
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import Structure, Variant
 from gemmbench.planning.plans.plan import Plan
 
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]{0,200}\b__shared__\b")
@@ -65,9 +65,12 @@ def find_line(step: Plan, cause: str, words: str) -> str:
         return ""
     code = hide_directives(hide_comments(variant.text))
     start = code.find(kernel.body)
-    pairs = zip(variant.call.args, kernel.parameters, strict=True)
-    names = {argument.role or str(argument.value): re.escape(parameter.name) for argument, parameter in pairs}
-    patterns = _list_patterns(cause, words, {role: name for role, name in names.items() if name})
+    names = dict[str, str]()
+    for argument, parameter in zip(variant.call.args, kernel.parameters, strict=True):
+        fields = argument.fields if isinstance(argument, Structure) else (("", argument),)
+        for field, held in fields if parameter.name else ():
+            names[held.role or str(held.value)] = re.escape(f"{parameter.name}.{field}".rstrip("."))
+    patterns = _list_patterns(cause, words, names)
     found = next(filter(None, (re.search(pattern, kernel.body) for pattern in patterns)), None)
     if found is None or start < 0:
         return ""

@@ -272,6 +272,8 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
+        if words.startswith("C was never written") and 2 * _count_differences(again, data.C) > again.size:
+            return "C read at beta 0", "C is read although beta is 0, and the result is wrong with numbers in it, too"
         for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words

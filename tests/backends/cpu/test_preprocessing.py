@@ -87,3 +87,10 @@ def test_the_preprocessor_serves_other_readers(bench):
     found = bench.compiler.preprocess(SourceText((), ("#define N 3",), f'#line 1 "a.cu"\n{text}'), ["N + 1"])
     (mine,) = Signatures(found.source).kernels
     assert (mine.name, mine.place, found.words, found.missing) == ("mm_float", ("a.cu", 3), ("3 + 1",), ("<gone.h>",))
+
+
+def test_the_condition_that_leaves_a_kernel_out_is_named(bench):
+    text = "#ifndef GUARD_H\n#define GUARD_H\n#ifdef __CUDACC__\n#ifdef GPU\n" + kernel() + "\n#endif\n#endif\n#endif"
+    with pytest.raises(BuildError) as fault:
+        bench.compiler.compile(bench.plan(text))
+    assert "; gemm is left out by `#ifdef GPU` (test.cu:4): say `define: {GPU: 1}`" in str(fault.value)
