@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
 import select
@@ -42,12 +41,9 @@ class CpuMemory(HostBytes):
         if nbytes > free_memory():
             raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: only {free_memory() >> 20} MiB are free")
         self.nbytes = nbytes
-        self.file = os.memfd_create("gemmbench")
         try:
-            os.posix_fallocate(self.file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
-            self.bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
+            self.file, self.bytes = walls.map_shared_file(nbytes)
         except OSError as fault:
-            os.close(self.file)
             raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: {fault.strerror}") from None
 
     def free(self) -> None:
