@@ -47,7 +47,7 @@ REACHABLE = ("files", "network", "processes")
 class Limits:
     """Most bytes of address space and of a written file, and most processes; None is no limit.
 
-    Processes are limited only in namespaces of their own, and not for root.
+    Processes are limited only in namespaces of their own, and for root only where it may map users into them.
     """
 
     memory: int | None = None
