@@ -229,7 +229,7 @@ def format_list(lines: Sequence[str], style: str) -> list[str]:
 
 def _format_item(text: str) -> str:
     """An item of a list in Markdown; text of several lines stays in it."""
-    return "- " + "\n  ".join(escape_markdown(line) for line in text.splitlines() if line.strip())
+    return "- " + "\n  ".join(escape_markdown(line.strip()) for line in text.splitlines() if line.strip())
 
 
 def _format_paragraph(line: str) -> str:
@@ -245,7 +245,8 @@ _MARKUP = re.compile(
     r"(?<!`)`\w[\w ./:=,+-]*(?<! )`(?!`)"  # stays: code in which nothing is markup, as footers quote a command
     r"|\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|~]"
     r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it is a letter
-    r"|^\s*(?:[-+](?=\s)|[#>=]|-(?=-+$)|\d{1,9}(?=[.)]\s))",  # begins a list, a heading or a quotation
+    r"|^\s*(?:[-+](?=\s|$)|[#>=]|-(?=-+\s*$)|\d{1,9}(?=[.)](?:\s|$)))"  # begins a list, a heading or a quotation
+    r"|:/(?=/)|(?<!\w)(?i:www)\.",  # GitHub makes links of these
 )
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 
@@ -279,12 +280,15 @@ def _escape_latex(text: str) -> str:
     return "".join(_LATEX_NAMES.get(sign, sign) for sign in text)
 
 
-_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].")
+_FORMULA = re.compile(r"((?:^|;)\"*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].)")
 
 
 def escape_formula(text: str) -> str:
-    """Text that a spreadsheet does not compute: an apostrophe stands before a sign that begins a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """Text that a spreadsheet does not compute: an apostrophe stands before a sign that begins a formula.
+
+    In many countries a cell ends at a semicolon, whatever is quoted.
+    """
+    return _FORMULA.sub(r"\1'", text)
 
 
 _TSV = "tsv"

@@ -146,11 +146,11 @@ def _make_python(home: Path) -> Path:
     folder.mkdir(exist_ok=True)
     program = folder / "python3"
     program.write_text(f"""#!/bin/sh -e
-test "$1 $2" = "-m venv"
-mkdir -p "$3/bin"
-printf '#!/bin/sh\\necho "$@" >> {home}/pip.log\\n' > "$3/bin/pip"
-printf '#!/bin/sh\\nexec {sys.executable} -m gemmbench "$@"\\n' > "$3/bin/gemmbench"
-chmod +x "$3/bin/pip" "$3/bin/gemmbench"
+test "$1 $2 $3" = "-I -m venv"
+mkdir -p "$4/bin"
+printf '#!/bin/sh\\necho "$@" >> {home}/pip.log\\n' > "$4/bin/pip"
+printf '#!/bin/sh\\nexec {sys.executable} -m gemmbench "$@"\\n' > "$4/bin/gemmbench"
+chmod +x "$4/bin/pip" "$4/bin/gemmbench"
 """)
     program.chmod(0o755)
     return folder

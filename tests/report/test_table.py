@@ -72,7 +72,7 @@ MARKUP = [
     "**b** *i* _x_ __y__ a_b_c ~~s~~",
     "`a<b>` ``x`` `[a](b)` `",
     "&lt;b&gt; &amp; &#60;",
-    *("# h", "- x", "+ x", "* x", "1. x", "12) x", "> q", "===", "---", "```", "~~~", "_"),
+    *("# h", "- x", "+ x", "* x", "1. x", "12) x", "> q", "===", "---", "```", "~~~", "_", "-", "+", "1)", "2."),
 ]
 
 
@@ -86,6 +86,15 @@ def test_markdown_shows_text_as_it_is(text):
     assert set(re.findall(r"<(\w+)", page)) <= allowed
     shown = [html.unescape(re.sub(r"<[^>]*>", "", each)) for each in re.split("<(?:h3|t[hd]|li|strong)[ >]", page)[1:]]
     assert sum(text in each for each in shown) == 8
+
+
+def test_github_makes_no_link_of_an_address():
+    """Its links are made of text in which no sign is escaped."""
+    assert escape_markdown("x: http://evil.example, Www.evil.example") == r"x: http:\//evil.example, Www\.evil.example"
+
+
+def test_an_indented_line_below_a_table_is_no_code():
+    assert Report([], ["     x\n\ty"]).format("github") == "- x\n  y\n"
 
 
 def test_a_command_in_a_footer_stays_code():
@@ -117,6 +126,12 @@ FORMULAS = ["=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n
 def test_a_spreadsheet_computes_no_text(text):
     rows = format_csv([{"variant": text, "seconds": -1.5, "count": -2, "none": None}]).split("\n", 1)[1]
     assert rows.lstrip('"').startswith("'" + escape_controls(text)[:2]) and rows.endswith(",-1.5,-2,\n")
+
+
+@pytest.mark.parametrize("text", ["x;=1+1", 'x;"=1+1"', "1;-2;@SUM(1)"])
+def test_a_spreadsheet_that_ends_cells_at_semicolons_computes_no_text(text):
+    written = format_csv([{"variant": "naive", "reason": text}]).split("\n", 1)[1]
+    assert not any(re.match('"*[=+@-]', cell) for cell in written.split(";")[1:])
 
 
 def test_numbers_and_dashes_of_tsv_stay():

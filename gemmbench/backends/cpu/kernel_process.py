@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import secrets
 import select
@@ -12,7 +11,7 @@ import socket
 import subprocess
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,12 +41,9 @@ class CpuMemory(HostBytes):
         if nbytes > free_memory():
             raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: only {free_memory() >> 20} MiB are free")
         self.nbytes = nbytes
-        self.file = os.memfd_create("gemmbench")
         try:
-            os.posix_fallocate(self.file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
-            self.bytes = np.frombuffer(mmap.mmap(self.file, nbytes), np.uint8)
+            self.file, self.bytes = walls.map_shared_file(nbytes)
         except OSError as fault:
-            os.close(self.file)
             raise OutOfMemory(f"cannot allocate {nbytes >> 20} MiB: {fault.strerror}") from None
 
     def free(self) -> None:
@@ -82,8 +78,11 @@ _HINTS = {
     "SIGFPE": "an integer division by zero",
     "SIGILL": "__trap, or an instruction that this processor does not have",
     "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
+    "SIGBUS": "an access to a part that a file which it mapped does not have",
     "SIGKILL": "killed by the system, usually because memory ran out, or by what it started or signalled",
 }
+_OTHER = "a signal that it sent itself or asked for, or that came from what it started"
+_MUCH = walls.KERNEL_MEMORY // 2
 _NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
 """What ends a kernel that refuses to compute, or that the system ends."""
@@ -230,10 +229,15 @@ class KernelProcess:
             raise self._give_up()
 
     def _give_up(self) -> LaunchTimeout:
+        taken = max(map(_count_own_memory, _list_tree(self._child.pid)))
+        limit = f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
+        hint = f", with {taken >> 20} MiB of memory of the {limit}" if taken > _MUCH else ""
         _kill_children(self._child.pid)
         self._child.kill()  # its workers die with it
         self.end()
-        return LaunchTimeout(f"did not {'end' if self._started else 'start'} within {self._timeout:g} s")
+        return LaunchTimeout(
+            f"did not {'end' if self._started else 'start'} within {round(self._timeout, 2):g} s{hint}"
+        )
 
     def _explain_death(self, access: str = "") -> LaunchError:
         """What ended the process; `access` is what it says of that itself."""
@@ -251,7 +255,7 @@ class KernelProcess:
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
             access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
-        return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, 'see signal(7)')}{when}")
+        return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, _OTHER)}{when}")
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
@@ -331,15 +335,31 @@ def _list_children(parent: int) -> list[int]:
     return []
 
 
-def _count_processor_seconds(process: int) -> float:
-    """Seconds of the processor that a process and all that come from it have used."""
-    seconds, waiting = 0.0, [process]
+def _list_tree(process: int) -> Iterator[int]:
+    """A process and all that come from it."""
+    waiting = [process]
     while waiting:
         one = waiting.pop()
         waiting += _list_children(one)
+        yield one
+
+
+def _count_processor_seconds(process: int) -> float:
+    """Seconds of the processor that a process and all that come from it have used."""
+    seconds = 0.0
+    for one in _list_tree(process):
         with contextlib.suppress(OSError):
             seconds += time.clock_gettime(~one << 3 | _OF_PROCESS)
     return seconds
+
+
+def _count_own_memory(process: int) -> int:
+    """Bytes of memory that a process has written to and shares with no file; 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def _kill_session(leader: int) -> None:

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 static const int kNoWalls = 125, kNoProgram = 126;
+static const int kCounted = 1, kNobody = 65534;  // a user in the namespace, and who that is outside
 
 // Of linux/landlock.h, which may be older than the system.
 static const int kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446, kPathBeneath = 1;
@@ -137,10 +138,42 @@ static int wait_for(pid_t child) {
     _exit(WEXITSTATUS(status));
 }
 
-// The first process of a PID namespace ignores signals of its own, so the program is the second.
-[[noreturn]] static void run_in_spaces(char** options, char** program, int rules) {
+static void unshare_spaces() {
     must(!unshare(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWPID), "unshare");
     end_with_parent();  // unshare may have reset it
+}
+
+// The same for root, whose processes the system does not limit: gives the namespace another user, which only a process
+// outside may do, and returns whether it has one. Files stay those of root.
+static bool unshare_spaces_of_root() {
+    int unshared[2];
+    must(!pipe2(unshared, O_CLOEXEC), "pipe2");
+    const pid_t launcher = getpid(), mapper = fork();
+    must(mapper >= 0, "fork");
+    if (!mapper) {
+        end_with_parent();
+        close(unshared[1]);
+        char path[64], byte;
+        snprintf(path, sizeof path, "/proc/%d/uid_map", static_cast<int>(launcher));
+        const int map = read(unshared[0], &byte, 1) == 1 ? open(path, O_WRONLY) : -1;
+        char line[64];
+        const int length = snprintf(line, sizeof line, "%d %d 1\n", kCounted, kNobody);
+        _exit(map < 0 || write(map, line, length) != length);
+    }
+    unshare_spaces();
+    int status = 1;
+    const bool told = write(unshared[1], "", 1) == 1;
+    close(unshared[0]), close(unshared[1]);
+    while (waitpid(mapper, &status, 0) < 0 && errno == EINTR) continue;
+    return told && !status;
+}
+
+// The first process of a PID namespace ignores signals of its own, so the program is the second.
+[[noreturn]] static void run_in_spaces(char** options, char** program, int rules, bool counted) {
+    if (counted && !geteuid())
+        counted = unshare_spaces_of_root();
+    else
+        counted = false, unshare_spaces();
     void* shared = mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(shared != MAP_FAILED, "mmap");
     int& status = *static_cast<int*>(shared);
@@ -155,7 +188,10 @@ static int wait_for(pid_t child) {
     const pid_t second = fork();
     if (second < 0) status = kNoWalls << 8;
     must(second >= 0, "fork");
-    if (!second) run(options, program, rules);
+    if (!second) {
+        if (counted) must(!setresuid(kCounted, -1, -1), "setresuid");
+        run(options, program, rules);
+    }
     let_go();
     status = wait_for(second);
     _exit(0);
@@ -177,10 +213,11 @@ int main(int count, char** words) {
     char **options = words + 1, **program = options;
     end_with_parent();
     const pid_t parent = getppid();
-    bool spaces = false, files = false;
+    bool spaces = false, files = false, counted = false;
     for (; *program && strcmp(*program, "--"); ++program) {
         spaces |= !strcmp(*program, "spaces");
         files |= !strcmp(*program, "files");
+        counted |= value_of(*program, "processes=") != nullptr;
         if (const char* number = value_of(*program, "parent="))
             if (atoi(number) != parent) _exit(kNoWalls);
     }
@@ -188,6 +225,6 @@ int main(int count, char** words) {
     must(*program && program[1], "arguments");
     limit(RLIMIT_CORE, 0);
     const int rules = files ? make_rules(options) : -1;
-    if (spaces) run_in_spaces(options, program + 1, rules);
+    if (spaces) run_in_spaces(options, program + 1, rules, counted);
     run(options, program + 1, rules);
 }

@@ -62,9 +62,7 @@ class TrialProblem:
             self.offsets[name] = at
             at += -(-count * types[name].itemsize // mmap.PAGESIZE) * mmap.PAGESIZE + _ZONE
         self.offsets["scratch"], self.nbytes = at, at + _SCRATCH
-        self.file = os.memfd_create("gemmbench-try")
-        os.truncate(self.file, self.nbytes)
-        self._bytes = np.frombuffer(mmap.mmap(self.file, self.nbytes), np.uint8)
+        self.file, self._bytes = walls.map_shared_file(self.nbytes)
         self._places = {name: (self.offsets[name], types[name], count) for name, count in counts.items()}
         views = {name: np.frombuffer(self._bytes, kind, n, place) for name, (place, kind, n) in self._places.items()}
         self._bytes[:] = _PATTERN

@@ -6,6 +6,8 @@ between fork and exec in a process with threads may deadlock.
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
 import shlex
 import shutil
@@ -15,6 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Build
@@ -43,7 +47,7 @@ REACHABLE = ("files", "network", "processes")
 class Limits:
     """Most bytes of address space and of a written file, and most processes; None is no limit.
 
-    Processes are limited only in namespaces of their own, and not for root.
+    Processes are limited only in namespaces of their own, and for root only where it may map users into them.
     """
 
     memory: int | None = None
@@ -96,6 +100,21 @@ def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[
     if not done.stderr.strip():
         return f"the C++ compiler ended with exit code {done.returncode} and said nothing"
     return done.stderr.strip()
+
+
+def map_shared_file(nbytes: int) -> tuple[int, np.ndarray]:
+    """A file in memory for a kernel to map, too, which cannot change its size: descriptor and bytes. Raises OSError.
+
+    Who maps a file that is cut short ends with SIGBUS, and that would be gemmbench.
+    """
+    file = os.memfd_create("gemmbench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.posix_fallocate(file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return file, np.frombuffer(mmap.mmap(file, nbytes), np.uint8)
+    except OSError:
+        os.close(file)
+        raise
 
 
 def wrap_command(

@@ -25,7 +25,12 @@ _PATIENCE = 60.0  # seconds
 _MOST_PRINTED, _MOST_CONTENT, _MOST_SAID = 32 << 20, 30 << 20, 1 << 16  # bytes
 _MOST_FILES = 10_000
 _MISSING = -1  # the size of a file that the clone lacks
-_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS": "0"}
+_ENVIRONMENT = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # a commit has the files that its hash says
+}
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,17 @@ def explain_unreadable(folder: Path) -> str:
 
 
 def find_commit(folder: Path, revision: str) -> str:
-    """Return the short name of the commit of a revision; "" for none."""
+    """Return the full hash of the commit of a revision; "" for none.
+
+    Its first digits may be the name of a tag, which git prefers to the commit.
+    """
     named = "--end-of-options", f"{revision}^{{commit}}"
-    return _git(folder, "rev-parse", "--verify", "--quiet", "--short", *named).stdout.decode().strip()
+    return _git(folder, "rev-parse", "--verify", "--quiet", *named).stdout.decode().strip()
+
+
+def _shorten(folder: Path, commit: str) -> str:
+    """Return how messages name a commit."""
+    return _git(folder, "rev-parse", "--short", commit).stdout.decode().strip()
 
 
 def is_tracked(path: Path) -> bool:
@@ -193,7 +206,7 @@ def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], h
 
 @dataclass(frozen=True)
 class RevisionKernels:
-    """The names of the kernels that a git revision has, and its commit."""
+    """The names of the kernels that a git revision has, and the short name of its commit."""
 
     names: Collection[str]
     commit: str
@@ -213,7 +226,7 @@ def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
 
 @dataclass(frozen=True)
 class _Tree:
-    """The kernels that `folder` had at a commit, written to `files`."""
+    """The kernels that `folder` had at a commit, here by its short name, written to `files`."""
 
     folder: Path
     commit: str
@@ -253,7 +266,7 @@ def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
     files.mkdir()
     for path, content in read_files(folder, commit, (*SUFFIXES, *_HEADERS)):
         _write_file(files / path, content)
-    return _Tree(folder, commit, files)
+    return _Tree(folder, _shorten(folder, commit), files)
 
 
 def _write_file(path: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gemmbench.backends.cpu import kernel_process
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.errors import BuildError, DeviceError, KernelCrash, LaunchError, LaunchTimeout, OutOfMemory
 
@@ -43,7 +44,9 @@ def test_what_a_crash_accessed_is_named_whichever_process_it_hits(bench, stateme
             bench.run(bench.plan(text, (1, 1, 1), grid=(64,)))
 
 
-@pytest.mark.parametrize(("crash", "name"), [(1, "SIGSEGV"), (2, "SIGFPE"), (3, "SIGABRT"), (4, "signal 40")])
+@pytest.mark.parametrize(
+    ("crash", "name"), [(1, "SIGSEGV"), (2, "SIGFPE"), (3, "SIGABRT"), (4, "signal 40: a signal that it sent itself")]
+)
 def test_a_crash_is_named_whichever_process_it_hits(bench, crash, name):
     with pytest.raises(LaunchError, match=name):
         bench.run(bench.plan(CRASHES, (1, 1, crash), grid=(64,)))
@@ -65,6 +68,27 @@ def test_a_kernel_that_does_not_end_is_stopped(bench):
     bench.reopen(timeout=0.3)
     with pytest.raises(LaunchTimeout, match=r"did not end within 0\.3 s"):
         bench.run(bench.plan("SIGNATURE { for (volatile int go = 1; go;); }", grid=(4,)))
+
+
+def test_a_kernel_that_takes_memory_and_does_not_end_says_how_much_it_has(bench, monkeypatch):
+    monkeypatch.setattr(kernel_process, "_MUCH", 32 << 20)
+    text = """
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+SIGNATURE {
+    char* room = (char*)malloc(100 << 20);
+    memset(room, 1, 100 << 20);
+    C[0] = room[K];
+    raise(SIGSTOP);
+    C[1] = room[N];
+}
+"""
+    executable = bench.bind_one(bench.plan(text))
+    (running,) = bench.backend._running
+    running._timeout = 1.0  # for the window
+    with pytest.raises(LaunchTimeout, match=r"did not end within 1 s, with 1\d\d MiB of memory of the 1024 MiB that"):
+        executable.time(1)
 
 
 @pytest.mark.parametrize(

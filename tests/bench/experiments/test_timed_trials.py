@@ -1,6 +1,7 @@
 """Blocks differ in placement, binding and permutations, and each is audited."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -76,3 +77,42 @@ def test_a_block_begins_with_the_set_that_was_written_first():
     arena.rotation.take(2)
     arena.place(512)
     assert arena.rotation.position == 0
+
+
+AUDITED_ONCE = replace(FIVE_BLOCKS, audit_once=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "left"),
+    [
+        ((Audit, "begin"), []),  # after the last window, before any audit
+        ((FakeBackend, "bind"), []),  # in the second block, long before
+        ((Audit, "run"), ["naive"]),  # in the first of two audits
+    ],
+)
+def test_no_row_has_times_if_an_interruption_comes_before_its_only_audit(experiment, watch_calls, place, left):
+    stopped, calls, at = [], Counter(), 8 if place[1] == "bind" else 1
+
+    def stop(*_, **__):
+        calls[place] += 1
+        if calls[place] == at:
+            stopped.append(True)
+
+    watch_calls(*place, stop)
+    records = experiment("naive", "tiled", policy=AUDITED_ONCE, is_interrupted=lambda: bool(stopped))
+    assert stopped and [record.variant for record in records] == left
+    assert all(record.status == "ok" and record.stopped == "interrupted" and record.samples for record in records)
+
+
+def test_a_wrong_row_is_wrong_if_an_interruption_comes_in_its_only_audit(experiment, watch_calls):
+    stopped = []
+
+    def spoil(self, trial, executable):
+        stopped.append(True)
+        executable._executable.fault = "zero"
+        for step in executable._executable.steps:
+            step.fault = "zero"
+
+    watch_calls(Audit, "run", spoil)
+    (record,) = experiment("naive", "tiled", policy=AUDITED_ONCE, is_interrupted=lambda: bool(stopped))
+    assert (record.variant, record.status) == ("naive", "wrong")

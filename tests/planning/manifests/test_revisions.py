@@ -45,10 +45,21 @@ def test_files_are_those_of_the_commit(checkout, git):
     commit = find_commit(checkout, "HEAD")
     files = dict(read_files(checkout, commit, (".cu",)))
     assert sorted(files) == [os.fsdecode(b"bad\xff.cu"), "mine.cu", "one/two/deep.cu"]
-    assert b"summary: first" in files["mine.cu"] and commit == git("rev-parse", "--short", "HEAD")
+    assert b"summary: first" in files["mine.cu"] and commit == git("rev-parse", "HEAD")
     assert find_variant_at("HEAD:mine", [checkout]).summary == "first"
-    assert find_variant_at("HEAD:deep", [checkout]).path.endswith(f"kernels/one/two/deep.cu@{commit}")
+    short = git("rev-parse", "--short", "HEAD")
+    assert find_variant_at("HEAD:deep", [checkout]).path.endswith(f"kernels/one/two/deep.cu@{short}")
+    assert list_kernels_at("HEAD", [checkout]).commit == short
     assert {"mine", "deep"} < set(list_kernels_at("HEAD", [checkout]).names)
+
+
+@pytest.mark.parametrize("what", ["tag", "branch", "replace"])
+def test_nothing_takes_the_place_of_a_commit(checkout, git, what):
+    first, short = git("rev-parse", "HEAD"), git("rev-parse", "--short", "HEAD")
+    git("commit", "-qam", "second")
+    git(what, first if what == "replace" else short, "HEAD")
+    assert find_variant_at(f"{first}:mine", [checkout]).summary == "first"
+    assert find_variant_at("HEAD:mine", [checkout]).summary == "changed"
 
 
 def test_what_git_writes_next_to_an_answer_does_not_matter(checkout, monkeypatch):
