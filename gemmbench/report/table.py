@@ -183,8 +183,8 @@ def _format_table(table: Table, style: str) -> str:
 
 
 def _escape_cell(cell: str, side: str, style: str) -> str:
-    """A cell, escaped; in `tsv` a number stays a number, also if it begins with a sign."""
-    return cell if style == _TSV and side == "right" else _escape(cell, style)
+    """A cell, escaped; a dash for what is missing stays one, and in `tsv` so does a number that begins with a sign."""
+    return cell if cell == "-" or (style == _TSV and side == "right") else _escape(cell, style)
 
 
 def _keep_together(table: Table) -> list[list[str]]:
@@ -245,8 +245,7 @@ _MARKUP = re.compile(
     r"(?<!`)`\w[\w ./:=,+-]*(?<! )`(?!`)"  # stays: code in which nothing is markup, as footers quote a command
     r"|\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|~]"
     r"|(?<![^\W_])_|_(?![^\W_])"  # inside a word it is a letter
-    r"|^\s*(?:[-+](?=\s|$)|[#>=]|-(?=-+\s*$)|\d{1,9}(?=[.)](?:\s|$)))"  # begins a list, a heading or a quotation
-    r"|:/(?=/)|(?<!\w)(?i:www)\.",  # GitHub makes links of these
+    r"|^\s*(?:[-+](?=\s|$)|[#>=]|-(?=-+\s*$)|\d{1,9}(?=[.)](?:\s|$)))",  # begins a list, a heading or a quotation
 )
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 

@@ -88,11 +88,6 @@ def test_markdown_shows_text_as_it_is(text):
     assert sum(text in each for each in shown) == 8
 
 
-def test_github_makes_no_link_of_an_address():
-    """Its links are made of text in which no sign is escaped."""
-    assert escape_markdown("x: http://evil.example, Www.evil.example") == r"x: http:\//evil.example, Www\.evil.example"
-
-
 def test_an_indented_line_below_a_table_is_no_code():
     assert Report([], ["     x\n\ty"]).format("github") == "- x\n  y\n"
 
