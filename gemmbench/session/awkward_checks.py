@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # what measures is imported where it is used: where all answe
 
 _SECONDS, _LEAST_SECONDS = 10.0, 2.0
 """For the check of a configuration, its compilation included, and at least after that."""
-_METHOD = 1
+_METHOD = 2
 """Goes up when the check changes, so that answers of an earlier one do not count."""
 _LINE = re.compile(r"; see [^;]*:\d+")
 _WORDS = re.compile(r"should be [^:]{1,80}: ")
@@ -108,8 +108,9 @@ def _has_same_shape(one: Problem, other: Problem) -> bool:
 def _make_key(plan: Plan, machine: Machine) -> str:
     device = machine.devices[plan.device]
     known = hash_code(plan.variant, plan.config.values), plan.problem, plan.launches, plan.arguments, plan.defines
+    declared = plan.variant.product_class, plan.variant.deterministic
     where = plan.device, plan.arch, device.name, sorted(device.software.items())
-    return content_key([__version__, repr((_METHOD, known, where))])
+    return content_key([__version__, repr((_METHOD, known, declared, where))])
 
 
 def _add_answer(chain: Chain, check: Plan | Skip | None, answers: Mapping[str, _Answer], machine: Machine) -> Chain:

@@ -1,5 +1,7 @@
 """Before a configuration is timed it is verified on an awkward problem, in a process of its own, once."""
 
+from pathlib import Path
+
 import pytest
 
 from gemmbench.planning.problems import Problem
@@ -40,6 +42,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 """
 
 
+HOSTILE = Path(__file__).parents[1] / "hostile"
 RIGHT, FLOOR = "(K + 15) / 16", "K / 16"
 
 
@@ -129,6 +132,17 @@ def test_the_answer_is_kept_by_the_code(write, run, monkeypatch, tmp_path):
     assert run("floor")["floor"].reason == first and len(seen) == 1
     write("floor", FLOOR, changes=[("float sum = 0", "int unique = 1; float sum = 0")])
     assert run("floor")["floor"].reason == first and len(seen) == 2
+
+
+def test_the_answer_counts_for_what_the_manifest_declares(run):
+    rows = run("bf16x6_inside", "bf16x6_declared", kernels=str(HOSTILE))
+    assert (rows["bf16x6_inside"].status, rows["bf16x6_declared"].status) == ("wrong", "ok")
+    assert rows["bf16x6_declared"].is_of_weaker_class
+
+
+def test_special_values_are_left_to_verify(write, run):
+    write("flushes", changes=[("= sum;", "= fabsf(sum) < 1.2e-38f ? 0 : sum;")])
+    assert run("flushes")["flushes"].status == "ok"
 
 
 def test_the_problem_itself_is_not_checked_twice(write, run, monkeypatch):

@@ -144,7 +144,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
     counts: dict[str, SetCount] = {}
     with fail_together(trials):
-        workload = _make_workload(batch, thorough=batch.is_check or not context.measured)
+        workload = _make_workload(batch, thorough=not (context.measured or batch.is_check))
         for device in _order_devices(context, batch):
             there = [trial for trial in trials if trial.chain.device == device]
             counts[device] = DeviceExperiment(context, workload, context.backends[device], batch, there).run()
