@@ -55,6 +55,8 @@ def finish_run(
         names = [] if result.fault else save_csv(comparison)
     if run.records:
         print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
+    if result.interrupted and run.records:
+        print_line(run.warning, to_stderr=True)
     if sustained and not any(record.sustained for record in run.records):
         why = "it needs a GPU, and launches of at most 0.1 s"
         print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)

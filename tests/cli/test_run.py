@@ -134,7 +134,7 @@ def test_rounds_end_when_every_interval_is_narrow(gemmbench, script, saved):
     said = gemmbench("run", "naive", "tiled", "--device", script(times=times), "--sizes", "32", "--cache", "hot")
     assert said.code == 0
     found = {row["variant"]: (row["rounds"], row["stopped"]) for row in saved()[1]}
-    assert found == {"naive": ("30", "until"), "tiled": ("96", "rounds"), "cublas": ("96", "rounds")}
+    assert found == {"naive": ("30", "until"), "tiled": ("60", "rounds"), "cublas": ("60", "rounds")}
     assert "2 rows stopped at the round limit before their interval reached +- 0.5 %." in said.out
 
 

@@ -36,6 +36,7 @@ def test_ctrl_c_ends_with_130_and_shows_and_saves_what_there_is(run_naive, saved
     assert said.code == 130
     assert "stopping after this window; press Ctrl-C again to stop at once" in said.err
     journal, rows = saved()
+    assert f"gemmbench run --resume-from results/{journal.name} continues it" in said.err
     assert {row["stopped"] for row in rows} == {"interrupted"} and {row["M"] for row in rows} == {"16"}
     assert all(0 < int(row["rounds"]) < 10 for row in rows)
     assert "interrupted after" in said.out

@@ -192,11 +192,11 @@ def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) ->
     names = ", ".join(dict.fromkeys(record.problem.precision_name for record in unknown))
     if not names:
         return []
-    signs = ["a cold time is shorter than its memory traffic"] if environment.bandwidth else []
+    signs = ["it is cold and shorter than its memory traffic takes"] if environment.bandwidth else []
     if any(record.elapsed_ratio is not None for record in rows):
-        signs.append("gemmbench waited much longer for a time than a kernel's process says")
-    effect = f"too good means only that {' or '.join(signs)}" if signs else "no time is too good"
-    return [f"No floor: the peak of this device in {names} is unknown, so {effect}."]
+        signs.append("gemmbench waited much longer than the kernel's process reports")
+    effect = f"a time is too good only if {' or '.join(signs)}" if signs else "no time is too good"
+    return [f"The peak of this device in {names} is unknown, so {effect}."]
 
 
 def _list_checked_here(timed: Sequence[Record]) -> list[str]:
