@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler
+from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler, Watcher
 from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
 from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.drafts.draft import FoundManifest
@@ -292,6 +292,14 @@ class TryingServices(Protocol):
 
     def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
         """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+
+    def make_watcher(self, limit: float) -> Watcher:
+        """Who watches kernels; `limit` is seconds for one compilation."""
+
+
+def make_watcher(limit: float) -> Watcher:
+    """As TryingServices."""
+    return cast(TryingServices, load_services("cpu")).make_watcher(limit)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
