@@ -354,11 +354,15 @@ def pack_allocations(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
 
 @dataclass(frozen=True)
 class WatchedFault:
-    """A fault of a kernel's accesses or barriers: its kind, its line (`tiled.cu:69`, "" without one), and a sentence."""
+    """A fault of a kernel's accesses or barriers: its kind, its line (`tiled.cu:69`, "" without one), and a sentence.
+
+    The likelier its kind is the cause of others, the lower is its `rank`.
+    """
 
     kind: str
     place: str
     sentence: str
+    rank: int
 
 
 @dataclass(frozen=True)
@@ -376,8 +380,7 @@ class Watcher(Protocol):
     """Runs kernels on the host and watches every access."""
 
     def watch(self, plan: Plan) -> Watched:
-        """Run a plan of the CPU device. Raises Unsupported where it cannot be watched, other PlanErrors, DeviceError."""
-
+        """Run a plan of the CPU device. Raises Unsupported if it cannot be watched, other PlanErrors, DeviceError."""
 
 
 class Compiler(Protocol):

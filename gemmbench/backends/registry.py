@@ -36,7 +36,8 @@ class BackendEntry:
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
     `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can
     be measured. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect`
-    can show what its compiler makes. A Dask worker with such a device has one `resource`.
+    can show what its compiler makes. Where `is_watched`, accesses of its kernels are watched on the host before
+    `verify` launches them. A Dask worker with such a device has one `resource`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class BackendEntry:
     no_transfers: str = ""
     profilers: bool = False
     inspects: bool = False
+    is_watched: bool = True
     resource: str = "GPU"
 
     def choose(self, option: str) -> DeviceChoice | None:
@@ -233,6 +235,11 @@ def needs_own_process(machine: Machine) -> bool:
     Under a tool that watches this process, work stays in it.
     """
     return load_services(machine.choice.primary).needs_own_process(machine.choice)
+
+
+def is_watched(machine: Machine) -> bool:
+    """Whether accesses of its kernels are watched on the host before `verify` launches them."""
+    return find_entry(machine.choice.primary).is_watched
 
 
 def why_no_transfers(machine: Machine) -> str:

@@ -56,6 +56,12 @@ class VerifyOptions:
         heading=PROBLEM,
         help="Also let products overlap, where a manifest says `pdl`.",
     )
+    watch: bool = option(
+        "--watch/--no-watch",
+        default=True,
+        heading=MEASURING,
+        help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
+    )
     limit: LimitOptions
     style: str | None = style_option()
 
@@ -71,6 +77,7 @@ class VerifyOptions:
             limits=self.limit.limits,
             exit_first=self.exit_first,
             pdl=self.pdl,
+            watch=self.watch,
         )
 
 
@@ -98,7 +105,7 @@ def verify(options: VerifyOptions) -> int:
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification_report.report_checks(found.records, found.note)], options.style)
+    print_reports([verification_report.report_checks(found.records, found.note, found.unwatched)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 

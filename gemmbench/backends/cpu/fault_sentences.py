@@ -55,11 +55,16 @@ class _Fault:
 
     @property
     def operand(self) -> Operand:
-        return self.operands[self["region"]]
+        operand: Operand = self.operands[self["region"]]
+        return operand
+
+    @property
+    def block(self) -> str:
+        return f"block {_write_triple(self['block'])}"
 
     @property
     def thread(self) -> str:
-        return f"thread {_write_triple(self['thread'])} of block {_write_triple(self['block'])}"
+        return f"thread {_write_triple(self['thread'])} of {self.block}"
 
     @property
     def accesses(self) -> str:
@@ -73,7 +78,14 @@ class _Fault:
         if self.operand.shape is None or number < 0:
             return f"element {number:,}{how}"
         rows, columns = self.operand.shape
-        return f"element {number:,}{how} (row {number // columns:,}, column {number % columns:,} of {rows:,} x {columns:,})"
+        return f"element {number:,}{how} ({self.matrix_place} of {rows:,} x {columns:,})"
+
+    @property
+    def matrix_place(self) -> str:
+        """`row 67, column 0` of an element of a matrix."""
+        assert self.operand.shape is not None
+        row, column = divmod(self["element"], self.operand.shape[1])
+        return f"row {row:,}, column {column:,}"
 
 
 def _write_triple(values: Sequence[int]) -> str:
@@ -112,10 +124,8 @@ def _add_article(kind: str) -> str:
 
 def _describe_misaligned(fault: _Fault) -> str:
     size = fault["bytes"]
-    return (
-        f"{fault.at}: an access of {size} bytes to {fault.operand.name} at element {fault['element']:,}, whose address is "
-        f"not a multiple of {size}; a GPU stops the kernel there; {fault.thread}"
-    )
+    what = f"{fault.at}: an access of {size} bytes to {fault.operand.name} at element {fault['element']:,}"
+    return f"{what}, whose address is not a multiple of {size}; a GPU stops the kernel there; {fault.thread}"
 
 
 def _describe_race(fault: _Fault) -> str:
@@ -129,7 +139,7 @@ def _describe_race(fault: _Fault) -> str:
     places = str(fault.at) if fault.at == fault.other else f"{fault.other} and {fault.at}"
     element = f"element {fault['element']:,}"
     if fault.operand.shape:
-        element += f" (row {fault['element'] // fault.operand.shape[1]:,}, column {fault['element'] % fault.operand.shape[1]:,})"
+        element += f" ({fault.matrix_place})"
     return (
         f"{places}: race on {fault.operand.name}, {why}: {others} {verbs[fault['other_writes']]} {element} at line "
         f"{fault.other.line}, {mine} {verbs[fault['writes']]} it at line {fault.at.line}{fault.accesses}"
@@ -139,42 +149,37 @@ def _describe_race(fault: _Fault) -> str:
 def _describe_absent(fault: _Fault) -> str:
     how = f"returned at line {fault['line']}" if fault["line"] else "reached the end of the kernel"
     return (
-        f"{fault.at}: {fault['gone']} of {fault['threads']} threads of block {_write_triple(fault['block'])} never reach "
-        f"this barrier: they {how}, such as thread {_write_triple(fault['thread'])}"
+        f"{fault.at}: {fault['gone']} of the {fault['threads']} threads of {fault.block} never reach this barrier: "
+        f"they {how}, such as thread {_write_triple(fault['thread'])}"
     )
 
 
 def _describe_divergent(fault: _Fault) -> str:
     mine, others = _write_triple(fault["thread"]), _write_triple(fault["other_thread"])
     return (
-        f"{fault.at} and {fault.other}: threads {mine} and {others} of block {_write_triple(fault['block'])} wait at "
-        f"different barriers; a GPU may hang there"
+        f"{fault.at} and {fault.other}: threads {mine} and {others} of {fault.block} wait at different barriers; "
+        "a GPU may hang there"
     )
 
 
 def _describe_stuck(fault: _Fault) -> str:
     mine, others = _write_triple(fault["thread"]), _write_triple(fault["other_thread"])
     if fault.at == fault.other:
-        return f"{fault.at}: threads of block {_write_triple(fault['block'])} wait here for threads that never come"
+        return f"{fault.at}: threads of {fault.block} wait here for threads that never come"
     return (
-        f"{fault.at} and {fault.other}: thread {mine} of block {_write_triple(fault['block'])} waits at the first barrier, "
-        f"thread {others} at the second, and neither can go on"
+        f"{fault.at} and {fault.other}: thread {mine} of {fault.block} waits at the first barrier, thread {others} "
+        "at the second, and neither can go on"
     )
 
 
 def _describe_unwritten(fault: _Fault) -> str:
-    assert fault.operand.shape is not None
-    row, column = divmod(fault["element"], fault.operand.shape[1])
-    return (
-        f"{fault['missing']:,} of the {fault['elements']:,} elements of {fault.operand.name} are never written, the first "
-        f"in row {row:,}, column {column:,}"
-    )
+    count = f"{fault['missing']:,} of the {fault['elements']:,} elements of {fault.operand.name}"
+    return f"{count} are never written, the first in {fault.matrix_place}"
 
 
 def _describe_early_read(fault: _Fault) -> str:
-    return (
-        f"{fault.at} reads element {fault['element']:,} of {fault.operand.name}, which no thread of the block has written"
-    )
+    element = f"element {fault['element']:,} of {fault.operand.name}"
+    return f"{fault.at} reads {element}, which no thread of the block has written"
 
 
 def _describe_crash(fault: _Fault) -> str:
@@ -199,6 +204,7 @@ _SENTENCES: Mapping[str, Callable[[_Fault], str]] = {
     _EXPLAINS: _describe_early_read,
 }
 """By kind, the likeliest causes first."""
+_PLACELESS = ("never written", "stuck", "crash")
 _ORDER = list(_SENTENCES)
 
 
@@ -207,18 +213,20 @@ def describe_faults(reports: Sequence[_Report], places: Mapping[int, Place], ope
     faults = [
         _Fault(each, places.get(each["at"], _UNKNOWN), places.get(each["other"], _UNKNOWN), operands)
         for each in reports
-        if each["kind"] in _SENTENCES
+        if each["kind"] in _SENTENCES and (each["at"] in places or each["kind"] in _PLACELESS)
     ]
     faults.sort(key=lambda fault: (_ORDER.index(fault.kind), fault.at.file, fault.at.line, fault.other.line))
     told = list(_drop_consequences(_drop_repeated(faults)))
-    found = [
-        WatchedFault(each.kind, f"{each.at.file}:{each.at.line}" if each.at.line else "", _SENTENCES[each.kind](each))
-        for each in told
-    ]
+    found = [_write_fault(each) for each in told]
     return Watched(
         tuple(each for each in found if each.kind != _EXPLAINS),
         tuple(each.sentence for each in found if each.kind == _EXPLAINS),
     )
+
+
+def _write_fault(fault: _Fault) -> WatchedFault:
+    place = f"{fault.at.file}:{fault.at.line}" if fault.at.line else ""
+    return WatchedFault(fault.kind, place, _SENTENCES[fault.kind](fault), _ORDER.index(fault.kind))
 
 
 def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
@@ -226,7 +234,8 @@ def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
     seen: set[object] = set()
     for fault in faults:
         region = fault.report.get("region")
-        key = fault.kind, region, frozenset((fault.at, fault.other))
+        places = fault["line"] if fault.kind == "absent" else frozenset((fault.at, fault.other))
+        key = fault.kind, region, places
         if key in seen or (fault.kind == "divergent" and fault.at == fault.other):
             continue
         seen.add(key)

@@ -29,7 +29,7 @@ from gemmbench.errors import LaunchError, Unsupported
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
-_SECONDS = 20.0
+_SECONDS = 10.0
 """For all blocks of a launch; a hook takes some 20 ns."""
 _LOOKUP_SECONDS = 30.0
 _LARGEST_GRANULE = 2

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.bench.record import Record
-from gemmbench.bench.verify.diagnosis import CRASH, INDEX, NO_BARRIER, OTHER_LAUNCH, UNKNOWN
+from gemmbench.bench.verify.diagnosis import CRASH, INDEX, NO_BARRIER, OTHER_LAUNCH, UNKNOWN, WATCHED
 from gemmbench.planning.problems import Problem
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import list_printed
@@ -22,9 +22,12 @@ _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be 
 _MOST_REASONS = 2
 
 
-def report_checks(records: Sequence[Record], closing: str = "") -> Report:
-    """The table of checks, below it every failure and what kernels printed, and the `closing` line."""
-    notes = [*list_failures(records), *list_printed(records)]
+def report_checks(records: Sequence[Record], closing: str = "", unwatched: Mapping[str, str] | None = None) -> Report:
+    """The table of checks, below it every failure and what kernels printed, and the `closing` line.
+
+    `unwatched` says of variants why their accesses were not watched.
+    """
+    notes = [*list_failures(records), *list_printed(records), *_list_unwatched(unwatched or {})]
     return Report([replace(tabulate_checks(records), notes=notes)], closing=[closing] if closing else [])
 
 
@@ -54,20 +57,41 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:
-    """One line for each cause for which a variant failed, and for each variant of which something was skipped.
+    """A paragraph for each cause for which a variant failed, and a line for each of which something was skipped.
 
-    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it.
+    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it. Where a fault was
+    seen in the accesses of a kernel, that comes first, and what it did to results follows.
     """
     groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
     lines = []
     for rows in groups[:MOST_FAILURES]:
-        example = _choose_example(rows)
+        faults, results = _split_faults(rows)
+        first, *others = filter(None, (faults, results))
+        example = _choose_example(first)
         several = len({row.configuration for row in rows}) > 1
-        lines.append(f"{_name_failures(example, several)}: {_describe_failures(rows, example)}")
+        lines.append(f"{_name_failures(example, several)}: {_describe_failures(first, example)}")
         lines += [f"    {line}" for line in example.wrong_map.splitlines()]
+        for more in others:
+            example = _choose_example(more)
+            lines.append(f"    {_describe_failures(more, example)}")
+            lines += [f"    {line}" for line in example.wrong_map.splitlines()]
     if len(groups) > MOST_FAILURES:
         lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
+
+
+def _list_unwatched(unwatched: Mapping[str, str]) -> list[str]:
+    """`tgemm, wmma: accesses not watched: ...`, a line for each reason."""
+    names: dict[str, list[str]] = {}
+    for name, reason in unwatched.items():
+        names.setdefault(reason, []).append(name)
+    return [f"{', '.join(each)}: accesses not watched: {reason}" for reason, each in names.items()]
+
+
+def _split_faults(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Faults that were seen in the accesses of a kernel, and failures of its results."""
+    faults = [row for row in rows if row.diagnosis.startswith(WATCHED)]
+    return faults, [row for row in rows if not row.diagnosis.startswith(WATCHED)]
 
 
 _LOST = "products lost"
@@ -79,9 +103,12 @@ _KINDS |= {"every p-th k lost": _LOST}
 def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     """The failures of a variant by cause.
 
-    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has.
+    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has;
+    and so does all of a configuration in whose accesses a fault was seen.
     """
     known: dict[tuple[str, str], str] = {}
+    for record in _split_faults(failed)[0]:
+        known.setdefault((record.variant, record.configuration), record.diagnosis)
     for record in failed:
         if _explains_all(record):
             known.setdefault((record.variant, record.configuration), record.diagnosis)
@@ -92,7 +119,9 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     for record in failed:
         cause = known.get((record.variant, record.configuration), "")
         status, explained = record.status, cause.startswith(INDEX) or cause in (OTHER_LAUNCH, NO_BARRIER)
-        if explained and (status == "wrong" or record.diagnosis == CRASH):
+        if cause.startswith(WATCHED):
+            status = "failed"
+        elif explained and (status == "wrong" or record.diagnosis == CRASH):
             status = "wrong"
         elif not cause or not _is_vague(record):
             cause = _find_kind(record)
@@ -166,7 +195,8 @@ def _describe_failures(rows: Sequence[Record], example: Record) -> str:
     if configurations > 1:
         where = f"{where} {example.configuration}"
         more = f" (and {count_noun(len(rows) - 1, 'more check')}, in {configurations} configurations)"
-    return f"{example.status} at {where}: {example.reason}{more}"
+    first, *others = example.reason.split("\n") if example.diagnosis.startswith(WATCHED) else [example.reason]
+    return "\n    ".join([f"{example.status} at {where}: {first}{more}", *others])
 
 
 @dataclass(frozen=True)

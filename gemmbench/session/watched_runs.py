@@ -1,0 +1,206 @@
+"""What `verify` does first: small launches on the host in which every access is watched, before any device runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from gemmbench.analysis.toolkit import kill_running_commands
+from gemmbench.backends import registry
+from gemmbench.backends.base import Watched, WatchedFault, Watcher
+from gemmbench.backends.devices import Machine
+from gemmbench.bench.experiments.context import Progress
+from gemmbench.bench.experiments.trial import make_skip_record
+from gemmbench.bench.record import Record
+from gemmbench.bench.verify.diagnosis import WATCHED
+from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Shape
+from gemmbench.session.awkward_checks import plan_awkwardly
+
+_HOST = "cpu"
+_LONGEST_SIDE = 256
+_MOST_PRODUCTS = 1 << 24
+"""A launch with more takes seconds."""
+_MOST_FAULTS = 4
+_GLANCE = 0.2
+"""Seconds between two looks at whether to go on."""
+_NOT_LAUNCHED = "not launched, because of the fault above; --no-watch launches it"
+
+
+@dataclass
+class WatchedRuns:
+    """What was seen: a record for each configuration and kind of problem with a fault.
+
+    `explanations` are sentences that may say why a result of a configuration is wrong, by variant and configuration.
+    `unwatched` says of variants why their accesses could not be watched, where they run all the same.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    explanations: dict[tuple[str, str], str] = field(default_factory=dict)
+    unwatched: dict[str, str] = field(default_factory=dict)
+
+    def refuse(self, item: Plan | Skip) -> Plan | Skip:
+        """The plan, or a Skip if a fault was seen in its configuration."""
+        if isinstance(item, Skip) or not self._has_fault(item):
+            return item
+        return Skip(item.problem, item.variant, item.config, item.device, _NOT_LAUNCHED)
+
+    def _has_fault(self, plan: Plan) -> bool:
+        return any(_name_configuration(plan) == (each.variant, each.configuration) for each in self.records)
+
+    def explain(self, record: Record) -> Record:
+        """The record of a wrong result with what was seen that may be why."""
+        seen = self.explanations.get((record.variant, record.configuration))
+        if seen is None or record.status != "wrong":
+            return record
+        return msgspec.structs.replace(record, reason=f"{record.reason}; {seen}")
+
+
+def _name_configuration(item: Plan | Skip) -> tuple[str, str]:
+    record = make_skip_record(make_chain(item))
+    return record.variant, record.configuration
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of one configuration on the problems of one layout and precision, which share their code."""
+
+    plans: tuple[Plan, ...]
+
+    def watch(self, watcher: Watcher) -> list[Watched]:
+        """What is seen of each. Raises PlanError, DeviceError."""
+        return [watcher.watch(plan) for plan in self.plans]
+
+
+def plan_watching(
+    variant: Variant, planned: Sequence[Plan | Skip], machine: Machine, sized: bool, every: bool
+) -> list[Launches | Skip]:
+    """Plan what is watched of a variant, of which `planned` is verified.
+
+    With `sized`, its shapes are the smallest of those. With `every`, all precisions are watched, otherwise one.
+    """
+    if not variant.is_kernel:
+        return []
+    host = machine if machine.on_cpu else registry.describe_machine(registry.choose_device(_HOST))
+    plans = [item for item in planned if isinstance(item, Plan)]
+    precisions = list(dict.fromkeys(plan.problem.precision_name for plan in plans))
+    chosen = precisions if every else [kind for kind in ("f32",) if kind in precisions] or precisions[:1]
+    groups: dict[tuple[Config, str, str], list[Shape]] = {}
+    for plan in plans:
+        problem = plan.problem
+        if problem.precision_name in chosen:
+            config = Config() if variant.picks else plan.config
+            groups.setdefault((config, problem.layout, problem.precision_name), []).append(
+                (problem.M, problem.N, problem.K)
+            )
+    found: list[Launches | Skip] = []
+    for (config, layout, precision), shapes in groups.items():
+        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
+        wanted = _choose_smallest(shapes) if sized else configurations.WATCHED
+        items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
+        allowed = [item for item in items if isinstance(item, Plan)]
+        small = {item.problem: item for item in allowed if item.problem.flops <= 2 * _MOST_PRODUCTS}
+        found += [Launches(tuple(small.values()))] if small else []
+        found += [item for item in items if isinstance(item, Skip)][:1] if not allowed else []
+    return found
+
+
+def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
+    """The smallest with M > N and with M < N, or the smallest; long sides are halved as long as they are even."""
+    shrunk = sorted({_shrink(shape) for shape in shapes}, key=lambda shape: (math.prod(shape), shape))
+    tall = [shape for shape in shrunk if shape[0] > shape[1]]
+    wide = [shape for shape in shrunk if shape[0] < shape[1]]
+    return [*tall[:1], *wide[:1]] or shrunk[:1]
+
+
+def _shrink(shape: Shape) -> Shape:
+    M, N, K = map(_shrink_side, shape)
+    return M, N, K
+
+
+def _shrink_side(side: int) -> int:
+    while side > _LONGEST_SIDE and side % 2 == 0:
+        side //= 2
+    return side
+
+
+def watch_kernels(
+    launches: Sequence[Launches | Skip],
+    compile_limit: float,
+    progress: Progress,
+    is_ended: Callable[[Sequence[Record]], bool],
+) -> WatchedRuns:
+    """Watch launches, on all cores. `is_ended` takes the faults so far and says whether to stop."""
+    found = WatchedRuns()
+    watcher = registry.make_watcher(compile_limit)
+    jobs: dict[Future[list[Watched]], Launches] = {}
+    for item in launches:
+        if isinstance(item, Skip):
+            found.unwatched.setdefault(item.variant.name, item.reason)
+    work = [item for item in launches if isinstance(item, Launches)]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = {pool.submit(each.watch, watcher): each for each in work}
+        waiting = set(jobs)
+        while waiting:
+            done, waiting = wait(waiting, _GLANCE, FIRST_COMPLETED)
+            for job in done:
+                _take_result(found, job, jobs[job])
+            progress("watch accesses", len(jobs) - len(waiting), len(jobs))
+            if is_ended(found.records):
+                pool.shutdown(wait=False, cancel_futures=True)
+                kill_running_commands()
+                break
+    return found
+
+
+def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launches) -> None:
+    plan = launches.plans[0]
+    try:
+        seen = job.result()
+    except Unsupported as fault:
+        found.unwatched.setdefault(plan.variant.name, str(fault))
+        return
+    except (PlanError, DeviceError) as fault:
+        found.unwatched.setdefault(plan.variant.name, str(fault).partition("\n")[0])
+        return
+    except Exception as fault:
+        found.unwatched.setdefault(plan.variant.name, str(HostError(fault)))
+        return
+    if record := _make_record(launches.plans, seen):
+        found.records.append(record)
+    if sentences := [each for watched in seen for each in watched.explanations]:
+        found.explanations.setdefault(_name_configuration(plan), sentences[0])
+
+
+def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
+    """The record of the faults of some launches, the likeliest cause first; None if there is none."""
+    faulty = [plan for plan, watched in zip(plans, seen, strict=True) if watched.faults]
+    if not faulty:
+        return None
+    faults = list(_merge_faults(plans, seen))
+    shown = [fault.sentence for fault in faults[:_MOST_FAULTS]]
+    if (left := len(faults) - len(shown)) > 0:
+        shown.append(f"and {left} more {'fault' if left == 1 else 'faults'}")
+    record = make_skip_record(make_chain(faulty[0]))
+    cause = f"{WATCHED}{faults[0].kind} {faults[0].place}".strip()
+    return msgspec.structs.replace(record, status="failed", reason="\n".join(shown), diagnosis=cause)
+
+
+def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> Iterator[WatchedFault]:
+    """Each kind at each place once, the likeliest causes first; those that only a later launch has name its problem."""
+    merged: dict[tuple[str, str], WatchedFault] = {}
+    first = next(plan for plan, watched in zip(plans, seen, strict=True) if watched.faults)
+    for plan, watched in zip(plans, seen, strict=True):
+        for fault in watched.faults:
+            named = fault if plan is first else replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")
+            merged.setdefault((fault.kind, fault.place), named)
+    yield from sorted(merged.values(), key=lambda fault: fault.rank)
