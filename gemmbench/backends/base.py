@@ -369,11 +369,12 @@ class WatchedFault:
 class Watched:
     """What was seen of every access of a launch: faults, the likeliest cause first.
 
-    `explanations` are no faults, but may be why a result is wrong.
+    `explanations` are no faults, but may be why a result is wrong. `ended` is False if the launch had to be stopped.
     """
 
     faults: tuple[WatchedFault, ...]
     explanations: tuple[str, ...] = ()
+    ended: bool = True
 
 
 class Watcher(Protocol):

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.planning.manifests.variant import ALL, Variant
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, list_configurations
@@ -26,7 +24,7 @@ from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
-from gemmbench.session.watched_runs import Launches, plan_watching, watch_kernels
+from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
 
 
 @dataclass(frozen=True)
@@ -75,13 +73,13 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     expanded: list[Plan | Skip] = []
     verified: list[Variant] = []
     watched: list[Launches | Skip] = []
-    is_watched = request.watch and not isinstance(machine, FleetMachine) and registry.is_watched(machine)
+    host = find_host(machine) if request.watch else None
     for variant in variants:
         planned = plan_verification(variant, request, machine)
         verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
         expanded += planned
-        if is_watched:
-            watched += plan_watching(variant, planned, machine, request.sizes is not None, request.every)
+        if host is not None:
+            watched += plan_watching(variant, planned, host, request.sizes is not None, request.every)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))

@@ -18,6 +18,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import WATCHED
+from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
@@ -58,9 +59,9 @@ class WatchedRuns:
         return any(_name_configuration(plan) == (each.variant, each.configuration) for each in self.records)
 
     def explain(self, record: Record) -> Record:
-        """The record of a wrong result with what was seen that may be why."""
+        """The record of a wrong or an endless launch with what was seen that may be why."""
         seen = self.explanations.get((record.variant, record.configuration))
-        if seen is None or record.status != "wrong":
+        if seen is None or record.status not in ("wrong", "timeout"):
             return record
         return msgspec.structs.replace(record, reason=f"{record.reason}; {seen}")
 
@@ -77,20 +78,32 @@ class Launches:
     plans: tuple[Plan, ...]
 
     def watch(self, watcher: Watcher) -> list[Watched]:
-        """What is seen of each. Raises PlanError, DeviceError."""
-        return [watcher.watch(plan) for plan in self.plans]
+        """What is seen of each, up to one that does not end. Raises PlanError, DeviceError."""
+        seen: list[Watched] = []
+        for plan in self.plans:
+            seen.append(watcher.watch(plan))
+            if not seen[-1].ended:
+                break
+        return seen
+
+
+def find_host(machine: Machine) -> Machine | None:
+    """The CPU device on which kernels of a machine are watched; None if they are not."""
+    if isinstance(machine, FleetMachine) or not registry.is_watched(machine):
+        return None
+    return machine if machine.on_cpu else registry.describe_machine(registry.choose_device(_HOST))
 
 
 def plan_watching(
-    variant: Variant, planned: Sequence[Plan | Skip], machine: Machine, sized: bool, every: bool
+    variant: Variant, planned: Sequence[Plan | Skip], host: Machine, sized: bool, every: bool
 ) -> list[Launches | Skip]:
     """Plan what is watched of a variant, of which `planned` is verified.
 
-    With `sized`, its shapes are the smallest of those. With `every`, all precisions are watched, otherwise one.
+    With `sized`, the smallest shapes of those are watched besides the awkward ones. With `every`, all precisions are
+    watched, otherwise one. `host` is the machine with the CPU device only.
     """
     if not variant.is_kernel:
         return []
-    host = machine if machine.on_cpu else registry.describe_machine(registry.choose_device(_HOST))
     plans = [item for item in planned if isinstance(item, Plan)]
     precisions = list(dict.fromkeys(plan.problem.precision_name for plan in plans))
     chosen = precisions if every else [kind for kind in ("f32",) if kind in precisions] or precisions[:1]
@@ -105,7 +118,7 @@ def plan_watching(
     found: list[Launches | Skip] = []
     for (config, layout, precision), shapes in groups.items():
         problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
-        wanted = _choose_smallest(shapes) if sized else configurations.WATCHED
+        wanted = [*configurations.WATCHED, *(_choose_smallest(shapes) if sized else ())]
         items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
         allowed = [item for item in items if isinstance(item, Plan)]
         small = {item.problem: item for item in allowed if item.problem.flops <= 2 * _MOST_PRODUCTS}
@@ -123,8 +136,11 @@ def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
 
 
 def _shrink(shape: Shape) -> Shape:
+    """A similar shape that is small; of M and N the longer one stays that."""
     M, N, K = map(_shrink_side, shape)
-    return M, N, K
+    if shape[0] > shape[1] and M <= N:
+        return 2 * N, N, K
+    return (M, 2 * M, K) if shape[0] < shape[1] and N <= M else (M, N, K)
 
 
 def _shrink_side(side: int) -> int:
@@ -183,7 +199,7 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
     """The record of the faults of some launches, the likeliest cause first; None if there is none."""
-    faulty = [plan for plan, watched in zip(plans, seen, strict=True) if watched.faults]
+    faulty = [plan for plan, watched in zip(plans, seen, strict=False) if watched.faults]
     if not faulty:
         return None
     faults = list(_merge_faults(plans, seen))
@@ -198,8 +214,8 @@ def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | Non
 def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> Iterator[WatchedFault]:
     """Each kind at each place once, the likeliest causes first; those that only a later launch has name its problem."""
     merged: dict[tuple[str, str], WatchedFault] = {}
-    first = next(plan for plan, watched in zip(plans, seen, strict=True) if watched.faults)
-    for plan, watched in zip(plans, seen, strict=True):
+    first = next(plan for plan, watched in zip(plans, seen, strict=False) if watched.faults)
+    for plan, watched in zip(plans, seen, strict=False):
         for fault in watched.faults:
             named = fault if plan is first else replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")
             merged.setdefault((fault.kind, fault.place), named)

@@ -36,7 +36,9 @@ class Operand:
 
 
 _UNKNOWN = Place("", 0)
-_EXPLAINS = "read before written"
+_UNWRITTEN, _ENDLESS = "read before written", "endless"
+_EXPLAIN = (_UNWRITTEN, _ENDLESS)
+"""Kinds that are no faults of their own."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,10 @@ def _describe_crash(fault: _Fault) -> str:
     return f"{fault.at}: the kernel crashes here with {name_signal(fault['signal'])}; {fault.thread}"
 
 
+def _describe_endless(fault: _Fault) -> str:
+    return f"{fault.at} is the last access of {fault.thread}, which goes on without end"
+
+
 _SENTENCES: Mapping[str, Callable[[_Fault], str]] = {
     "overflow": _describe_overflow,
     "index": _describe_index,
@@ -201,10 +207,11 @@ _SENTENCES: Mapping[str, Callable[[_Fault], str]] = {
     "race": _describe_race,
     "never written": _describe_unwritten,
     "crash": _describe_crash,
-    _EXPLAINS: _describe_early_read,
+    _UNWRITTEN: _describe_early_read,
+    _ENDLESS: _describe_endless,
 }
 """By kind, the likeliest causes first."""
-_PLACELESS = ("never written", "stuck", "crash")
+_PLACELESS = ("never written", "stuck", "crash", _ENDLESS)
 _ORDER = list(_SENTENCES)
 
 
@@ -219,8 +226,9 @@ def describe_faults(reports: Sequence[_Report], places: Mapping[int, Place], ope
     told = list(_drop_consequences(_drop_repeated(faults)))
     found = [_write_fault(each) for each in told]
     return Watched(
-        tuple(each for each in found if each.kind != _EXPLAINS),
-        tuple(each.sentence for each in found if each.kind == _EXPLAINS),
+        tuple(each for each in found if each.kind not in _EXPLAIN),
+        tuple(each.sentence for each in found if each.kind in _EXPLAIN),
+        ended=all(each["kind"] != _ENDLESS for each in reports),
     )
 
 

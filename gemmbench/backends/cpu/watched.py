@@ -29,8 +29,10 @@ from gemmbench.errors import LaunchError, Unsupported
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
-_SECONDS = 10.0
+_SECONDS = 5
 """For all blocks of a launch; a hook takes some 20 ns."""
+_GRACE = 5.0
+"""Seconds until a process must have answered after that."""
 _LOOKUP_SECONDS = 30.0
 _LARGEST_GRANULE = 2
 _MOST_THREADS, _MOST_SHARED = 1024, 227 << 10
@@ -95,7 +97,7 @@ class _WatchedProcess(KernelProcess):
 
     def watch(self) -> dict[str, Any]:
         """Run all launches once. Raises LaunchError, LaunchTimeout."""
-        reply = self._ask("watch", "")
+        reply = self._ask("watch", str(_SECONDS))
         try:
             seen = json.loads(reply)
             if isinstance(seen, dict) and seen.keys() >= {"smallest", "faults"}:
@@ -125,7 +127,7 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -
         steps = [len(plan.launches)]
         for _, geometry in plan.launches:
             steps += [*geometry.grid, *geometry.block, geometry.shared]
-        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS)
+        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS + _GRACE)
         held.callback(process.end)
         return process.watch()
 

@@ -99,8 +99,8 @@ SHAPES: tuple[Shape, ...] = (
 LARGE: Shape = (1000, 1000, 1000)
 AWKWARD: Shape = (31, 61, 97)
 """Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
-WATCHED: tuple[Shape, ...] = ((129, 67, 50), (67, 129, 50))
-"""Where accesses are watched: M > N and M < N, several tiles, none of which fits."""
+WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
+"""Where accesses are watched: M > N and M < N, several tiles, none of which fits; vectors of four fit the second."""
 _STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _LARGER, _LEAST_TILES = 8, (2, 3, 1)
 """How many times as long the sides are that are tried last; multiples along M, N and K."""

@@ -123,3 +123,30 @@ def test_the_list_of_failures_is_limited(make_record):
     found = list_failures([make_record(f"tiled{n}", status="wrong", reason="x") for n in numbers])
     assert len(found) == MOST_FAILURES + 1
     assert found[-1] == "and 5 more causes"
+
+
+def test_a_fault_of_accesses_comes_first_and_the_results_of_the_configuration_below_it(make_record):
+    fault = {"status": "failed", "reason": "a.cu:9: reads outside A\na.cu:10: reads outside B"}
+    records = [
+        make_record("a", status="wrong", reason="exact check: 5 wrong", diagnosis="index: stride", size=33),
+        make_record("a", status="wrong", reason="exact check: 1 wrong", size=5),
+        make_record("a", diagnosis="watched: reads outside a.cu:9", M=129, N=67, K=50, **fault),
+        make_record("b", status="wrong", reason="exact check: 2 wrong", size=5),
+    ]
+    assert list_failures(records) == [
+        "a: failed at 129x67x50 nn f32: a.cu:9: reads outside A\n    a.cu:10: reads outside B",
+        "    wrong at 33 nn f32: exact check: 5 wrong (and 1 more problem)",
+        "b: wrong at 5 nn f32: exact check: 2 wrong",
+    ]
+
+
+def test_one_fault_in_several_configurations_is_one_paragraph(make_record):
+    fault = {"status": "failed", "reason": "a.cu:9: reads outside A", "diagnosis": "watched: reads outside a.cu:9"}
+    records = [make_record("a", config={"T": value}, **fault) for value in (8, 16)]
+    (line,) = list_failures(records)
+    assert line == "a: failed at 64 nn f32 T=8: a.cu:9: reads outside A (and 1 more check, in 2 configurations)"
+
+
+def test_what_was_not_watched_is_one_line_for_each_reason(make_record):
+    (table,) = report_checks([make_record("a")], "", {"a": "needs g++", "b": "needs g++", "c": "it recurses"}).tables
+    assert table.notes == ["a, b: accesses not watched: needs g++", "c: accesses not watched: it recurses"]

@@ -2,7 +2,7 @@
 // wrong with its accesses and its barriers. Commands and replies are as in ../runtime.cpp:
 //
 //     bind GRANULE M N K alpha beta NUMBERS REGIONS STEPS   -> bound
-//     watch                                                 -> seen {...}     as JSON
+//     watch SECONDS                                         -> seen {...}     as JSON
 //
 // NUMBERS, REGIONS and STEPS are lists, each after its length; see read_binding.
 #include <signal.h>
@@ -209,24 +209,25 @@ void fault(const char* pattern, ...) {
     _exit(0);
 }
 
-static void note_crash(int signal) {
+static void note_end_by_signal(int signal) {
     if (watching) {
-        if (Fault* fault = note_fault("crash", last_access))
+        const bool refuses = signal == SIGABRT || signal == SIGILL;  // an assertion, or __trap
+        if (Fault* fault = refuses ? nullptr : note_fault(signal == SIGALRM ? "endless" : "crash", last_access))
             fault->example = format(", \"signal\": %d", signal) + name_place();
         answer();
     }
     _exit(0);
 }
 
-static void catch_crashes() {
+static void catch_signals() {
     static char stack[256 << 10];
     stack_t place{};
     place.ss_sp = stack, place.ss_size = sizeof stack;
     sigaltstack(&place, nullptr);
     struct sigaction action{};
-    action.sa_handler = note_crash;
+    action.sa_handler = note_end_by_signal;
     action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(signal, &action, nullptr);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM}) sigaction(signal, &action, nullptr);
 }
 
 static dim3 read_shape() {
@@ -270,7 +271,7 @@ static void bind() {
     sites.push_back({});  // 0 is none
     site_at.resize(etext - __executable_start + 1);
     prepare_threads(most, false);
-    catch_crashes();
+    catch_signals();
     reply("bound", "");
 }
 
@@ -319,6 +320,7 @@ static void find_unwritten() {
 }
 
 static void watch() {
+    alarm(small());
     for (const Step& step : steps) {
         launch.step = unsigned(&step - steps.data());
         run_step(step);
