@@ -31,6 +31,7 @@ _HOST = "cpu"
 _LONGEST_SIDE = 256
 _MOST_PRODUCTS = 1 << 24
 """A launch with more takes seconds."""
+_LARGEST_INT = 2**31 - 1
 _MOST_FAULTS = 4
 _GLANCE = 0.2
 """Seconds between two looks at whether to go on."""
@@ -121,18 +122,32 @@ def plan_watching(
         wanted = [*configurations.WATCHED, *(_choose_smallest(shapes) if sized else ())]
         items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
         allowed = [item for item in items if isinstance(item, Plan)]
-        small = {item.problem: item for item in allowed if item.problem.flops <= 2 * _MOST_PRODUCTS}
+        small = {item.problem: item for item in allowed if _is_short(item.problem)}
         found += [Launches(tuple(small.values()))] if small else []
         found += [item for item in items if isinstance(item, Skip)][:1] if not allowed else []
     return found
 
 
 def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
-    """The smallest with M > N and with M < N, or the smallest; long sides are halved as long as they are even."""
+    """The smallest with M > N and with M < N, or the smallest, whose long sides are halved as long as they are even.
+
+    Moreover one on which an index may overflow, if there is one.
+    """
     shrunk = sorted({_shrink(shape) for shape in shapes}, key=lambda shape: (math.prod(shape), shape))
     tall = [shape for shape in shrunk if shape[0] > shape[1]]
     wide = [shape for shape in shrunk if shape[0] < shape[1]]
-    return [*tall[:1], *wide[:1]] or shrunk[:1]
+    largest = [shape for shape in shapes if _has_large_index(*shape)]
+    return [*([*tall[:1], *wide[:1]] or shrunk[:1]), *largest[:1]]
+
+
+def _has_large_index(M: int, N: int, K: int) -> bool:
+    """Whether an operand has elements whose index overflows an int."""
+    return max(M * N, M * K, K * N) > _LARGEST_INT
+
+
+def _is_short(problem: Problem) -> bool:
+    """Whether it can be watched in a second or so; of the largest problems only a few blocks run."""
+    return problem.flops <= 2 * _MOST_PRODUCTS or _has_large_index(problem.M, problem.N, problem.K)
 
 
 def _shrink(shape: Shape) -> Shape:

@@ -250,15 +250,19 @@ def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
         yield fault
 
 
+_FOLLOW = ("writes outside", "reads outside", "writes nowhere", "reads nowhere", "race")
+"""Kinds that a wrong index may have as a consequence."""
+
+
 def _drop_consequences(faults: Iterator[_Fault]) -> Iterator[_Fault]:
-    """Leave out what follows from a fault on the same line, and a crash that has a cause."""
-    indexed: set[Place] = set()
-    is_misaligned = False
+    """Leave out what follows from a fault on the same line, such as the crash there."""
+    miscounted: set[Place] = set()
+    strayed: set[Place] = set()
     for fault in faults:
-        if fault.kind in ("writes outside", "reads outside", "race") and {fault.at, fault.other} & indexed:
+        if fault.kind == "crash" and fault.at in strayed:
             continue
-        if fault.kind == "crash" and is_misaligned:
+        strayed |= {fault.at} if fault.kind != "race" else set()
+        if fault.kind in _FOLLOW and {fault.at, fault.other} & miscounted:
             continue
-        indexed |= {fault.at} if fault.kind == "index" else set()
-        is_misaligned |= fault.kind in ("misaligned", "writes nowhere", "reads nowhere")
+        miscounted |= {fault.at} if fault.kind in ("index", "overflow") else set()
         yield fault

@@ -1,13 +1,15 @@
 """Watches every access of a kernel: an executable with hooks, its faults, and the lines of the text where they are.
 
 The compiler calls a hook at each load and store; prelude/watch has what the hooks do. All blocks run one after the
-other in a process behind the walls of all kernels.
+other in a process behind the walls of all kernels; of a problem with large operands only a few, on memory that is
+reserved and hardly touched, for indices that overflow.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 import struct
@@ -23,7 +25,7 @@ from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Watched
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faults
-from gemmbench.backends.cpu.kernel_process import CpuMemory, KernelProcess
+from gemmbench.backends.cpu.kernel_process import KernelProcess
 from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
 from gemmbench.errors import LaunchError, Unsupported
 from gemmbench.planning.plans.plan import Plan
@@ -34,6 +36,8 @@ _SECONDS = 5
 _GRACE = 5.0
 """Seconds until a process must have answered after that."""
 _LOOKUP_SECONDS = 30.0
+_MOST_BYTES = 256 << 20
+"""Of operands; of larger problems only a few blocks run."""
 _LARGEST_GRANULE = 2
 _MOST_THREADS, _MOST_SHARED = 1024, 227 << 10
 _ROOM = 1 << 16
@@ -109,20 +113,19 @@ class _WatchedProcess(KernelProcess):
 
 def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -> dict[str, Any]:
     problem, numbers = plan.problem, list[float]()
+    sampled = problem.bytes > _MOST_BYTES
     with ExitStack() as held:
         files: list[int] = []
         for name in "ABC":
-            memory = CpuMemory(problem.operand_bytes(name))
-            held.callback(memory.free)
-            _fill(memory, problem, name)
-            files.append(memory.file)
-            numbers += [memory.file, problem.operand_bytes(name), _element_bytes(problem, name)]
+            files.append(_reserve_operand(problem, name) if sampled else _make_operand(problem, name))
+            held.callback(os.close, files[-1])
+            numbers += [files[-1], problem.operand_bytes(name), _element_bytes(problem, name)]
         element = _element_bytes(problem, "C")
         numbers += [-1, problem.N * element, element, -1, plan.workspace, _WORKSPACE_ELEMENT]
         numbers += [_element_bytes(problem, "A"), len(arrays)]
         for array in arrays:
             numbers += [array.address, array.nbytes, array.room]
-        scalars = [granule, problem.M, problem.N, problem.K, problem.alpha, problem.beta]
+        scalars = [granule, int(sampled), problem.M, problem.N, problem.K, problem.alpha, problem.beta]
         scalars += [len(plan.arguments), *(each.value for each in plan.arguments)]
         steps = [len(plan.launches)]
         for _, geometry in plan.launches:
@@ -132,11 +135,21 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -
         return process.watch()
 
 
-def _fill(memory: CpuMemory, problem: Problem, name: str) -> None:
-    """Small integers, since what a kernel does may depend on them."""
+def _make_operand(problem: Problem, name: str) -> int:
+    """The descriptor of an operand of small integers, since what a kernel does may depend on them."""
     kind = problem.storage(name).numpy_type()
-    values = np.random.default_rng(1).integers(-2, 3, memory.nbytes // kind.itemsize).astype(kind)
-    memory.bytes[: values.nbytes] = values.view(np.uint8)
+    values = np.random.default_rng(1).integers(-2, 3, problem.operand_bytes(name) // kind.itemsize).astype(kind)
+    file = os.memfd_create("gemmbench")
+    with open(file, "wb", closefd=False) as stream:
+        stream.write(values.tobytes())
+    return file
+
+
+def _reserve_operand(problem: Problem, name: str) -> int:
+    """The descriptor of an operand of zeros; only what is touched takes memory."""
+    file = os.memfd_create("gemmbench")
+    os.truncate(file, problem.operand_bytes(name))
+    return file
 
 
 def _element_bytes(problem: Problem, name: str) -> int:

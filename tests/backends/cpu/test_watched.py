@@ -218,3 +218,10 @@ def test_without_addr2line_and_without_gnu_hooks_it_says_so(bench, monkeypatch):
     monkeypatch.setattr(watched, "_ADDR2LINE", "no-such-addr2line")
     with pytest.raises(Unsupported, match="finds the lines of faults, is missing; apt-get install binutils"):
         watch(bench, TILED)
+
+
+def test_of_a_huge_problem_a_few_blocks_show_the_index_that_overflows(bench):
+    text = "SIGNATURE { const int row = blockIdx.x * 32768; C[row * N] = 0; }"
+    plan = bench.plan(text, (1 << 16, 1 << 16, 16), (2,), (1,))
+    (overflow,) = sentences(KernelWatcher(bench.compiler).watch(plan))
+    assert overflow.startswith("test.cu:2: 65536 * 32768 overflows an int; compute it as size_t; thread (0, 0, 0)")

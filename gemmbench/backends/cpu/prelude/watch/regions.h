@@ -37,16 +37,16 @@ static Cell* make_cells(size_t bytes) {
 }
 
 // Map a file, which the kernel cannot change, with room on both sides; without a file it is zero.
-static char* add_operand(Space space, unsigned number, int file, size_t bytes, unsigned element) {
+static char* add_operand(Space space, unsigned number, int file, size_t bytes, unsigned element, bool has_cells) {
     const size_t whole = (bytes + kPage - 1) / kPage * kPage;
     char* begin = reserve(whole + 2 * kMargin) + kMargin;
     if (file >= 0) {
-        void* place = mmap(begin, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0);
+        void* place = mmap(begin, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0);
         if (place == MAP_FAILED) fault("cannot map the operands: %s", strerror(errno));
         close(file);
     }
     const uintptr_t at = reinterpret_cast<uintptr_t>(begin);
-    Cell* cells = space == Space::output ? make_cells(bytes) : nullptr;
+    Cell* cells = has_cells ? make_cells(bytes) : nullptr;
     regions.push_back({space, number, element, at, at + bytes, at - kMargin, at + whole + kMargin, cells});
     return begin;
 }

@@ -1,7 +1,8 @@
-// Executes a kernel whose text was compiled with hooks (hooks.h), all blocks one after the other, and says what is
-// wrong with its accesses and its barriers. Commands and replies are as in ../runtime.cpp:
+// Executes a kernel whose text was compiled with hooks (hooks.h), one block after the other, and says what is wrong
+// with its accesses and its barriers. If SAMPLED, only blocks at the corners and in the middle of the grid run, since
+// the operands are too large to be touched. Commands and replies are as in ../runtime.cpp:
 //
-//     bind GRANULE M N K alpha beta NUMBERS REGIONS STEPS   -> bound
+//     bind GRANULE SAMPLED M N K alpha beta NUMBERS REGIONS STEPS   -> bound
 //     watch SECONDS                                         -> seen {...}     as JSON
 //
 // NUMBERS, REGIONS and STEPS are lists, each after its length; see read_binding.
@@ -43,7 +44,7 @@ constexpr size_t kMostNumbers = 1 << 12;
 static double numbers[kMostNumbers];  // static, so that the call, which reads them, is no stray access
 static unsigned element_of_shared = 4;
 
-static bool watching;
+static bool watching, sampled;
 static uint32_t block_number, first_block;   // from 1; of the launch
 static uint32_t passed[kThreads];            // barriers of the block
 static uint16_t exchanges[kThreads];         // barriers of the warp
@@ -243,7 +244,8 @@ static void read_regions() {
     for (; number < 5; ++number) {
         const int file = int(real());
         const size_t bytes = large(), element = large();
-        if (bytes) *operands[number] = add_operand(spaces[number], number, file, bytes, element);
+        if (bytes) *operands[number] = add_operand(spaces[number], number, file, bytes, element,
+                                                    spaces[number] == Space::output && !sampled);
     }
     element_of_shared = small();
     add_shared(number++, reinterpret_cast<uintptr_t>(gb_dynamic_shared), 0, kDynamic + kNear, element_of_shared);
@@ -255,6 +257,7 @@ static void read_regions() {
 
 static void bind() {
     granule = small();
+    sampled = small();
     launch.M = small(), launch.N = small(), launch.K = small();
     launch.alpha = real(), launch.beta = real();
     const size_t count = large();
@@ -288,6 +291,18 @@ static void start_block(unsigned long number) {
         if (region.space == Space::shared) memset(reinterpret_cast<void*>(region.begin), 0xff, region.end - region.begin);
 }
 
+static bool is_sample(unsigned at, unsigned count) { return at == 0 || at == count / 2 || at == count - 1; }
+
+// The first block from this number on whose place is a corner or the middle in each direction.
+static unsigned long next_sample(unsigned long number) {
+    const unsigned long blocks = (unsigned long)gridDim.x * gridDim.y * gridDim.z;
+    while (number < blocks && !(is_sample(number % gridDim.x, gridDim.x) &&
+                                is_sample(number / gridDim.x % gridDim.y, gridDim.y) &&
+                                is_sample(number / gridDim.x / gridDim.y, gridDim.z)))
+        ++number;
+    return number;
+}
+
 static void run_step(const Step& step) {
     gridDim = step.grid;
     shape_block(step.block);
@@ -295,7 +310,7 @@ static void run_step(const Step& step) {
     for (Region& region : regions)
         if (region.begin == reinterpret_cast<uintptr_t>(gb_dynamic_shared)) region.end = region.begin + step.shared;
     const unsigned long blocks = (unsigned long)step.grid.x * step.grid.y * step.grid.z;
-    for (unsigned long i = 0; i < blocks; ++i) {
+    for (unsigned long i = sampled ? next_sample(0) : 0; i < blocks; i = sampled ? next_sample(i + 1) : i + 1) {
         start_block(i);
         watching = true;
         run_block(launch);
@@ -325,7 +340,7 @@ static void watch() {
         launch.step = unsigned(&step - steps.data());
         run_step(step);
     }
-    find_unwritten();
+    if (!sampled) find_unwritten();
     answer();
 }
 
