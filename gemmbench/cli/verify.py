@@ -93,6 +93,10 @@ def verify(options: VerifyOptions) -> int:
     once, and what was skipped with the reason; a configuration that timed out or did not compile is
     not tried on further shapes.
 
+    First every access of small launches is watched on the host: accesses outside operands and arrays,
+    races, misaligned vectors, overflowing indices and barriers that threads miss fail a configuration
+    with file, line and thread, also where its result is right; on a GPU it is then not launched.
+
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write
     VARIANTs before --sanitize.

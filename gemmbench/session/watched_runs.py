@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
@@ -214,24 +214,28 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
     """The record of the faults of some launches, the likeliest cause first; None if there is none."""
-    faulty = [plan for plan, watched in zip(plans, seen, strict=False) if watched.faults]
-    if not faulty:
+    found = _merge_faults(plans, seen)
+    if not found:
         return None
-    faults = list(_merge_faults(plans, seen))
+    plan = found[0][0]
+    faults = [fault if its is plan else _name_problem(fault, its) for its, fault in found]
     shown = [fault.sentence for fault in faults[:_MOST_FAULTS]]
     if (left := len(faults) - len(shown)) > 0:
         shown.append(f"and {left} more {'fault' if left == 1 else 'faults'}")
-    record = make_skip_record(make_chain(faulty[0]))
+    record = make_skip_record(make_chain(plan))
     cause = f"{WATCHED}{faults[0].kind} {faults[0].place}".strip()
     return msgspec.structs.replace(record, status="failed", reason="\n".join(shown), diagnosis=cause)
 
 
-def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> Iterator[WatchedFault]:
-    """Each kind at each place once, the likeliest causes first; those that only a later launch has name its problem."""
-    merged: dict[tuple[str, str], WatchedFault] = {}
-    first = next(plan for plan, watched in zip(plans, seen, strict=False) if watched.faults)
+def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> list[tuple[Plan, WatchedFault]]:
+    """Each kind at each place once, with its first launch; the likeliest causes first."""
+    merged: dict[tuple[str, str], tuple[Plan, WatchedFault]] = {}
     for plan, watched in zip(plans, seen, strict=False):
         for fault in watched.faults:
-            named = fault if plan is first else replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")
-            merged.setdefault((fault.kind, fault.place), named)
-    yield from sorted(merged.values(), key=lambda fault: fault.rank)
+            merged.setdefault((fault.kind, fault.place), (plan, fault))
+    return sorted(merged.values(), key=lambda each: each[1].rank)
+
+
+def _name_problem(fault: WatchedFault, plan: Plan) -> WatchedFault:
+    """A fault that only another launch has."""
+    return replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")

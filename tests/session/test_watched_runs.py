@@ -66,7 +66,8 @@ def test_a_fault_fails_a_right_kernel_and_keeps_it_from_the_gpu(verify):
     watcher = PlayedWatcher({"129x67x50": Watched((RACE,)), "68x132x52": Watched((OUTSIDE, RACE))})
     (fault, skip) = verify(watcher).records
     assert (fault.status, fault.diagnosis) == ("failed", "watched: reads outside mine.cu:9")
-    assert fault.reason == "at 68x132x52, mine.cu:9: reads outside A\nmine.cu:7: race on As"
+    assert fault.problem.size == "68x132x52"
+    assert fault.reason == "mine.cu:9: reads outside A\nat 129x67x50, mine.cu:7: race on As"
     assert (skip.status, skip.reason) == (
         "skipped",
         "not launched, because of the fault above; --no-watch launches it",

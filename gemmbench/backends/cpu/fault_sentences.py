@@ -257,12 +257,17 @@ _FOLLOW = ("writes outside", "reads outside", "writes nowhere", "reads nowhere",
 def _drop_consequences(faults: Iterator[_Fault]) -> Iterator[_Fault]:
     """Leave out what follows from a fault on the same line, such as the crash there."""
     miscounted: set[Place] = set()
+    written: set[tuple[Place, int]] = set()
     strayed: set[Place] = set()
     for fault in faults:
         if fault.kind == "crash" and fault.at in strayed:
             continue
         strayed |= {fault.at} if fault.kind != "race" else set()
         if fault.kind in _FOLLOW and {fault.at, fault.other} & miscounted:
+            continue
+        if fault.kind == "writes outside":
+            written.add((fault.at, fault["region"]))
+        if fault.kind == "reads outside" and (fault.at, fault["region"]) in written:
             continue
         miscounted |= {fault.at} if fault.kind in ("index", "overflow") else set()
         yield fault

@@ -20,6 +20,7 @@ _HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "worst e
 _HIDE = ("worst error (u)", "device", "configurations")
 _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
 _MOST_REASONS = 2
+_MARGIN = "    "
 
 
 def report_checks(records: Sequence[Record], closing: str = "", unwatched: Mapping[str, str] | None = None) -> Report:
@@ -65,16 +66,12 @@ def list_failures(records: Sequence[Record]) -> list[str]:
     groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
     lines = []
     for rows in groups[:MOST_FAILURES]:
-        faults, results = _split_faults(rows)
-        first, *others = filter(None, (faults, results))
-        example = _choose_example(first)
+        parts = [part for part in _split_faults(rows) if part]
+        examples = [_choose_example(part) for part in parts]
         several = len({row.configuration for row in rows}) > 1
-        lines.append(f"{_name_failures(example, several)}: {_describe_failures(first, example)}")
-        lines += [f"    {line}" for line in example.wrong_map.splitlines()]
-        for more in others:
-            example = _choose_example(more)
-            lines.append(f"    {_describe_failures(more, example)}")
-            lines += [f"    {line}" for line in example.wrong_map.splitlines()]
+        told = [_describe_failures(part, example) for part, example in zip(parts, examples, strict=True)]
+        lines.append(f"\n{_MARGIN}".join([f"{_name_failures(examples[0], several)}: {told[0]}", *told[1:]]))
+        lines += [_MARGIN + line for line in examples[-1].wrong_map.splitlines()]
     if len(groups) > MOST_FAILURES:
         lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
@@ -196,7 +193,7 @@ def _describe_failures(rows: Sequence[Record], example: Record) -> str:
         where = f"{where} {example.configuration}"
         more = f" (and {count_noun(len(rows) - 1, 'more check')}, in {configurations} configurations)"
     first, *others = example.reason.split("\n") if example.diagnosis.startswith(WATCHED) else [example.reason]
-    return "\n    ".join([f"{example.status} at {where}: {first}{more}", *others])
+    return f"\n{_MARGIN}".join([f"{example.status} at {where}: {first}{more}", *others])
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def test_a_fault_of_accesses_comes_first_and_the_results_of_the_configuration_be
         make_record("b", status="wrong", reason="exact check: 2 wrong", size=5),
     ]
     assert list_failures(records) == [
-        "a: failed at 129x67x50 nn f32: a.cu:9: reads outside A\n    a.cu:10: reads outside B",
+        "a: failed at 129x67x50 nn f32: a.cu:9: reads outside A\n    a.cu:10: reads outside B\n"
         "    wrong at 33 nn f32: exact check: 5 wrong (and 1 more problem)",
         "b: wrong at 5 nn f32: exact check: 2 wrong",
     ]
