@@ -29,7 +29,7 @@ from gemmbench.session.awkward_checks import plan_awkwardly
 
 _HOST = "cpu"
 _LONGEST_SIDE = 256
-_MOST_PRODUCTS = 1 << 24
+_MOST_PRODUCTS = 1 << 26
 """A launch with more takes seconds."""
 _LARGEST_INT = 2**31 - 1
 _MOST_FAULTS = 4
@@ -124,8 +124,17 @@ def plan_watching(
         allowed = [item for item in items if isinstance(item, Plan)]
         small = {item.problem: item for item in allowed if _is_short(item.problem)}
         found += [Launches(tuple(small.values()))] if small else []
-        found += [item for item in items if isinstance(item, Skip)][:1] if not allowed else []
+        if not small:
+            found.append(_explain_none(items[0]))
     return found
+
+
+def _explain_none(item: Plan | Skip) -> Skip:
+    """Why nothing of a configuration can be watched."""
+    if isinstance(item, Skip):
+        return item
+    reason = f"{item.problem.size}, the smallest problem that it allows, takes too long"
+    return Skip(item.problem, item.variant, item.config, item.device, reason)
 
 
 def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
@@ -206,6 +215,8 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
     except Exception as fault:
         found.unwatched.setdefault(plan.variant.name, str(HostError(fault)))
         return
+    if not seen[-1].ended:
+        found.unwatched.setdefault(plan.variant.name, "a launch took too long")
     if record := _make_record(launches.plans, seen):
         found.records.append(record)
     if sentences := [each for watched in seen for each in watched.explanations]:

@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Operand:
-    """A region of memory: its name, bytes of an element, and rows and columns if it is a matrix."""
+    """A region of memory: its name, bytes of an element, and rows and columns if it is a matrix in row-major order."""
 
     name: str
     element: int
@@ -84,8 +84,9 @@ class _Fault:
 
     @property
     def matrix_place(self) -> str:
-        """`row 67, column 0` of an element of a matrix."""
-        assert self.operand.shape is not None
+        """`row 67, column 0` of an element of a matrix; the number of another."""
+        if self.operand.shape is None:
+            return f"element {self['element']:,}"
         row, column = divmod(self["element"], self.operand.shape[1])
         return f"row {row:,}, column {column:,}"
 
@@ -176,7 +177,8 @@ def _describe_stuck(fault: _Fault) -> str:
 
 def _describe_unwritten(fault: _Fault) -> str:
     count = f"{fault['missing']:,} of the {fault['elements']:,} elements of {fault.operand.name}"
-    return f"{count} are never written, the first in {fault.matrix_place}"
+    where = "in " * bool(fault.operand.shape) + fault.matrix_place
+    return f"{count} are never written, the first {where}"
 
 
 def _describe_early_read(fault: _Fault) -> str:

@@ -35,7 +35,7 @@ _SECONDS = 5
 """For all blocks of a launch; a hook takes some 20 ns."""
 _GRACE = 5.0
 """Seconds until a process must have answered after that."""
-_LOOKUP_SECONDS = 30.0
+_LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
 _MOST_BYTES = 256 << 20
 """Of operands; of larger problems only a few blocks run."""
 _LARGEST_GRANULE = 2
@@ -159,7 +159,10 @@ def _element_bytes(problem: Problem, name: str) -> int:
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     """The regions of memory as the runtime numbers them."""
     problem = plan.problem
-    operands = [Operand(name, _element_bytes(problem, name), problem.shape(name)) for name in "ABC"]
+    is_row_major = not plan.variant.call.column_major
+    operands = [
+        Operand(name, _element_bytes(problem, name), problem.shape(name) if is_row_major else None) for name in "ABC"
+    ]
     operands += [Operand("bias", _element_bytes(problem, "C")), Operand("the workspace", _WORKSPACE_ELEMENT)]
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]
@@ -218,7 +221,7 @@ def _find_places(path: Path, addresses: Iterable[int]) -> dict[int, Place]:
         return {}
     program = shutil.which(_ADDR2LINE) or _ADDR2LINE
     words = [program, "-a", "-i", "-e", str(path), *(hex(address - 1) for address in wanted)]
-    command = walls.wrap_command(words, [path, program, Path(program).resolve()])
+    command = walls.wrap_command(words, [path, program, Path(program).resolve()], limits=_LOOKUP_LIMITS)
     done = run_limited(command, _LOOKUP_SECONDS, environment=walls.ENVIRONMENT)
     frames: dict[int, list[tuple[str, int]]] = {}
     current = list[tuple[str, int]]()

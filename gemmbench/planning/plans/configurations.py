@@ -110,6 +110,7 @@ ALPHA, BETA = 1.5, -0.5
 
 
 _FIXED = re.compile(r"([MNK]) == (\d+)")
+"""A rule, or a part of one, that gives a side one value."""
 
 
 def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequence[Expression] = ()) -> Shape | None:
@@ -119,8 +120,9 @@ def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequen
     be a multiple, there are several, so that there are several tiles. A square comes last. A side to which `rules` give
     one value has that.
     """
-    written = (found for rule in rules if " or " not in rule.text for found in _FIXED.findall(rule.text))
-    fixed = {"MNK".index(name): int(size) for name, size in written}
+    parts = (part for rule in rules if " or " not in rule.text for part in rule.text.split(" and "))
+    written = (found for part in parts if (found := _FIXED.fullmatch(part.strip(" ()"))))
+    fixed = {"MNK".index(found[1]): int(found[2]) for found in written}
 
     def fix(shape: Shape) -> Shape:
         M, N, K = (fixed.get(place, side) for place, side in enumerate(shape))

@@ -178,6 +178,19 @@ def test_atomic_sums_do_not_race_and_plain_ones_do(bench):
     assert [fault.kind for fault in plain.faults] == ["race"]
 
 
+def test_the_last_block_may_add_up_what_others_have_published(bench):
+    text = """SIGNATURE {
+    C[blockIdx.x] = 1;
+    __threadfence();
+    atomicAdd(&C[2], 1.f);
+    if (blockIdx.x == 1) C[1] += C[0];
+}"""
+    plan = bench.plan(text, (3, 1, 1), (2,), (1,))
+    assert KernelWatcher(bench.compiler).watch(plan).faults == ()
+    plan = bench.plan(text.replace("    __threadfence();\n", ""), (3, 1, 1), (2,), (1,))
+    assert [fault.kind for fault in KernelWatcher(bench.compiler).watch(plan).faults] == ["race"]
+
+
 def test_dynamic_shared_memory_ends_where_the_launch_says(bench):
     text = """SIGNATURE {
     extern __shared__ float tile[];

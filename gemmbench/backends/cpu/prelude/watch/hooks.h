@@ -7,6 +7,7 @@
 namespace gb {
 
 void watch_access(void* address, size_t bytes, bool write, bool atomic, void* at);
+void watch_fence();
 void watch_index(long index, const char* type, void* at);
 void watch_overflow(long left, char sign, long right, const char* type, void* at);
 
@@ -43,7 +44,7 @@ GB_HOOK __tsan_func_entry(void*) {}
 GB_HOOK __tsan_func_exit() {}
 GB_HOOK __tsan_vptr_update(void**, void*) {}
 GB_HOOK __tsan_vptr_read(void**) {}
-GB_HOOK __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+GB_HOOK __tsan_atomic_thread_fence(int) { gb::watch_fence(); }
 GB_HOOK __tsan_atomic_signal_fence(int) {}
 
 // The compiler leaves atomic accesses to the hooks altogether.

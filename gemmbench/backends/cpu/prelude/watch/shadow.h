@@ -2,7 +2,7 @@
 //
 // Two accesses are ordered if one thread makes both, if a barrier of their block lies between them or, within a
 // warp, one of the warp (whatever its mask: an approximation), or if they belong to different launches. Blocks of
-// one launch are never ordered, and atomic accesses need no order.
+// one launch are not ordered here (see is_published in watch.cpp), and atomic accesses need no order.
 #pragma once
 #include <stdint.h>
 

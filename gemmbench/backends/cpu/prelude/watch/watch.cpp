@@ -51,6 +51,8 @@ static uint16_t exchanges[kThreads];         // barriers of the warp
 static uintptr_t waits_at[kThreads];         // return address of the last barrier
 static int left_at[kThreads];                // line of the return of a thread, 0 if not known; -1: it has not left
 static uintptr_t last_access;
+static std::vector<bool> fenced;  // by block: it has published what it wrote, by __threadfence
+static bool has_looked;           // this block has used an atomic function, by which it may know
 static size_t smallest = 16;  // bytes of an access: with larger granules, neighbours would seem to race
 
 static std::string name_thread(const char* key, unsigned number) { return name_index(key, index_of[number]); }
@@ -89,6 +91,11 @@ static void report_race(const Region& region, uintptr_t address, const Access& b
                             site.write ? "true" : "false");
 }
 
+// Whether another block's access is ordered by more than barriers, as where the last block adds up what others wrote.
+static bool is_published(const Access& before) {
+    return before.block != block_number && has_looked && fenced[before.block];
+}
+
 static void check_access(const Region& region, unsigned number, uintptr_t address, size_t bytes, bool write,
                          bool atomic) {
     const uintptr_t at = sites[number].at;
@@ -113,7 +120,7 @@ static void check_access(const Region& region, unsigned number, uintptr_t addres
         if (!write && is_shared && cell.write.block != block_number)
             if (Fault* fault = note_fault("read before written", at)) fault->example = name_element(region, address);
         Access before;
-        if (touch(cell, now, write, is_shared ? block_number : first_block, before))
+        if (touch(cell, now, write, is_shared ? block_number : first_block, before) && !is_published(before))
             report_race(region, address, before, at, write);
     }
 }
@@ -121,6 +128,7 @@ static void check_access(const Region& region, unsigned number, uintptr_t addres
 void watch_access(void* pointer, size_t bytes, bool write, bool atomic, void* caller) {
     if (!watching) return;
     last_return = 0;
+    has_looked |= atomic;
     const uintptr_t address = reinterpret_cast<uintptr_t>(pointer), at = reinterpret_cast<uintptr_t>(caller);
     const uintptr_t frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     if (address - frame < kStack) return;  // the thread's own variables: registers of a GPU
@@ -138,6 +146,11 @@ void watch_access(void* pointer, size_t bytes, bool write, bool atomic, void* ca
         }
     }
     check_access(regions[region], number, address, bytes, write, atomic);
+}
+
+void watch_fence() {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (watching) fenced[block_number] = true;
 }
 
 void watch_index(long index, const char* type, void* caller) {
@@ -283,6 +296,8 @@ static void start_block(unsigned long number) {
     blockIdx.y = number / gridDim.x % gridDim.y;
     blockIdx.z = number / gridDim.x / gridDim.y;
     ++block_number;
+    fenced.resize(block_number + 1);
+    has_looked = false;
     std::fill(passed, passed + threads, 0);
     std::fill(exchanges, exchanges + threads, 0);
     std::fill(waits_at, waits_at + threads, 0);
