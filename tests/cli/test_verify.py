@@ -157,7 +157,7 @@ def test_a_clean_variant_is_one_line_a_tool_and_one_process_a_tool(sanitize):
         ["tiled", "all 3", "memcheck", "0", "clean"],
         ["tiled", "all 3", "racecheck", "0", "clean"],
     ]
-    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1 --no-pdl"
+    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1 --no-pdl --no-watch"
     assert calls == [f"memcheck {words}", f"racecheck {words}"]
 
 
@@ -165,7 +165,7 @@ def test_tools_shapes_layouts_and_parameters_may_be_chosen(sanitize):
     options = "--sanitize initcheck --sizes 8 --layout tn --param TILE=16,32 --seed 4"
     said, (call,) = sanitize("tiled", *options.split())
     assert rows(said) == [["tiled", "all 2", "initcheck", "0", "clean"]]
-    options = "--sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --no-pdl --param TILE=16,32"
+    options = "--sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --no-pdl --no-watch --param TILE=16,32"
     assert call == f"initcheck verify tiled {options}"
 
 
