@@ -15,15 +15,17 @@ _Report = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file, and the line of the kernel that called it if that is in another file."""
+    """A line of a file, and the line of the kernel that called it if that is another."""
 
     file: str
     line: int
     called: tuple[str, int] | None = None
 
     def __str__(self) -> str:
-        called = f" (called at {self.called[0]}:{self.called[1]})" if self.called else ""
-        return f"{self.file}:{self.line}{called}"
+        if self.called is None:
+            return f"{self.file}:{self.line}"
+        file, line = self.called
+        return f"{self.file}:{self.line} (called at {f'line {line}' if file == self.file else f'{file}:{line}'})"
 
 
 @dataclass(frozen=True)

@@ -242,4 +242,4 @@ def _is_ours(file: str) -> bool:
 
 def _make_place(frames: Sequence[tuple[str, int]]) -> Place:
     inner, outer = frames[0], frames[-1]
-    return Place(*inner, called=outer if outer[0] != inner[0] else None)
+    return Place(*inner, called=outer if outer != inner else None)

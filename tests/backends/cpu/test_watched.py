@@ -214,6 +214,12 @@ __device__ __noinline__ float4 read(const float* at) { return {at[0], at[1], at[
     assert first.startswith("parts.cuh:3 (called at test.cu:3): reads outside A: element 3, 2 past the last (row 1")
 
 
+def test_a_function_of_the_same_file_is_told_with_the_line_that_calls_it(bench):
+    text = "__device__ float read(const float* at) { return at[1]; }\nSIGNATURE {\n    C[0] = read(A);\n}"
+    (first,) = sentences(watch(bench, text, (1, 1, 1), grid=(1,), block=(1,)))
+    assert first.startswith("test.cu:1 (called at line 4): reads outside A: element 1")
+
+
 def test_a_kernel_that_prints_and_one_that_recurses_are_watched(bench):
     text = """__device__ int count(int n) { return n < 2 ? 1 : count(n - 1) + count(n - 2); }
 SIGNATURE { printf("%d", count(4)); C[0] = A[count(1)]; }"""
