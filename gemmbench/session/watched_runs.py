@@ -35,7 +35,8 @@ _LARGEST_INT = 2**31 - 1
 _MOST_FAULTS = 4
 _GLANCE = 0.2
 """Seconds between two looks at whether to go on."""
-_NOT_LAUNCHED = "not launched, because of the fault above; --no-watch launches it"
+_HARMLESS = ("race", "never written")
+_NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
 
 
 @dataclass
@@ -43,21 +44,20 @@ class WatchedRuns:
     """What was seen: a record for each configuration and kind of problem with a fault.
 
     `explanations` are sentences that may say why a result of a configuration is wrong, by variant and configuration.
-    `unwatched` says of variants why their accesses could not be watched, where they run all the same.
+    `unwatched` says of variants why their accesses could not be watched, where they run all the same. `dangerous` are
+    configurations that may take down the context of a GPU, or hang.
     """
 
     records: list[Record] = field(default_factory=list)
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     unwatched: dict[str, str] = field(default_factory=dict)
+    dangerous: set[tuple[str, str]] = field(default_factory=set)
 
     def refuse(self, item: Plan | Skip) -> Plan | Skip:
-        """The plan, or a Skip if a fault was seen in its configuration."""
-        if isinstance(item, Skip) or not self._has_fault(item):
+        """The plan, or a Skip if its configuration is dangerous."""
+        if isinstance(item, Skip) or _name_configuration(item) not in self.dangerous:
             return item
         return Skip(item.problem, item.variant, item.config, item.device, _NOT_LAUNCHED)
-
-    def _has_fault(self, plan: Plan) -> bool:
-        return any(_name_configuration(plan) == (each.variant, each.configuration) for each in self.records)
 
     def explain(self, record: Record) -> Record:
         """The record of a wrong or an endless launch with what was seen that may be why."""
@@ -219,6 +219,8 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
         found.unwatched.setdefault(plan.variant.name, "a launch took too long")
     if record := _make_record(launches.plans, seen):
         found.records.append(record)
+        if any(fault.kind not in _HARMLESS for watched in seen for fault in watched.faults):
+            found.dangerous.add(_name_configuration(plan))
     if sentences := [each for watched in seen for each in watched.explanations]:
         found.explanations.setdefault(_name_configuration(plan), sentences[0])
 

@@ -61,17 +61,18 @@ def list_failures(records: Sequence[Record]) -> list[str]:
     """A paragraph for each cause for which a variant failed, and a line for each of which something was skipped.
 
     The example is the smallest problem that shows the cause. A map of C, if there is one, follows it. Where a fault was
-    seen in the accesses of a kernel, that comes first, and what it did to results follows.
+    seen in the accesses of a kernel, that comes first, and what it did to results follows; where another launch would
+    be right, it is the other way round.
     """
     groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
     lines = []
     for rows in groups[:MOST_FAILURES]:
-        parts = [part for part in _split_faults(rows) if part]
+        parts = _order_parts(*_split_faults(rows))
         examples = [_choose_example(part) for part in parts]
         several = len({row.configuration for row in rows}) > 1
         told = [_describe_failures(part, example) for part, example in zip(parts, examples, strict=True)]
         lines.append(f"\n{_MARGIN}".join([f"{_name_failures(examples[0], several)}: {told[0]}", *told[1:]]))
-        lines += [_MARGIN + line for line in examples[-1].wrong_map.splitlines()]
+        lines += [_MARGIN + line for example in examples for line in example.wrong_map.splitlines()]
     if len(groups) > MOST_FAILURES:
         lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
@@ -89,6 +90,12 @@ def _split_faults(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     """Faults that were seen in the accesses of a kernel, and failures of its results."""
     faults = [row for row in rows if row.diagnosis.startswith(WATCHED)]
     return faults, [row for row in rows if not row.diagnosis.startswith(WATCHED)]
+
+
+def _order_parts(faults: list[Record], results: list[Record]) -> list[list[Record]]:
+    """Faults first, since they have lines, unless the results show that the launch is wrong and not the kernel."""
+    is_launch = any(row.diagnosis == OTHER_LAUNCH for row in results)
+    return [part for part in ((results, faults) if is_launch else (faults, results)) if part]
 
 
 _LOST = "products lost"

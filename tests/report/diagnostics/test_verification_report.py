@@ -150,3 +150,17 @@ def test_one_fault_in_several_configurations_is_one_paragraph(make_record):
 def test_what_was_not_watched_is_one_line_for_each_reason(make_record):
     (table,) = report_checks([make_record("a")], "", {"a": "needs g++", "b": "needs g++", "c": "it recurses"}).tables
     assert table.notes == ["a, b: accesses not watched: needs g++", "c: accesses not watched: it recurses"]
+
+
+def test_where_another_launch_is_right_that_comes_before_the_faults_it_has(make_record):
+    records = [
+        make_record(
+            "a", status="failed", reason="a.cu:9: writes outside C", diagnosis="watched: writes outside a.cu:9"
+        ),
+        make_record("a", status="wrong", reason="guard check: right if grid were [1]", diagnosis="other launch"),
+    ]
+    (line,) = list_failures(records)
+    assert line.splitlines() == [
+        "a: wrong at 64 nn f32: guard check: right if grid were [1]",
+        "    failed at 64 nn f32: a.cu:9: writes outside C",
+    ]
