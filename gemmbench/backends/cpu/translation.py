@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
@@ -255,6 +256,7 @@ class CpuCompiler:
 
     def __init__(self, limit: float = TimeLimits.compile):
         self._limit = limit
+        self._runtime_lock = Lock()
 
     def compile(self, plan: Plan) -> Artifact:
         """Compile the plan or find it in the cache.
@@ -367,7 +369,8 @@ class CpuCompiler:
             self._run_checked([*flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
+        with self._runtime_lock:  # the walls around a linker know the file, so no other thread may replace it
+            return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
     def _run(
         self, arguments: list[str], folder: Path | None = None, readable: Sequence[str] = ()

@@ -80,18 +80,27 @@ def _check_watchable(plan: Plan) -> None:
             raise Unsupported("its blocks are too large to be launched")
 
 
+_GUARD = "_ZGV"
+"""How the compiler begins the names of bytes by which it knows that an array was constructed."""
+
+
 @dataclass(frozen=True)
 class _StaticArray:
-    """An array in static shared memory."""
+    """An array in static shared memory, or a guard that the compiler puts next to one."""
 
     name: str
     address: int
     nbytes: int
 
     @property
+    def is_guard(self) -> bool:
+        """Whether accesses to it do not count."""
+        return self.name.startswith(_GUARD)
+
+    @property
     def room(self) -> int:
         """Bytes from its start in which an address counts as a miss of it."""
-        return max(self.nbytes, -(-self.nbytes // _ROOM) * _ROOM - _NEAR)
+        return 0 if self.is_guard else max(self.nbytes, -(-self.nbytes // _ROOM) * _ROOM - _NEAR)
 
 
 class _WatchedProcess(KernelProcess):
@@ -177,7 +186,7 @@ _SYMBOLS, _OBJECT = 2, 1
 
 
 def _read_static_arrays(path: Path) -> list[_StaticArray]:
-    """The arrays of `__shared__`, by address."""
+    """The arrays of `__shared__` and their guards, by address."""
     code = path.read_bytes()
     table, step, count, naming = _ELF_HEADER.unpack_from(code)
     sections = [_ELF_SECTION.unpack_from(code, table + number * step) for number in range(count)]
@@ -195,7 +204,7 @@ def _read_static_arrays(path: Path) -> list[_StaticArray]:
             name, info, _, section, value, nbytes = _ELF_SYMBOL.unpack_from(code, at)
             if section == shared and info & 15 == _OBJECT and nbytes:
                 arrays.append(_StaticArray(read_name(strings, name), value, nbytes))
-    named = (each for each in arrays if not each.name.startswith("_ZGV") and each.name != "gb_dynamic_shared")
+    named = (each for each in arrays if each.name != "gb_dynamic_shared")
     return sorted(
         (_StaticArray(_shorten_name(each.name), each.address, each.nbytes) for each in named),
         key=lambda each: each.address,
@@ -206,7 +215,9 @@ _LAST_NAME = re.compile(r"(\d+)(?=([A-Za-z_]\w*?)E?(?:_\d*_?)?(?:\.\d+)?$)")
 
 
 def _shorten_name(mangled: str) -> str:
-    """`As` of the mangled name of a variable in a function."""
+    """`As` of the mangled name of a variable in a function; that of a guard stays."""
+    if mangled.startswith(_GUARD):
+        return mangled
     for found in _LAST_NAME.finditer(mangled):
         for begin in range(len(found[1])):
             if int(found[1][begin:]) == len(found[2]):

@@ -244,3 +244,9 @@ def test_of_a_huge_problem_a_few_blocks_show_the_index_that_overflows(bench):
     plan = bench.plan(text, (1 << 16, 1 << 16, 16), (2,), (1,))
     (overflow,) = sentences(KernelWatcher(bench.compiler).watch(plan))
     assert overflow.startswith("test.cu:2: 65536 * 32768 overflows an int; compute it as size_t; thread (0, 0, 0)")
+
+
+def test_arrays_of_small_floats_and_what_the_compiler_adds_to_them_are_right(bench):
+    text = "#include <cuda_fp16.h>\n" + TILED.replace("float As[8][8], Bs[8][8]", "__half As[8][8], Bs[8][8]")
+    text = text.replace("As[y][i] * Bs[i][x]", "float(As[y][i]) * float(Bs[i][x])").replace(": 0;", ": 0.0f;")
+    assert watch(bench, text).faults == ()

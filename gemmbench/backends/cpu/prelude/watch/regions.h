@@ -51,6 +51,15 @@ static char* add_operand(Space space, unsigned number, int file, size_t bytes, u
     return begin;
 }
 
+// The bytes of guards, which the compiler puts next to static arrays.
+static std::vector<std::pair<uintptr_t, uintptr_t>> guards;
+
+static bool is_guard(uintptr_t address) {
+    for (const auto& [begin, end] : guards)
+        if (address >= begin && address < end) return true;
+    return false;
+}
+
 static void add_shared(unsigned number, uintptr_t begin, size_t bytes, size_t room, unsigned element) {
     regions.push_back({Space::shared, number, element, begin, begin + bytes, begin - kNear, begin + room,
                        make_cells(room)});

@@ -100,6 +100,7 @@ static void check_access(const Region& region, unsigned number, uintptr_t addres
                          bool atomic) {
     const uintptr_t at = sites[number].at;
     if (address < region.begin || address + bytes > region.end) {
+        if (is_guard(address)) return;
         const uintptr_t first = address < region.begin ? address : std::max(address, region.end);
         if (Fault* fault = note_fault(write ? "writes outside" : "reads outside", at))
             fault->example = name_element(region, first);
@@ -249,7 +250,8 @@ static dim3 read_shape() {
     return {x, y, z};
 }
 
-// FILE BYTES ELEMENT of A, B, C, bias and workspace, without a file -1; then ADDRESS BYTES ROOM of static arrays.
+// FILE BYTES ELEMENT of A, B, C, bias and workspace, without a file -1; then ADDRESS BYTES ROOM of static arrays, the
+// room 0 for a guard.
 static void read_regions() {
     char** const operands[] = {&launch.A, &launch.B, &launch.C, &launch.bias, &launch.workspace};
     const Space spaces[] = {Space::input, Space::input, Space::output, Space::input, Space::scratch};
@@ -264,7 +266,8 @@ static void read_regions() {
     add_shared(number++, reinterpret_cast<uintptr_t>(gb_dynamic_shared), 0, kDynamic + kNear, element_of_shared);
     for (unsigned count = small(); count; --count, ++number) {
         const size_t begin = large(), bytes = large(), room = large();
-        add_shared(number, begin, bytes, room, element_of_shared);
+        if (room) add_shared(number, begin, bytes, room, element_of_shared);
+        else guards.push_back({begin, begin + bytes});
     }
 }
 
