@@ -109,7 +109,7 @@ def verify(options: VerifyOptions) -> int:
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification_report.report_checks(found.records, found.note, found.unwatched)], options.style)
+    print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 

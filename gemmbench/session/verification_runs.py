@@ -55,15 +55,15 @@ class VerifyRequest:
 class Verification:
     """What verify found; `broken` says which kernel files cannot be read, and why.
 
-    `note` says which precisions and layouts were left out, if some were, and `unwatched` of variants that ran why their
-    accesses were not watched.
+    `note` says which precisions and layouts were left out, if some were. `remarks` are sentences about variants that
+    are no failures: why accesses were not watched, and what would fail at sizes that were not asked for.
     """
 
     records: list[Record]
     interrupted: bool
     broken: list[str]
     note: str = ""
-    unwatched: Mapping[str, str] = field(default_factory=dict)
+    remarks: Sequence[Mapping[str, str]] = ()
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -108,8 +108,8 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
             records += map(runs.explain, measure_sweep(runner, session.compilers, sweep))
         note = _note_left_out(verified, request, machine)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
-        unwatched = {name: reason for name, reason in runs.unwatched.items() if name in ran}
-        return Verification(records, session.is_interrupted(), broken, note, unwatched)
+        unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
+        return Verification(records, session.is_interrupted(), broken, note, [unwatched, runs.overflows])
 
 
 def choose_variants(

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -45,13 +46,15 @@ class WatchedRuns:
 
     `explanations` are sentences that may say why a result of a configuration is wrong, by variant and configuration.
     `unwatched` says of variants why their accesses could not be watched, where they run all the same. `dangerous` are
-    configurations that may take down the context of a GPU, or hang.
+    configurations that may take down the context of a GPU, or hang, and `overflows` says which index of a variant
+    overflows an int on a huge problem that was not asked for.
     """
 
     records: list[Record] = field(default_factory=list)
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     unwatched: dict[str, str] = field(default_factory=dict)
     dangerous: set[tuple[str, str]] = field(default_factory=set)
+    overflows: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, item: Plan | Skip) -> Plan | Skip:
         """The plan, or a Skip if its configuration is dangerous."""
@@ -74,9 +77,13 @@ def _name_configuration(item: Plan | Skip) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of one configuration on the problems of one layout and precision, which share their code."""
+    """The launches of one configuration on the problems of one layout and precision, which share their code.
+
+    If `is_huge`, only an index that overflows is of interest.
+    """
 
     plans: tuple[Plan, ...]
+    is_huge: bool = False
 
     def watch(self, watcher: Watcher) -> list[Watched]:
         """What is seen of each, up to one that does not end. Raises PlanError, DeviceError."""
@@ -126,6 +133,11 @@ def plan_watching(
         found += [Launches(tuple(small.values()))] if small else []
         if not small:
             found.append(_explain_none(items[0]))
+    if plans and not sized:
+        (config, layout, precision), _ = next(iter(groups.items()))
+        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
+        huge = plan_awkwardly(variant, config, problem, host, configurations.HUGE)
+        found += [Launches((huge,), is_huge=True)] if isinstance(huge, Plan) else []
     return found
 
 
@@ -204,6 +216,9 @@ def watch_kernels(
 
 def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launches) -> None:
     plan = launches.plans[0]
+    if launches.is_huge:
+        _take_overflow(found, job, plan)
+        return
     try:
         seen = job.result()
     except Unsupported as fault:
@@ -223,6 +238,14 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
             found.dangerous.add(_name_configuration(plan))
     if sentences := [each for watched in seen for each in watched.explanations]:
         found.explanations.setdefault(_name_configuration(plan), sentences[0])
+
+
+def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -> None:
+    """Note an index that overflows; whatever else a huge launch meets was not asked for."""
+    with suppress(Exception):
+        faults = [fault for watched in job.result() for fault in watched.faults if fault.kind == "overflow"]
+        if faults:
+            found.overflows[plan.variant.name] = f"at {plan.problem.size}, {faults[0].sentence}"
 
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:

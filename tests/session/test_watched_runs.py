@@ -6,6 +6,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.base import Watched, WatchedFault
 from gemmbench.backends.fake.entry import FakeEntry
 from gemmbench.errors import BuildError, DeviceError, Unsupported
+from gemmbench.planning.plans import configurations
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
@@ -89,7 +90,7 @@ def test_without_watching_everything_is_launched(verify):
 def test_what_cannot_be_watched_is_verified_all_the_same_with_the_reason(verify, fault):
     found = verify(PlayedWatcher(fault=fault))
     assert statuses(found) == []
-    assert found.unwatched == {"mine": str(fault)}
+    assert found.remarks == [{"mine": f"accesses not watched: {fault}"}, {}]
 
 
 def test_the_first_fault_can_end_it(verify):
@@ -102,3 +103,13 @@ def test_a_launch_that_does_not_end_is_the_last(verify):
     watcher = PlayedWatcher({"129x67x50": Watched((), ("mine.cu:9 goes on",), ended=False)})
     assert statuses(verify(watcher)) == []
     assert len(watcher.plans) == 1
+
+
+def test_an_index_that_overflows_on_a_huge_problem_is_told_and_fails_nothing(verify, monkeypatch):
+    overflow = WatchedFault("overflow", "mine.cu:9", "mine.cu:9: 32768 * 65536 overflows an int", 0)
+    watcher = PlayedWatcher({"65536x65536x32": Watched((OUTSIDE, overflow))})
+    monkeypatch.setattr(configurations, "SHAPES", ((7, 5, 3),))
+    monkeypatch.setattr(configurations, "LARGE", (17, 18, 19))
+    found = verify(watcher, sizes=None)
+    assert statuses(found) == []
+    assert found.remarks == [{}, {"mine": "at 65536x65536x32, mine.cu:9: 32768 * 65536 overflows an int"}]

@@ -31,8 +31,8 @@ from gemmbench.errors import LaunchError, Unsupported
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
-_SECONDS = 5
-"""For all blocks of a launch; a hook takes some 20 ns."""
+_SECONDS, _SAMPLE_SECONDS = 5, 1
+"""For all blocks of a launch, and for a few of a huge one; a hook takes some 20 ns."""
 _GRACE = 5.0
 """Seconds until a process must have answered after that."""
 _LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
@@ -108,9 +108,9 @@ class _WatchedProcess(KernelProcess):
 
     longest_reply = 1 << 22
 
-    def watch(self) -> dict[str, Any]:
-        """Run all launches once. Raises LaunchError, LaunchTimeout."""
-        reply = self._ask("watch", str(_SECONDS))
+    def watch(self, seconds: int) -> dict[str, Any]:
+        """Run all launches once, for at most so long. Raises LaunchError, LaunchTimeout."""
+        reply = self._ask("watch", str(seconds))
         try:
             seen = json.loads(reply)
             if isinstance(seen, dict) and seen.keys() >= {"smallest", "faults"}:
@@ -141,7 +141,7 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -
             steps += [*geometry.grid, *geometry.block, geometry.shared]
         process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS + _GRACE)
         held.callback(process.end)
-        return process.watch()
+        return process.watch(_SAMPLE_SECONDS if sampled else _SECONDS)
 
 
 def _make_operand(problem: Problem, name: str) -> int:

@@ -101,6 +101,8 @@ AWKWARD: Shape = (31, 61, 97)
 """Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
 WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
 """Where accesses are watched: M > N and M < N, several tiles, none of which fits; vectors of four fit the second."""
+HUGE: Shape = (1 << 16, 1 << 16, 32)
+"""Where the index of an element of C overflows an int."""
 _STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _LARGER, _LEAST_TILES = 8, (2, 3, 1)
 """How many times as long the sides are that are tried last; multiples along M, N and K."""

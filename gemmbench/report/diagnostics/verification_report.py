@@ -23,12 +23,16 @@ _MOST_REASONS = 2
 _MARGIN = "    "
 
 
-def report_checks(records: Sequence[Record], closing: str = "", unwatched: Mapping[str, str] | None = None) -> Report:
+def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequence[Mapping[str, str]] = ()) -> Report:
     """The table of checks, below it every failure and what kernels printed, and the `closing` line.
 
-    `unwatched` says of variants why their accesses were not watched.
+    `remarks` are sentences about variants that are no failures, by the name of the variant.
     """
-    notes = [*list_failures(records), *list_printed(records), *_list_unwatched(unwatched or {})]
+    notes = [
+        *list_failures(records),
+        *list_printed(records),
+        *(line for each in remarks for line in _list_remarks(each)),
+    ]
     return Report([replace(tabulate_checks(records), notes=notes)], closing=[closing] if closing else [])
 
 
@@ -78,12 +82,12 @@ def list_failures(records: Sequence[Record]) -> list[str]:
     return [*lines, *_list_skips(records)]
 
 
-def _list_unwatched(unwatched: Mapping[str, str]) -> list[str]:
-    """`tgemm, wmma: accesses not watched: ...`, a line for each reason."""
+def _list_remarks(remarks: Mapping[str, str]) -> list[str]:
+    """`tgemm, wmma: accesses not watched: ...`, a line for each sentence."""
     names: dict[str, list[str]] = {}
-    for name, reason in unwatched.items():
-        names.setdefault(reason, []).append(name)
-    return [f"{', '.join(each)}: accesses not watched: {reason}" for reason, each in names.items()]
+    for name, sentence in remarks.items():
+        names.setdefault(sentence, []).append(name)
+    return [f"{', '.join(each)}: {sentence}" for sentence, each in names.items()]
 
 
 def _split_faults(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:

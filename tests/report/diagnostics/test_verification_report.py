@@ -147,9 +147,10 @@ def test_one_fault_in_several_configurations_is_one_paragraph(make_record):
     assert line == "a: failed at 64 nn f32 T=8: a.cu:9: reads outside A (and 1 more check, in 2 configurations)"
 
 
-def test_what_was_not_watched_is_one_line_for_each_reason(make_record):
-    (table,) = report_checks([make_record("a")], "", {"a": "needs g++", "b": "needs g++", "c": "it recurses"}).tables
-    assert table.notes == ["a, b: accesses not watched: needs g++", "c: accesses not watched: it recurses"]
+def test_a_remark_about_several_variants_is_one_line(make_record):
+    remarks = [{"a": "not watched: needs g++", "b": "not watched: needs g++"}, {"a": "at 65536, it overflows"}]
+    (table,) = report_checks([make_record("a")], "", remarks).tables
+    assert table.notes == ["a, b: not watched: needs g++", "a: at 65536, it overflows"]
 
 
 def test_where_another_launch_is_right_that_comes_before_the_faults_it_has(make_record):
