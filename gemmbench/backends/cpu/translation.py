@@ -92,11 +92,12 @@ class _Recipe:
 
 
 _MEASURED, _TRIED = _Recipe("runtime.cpp"), _Recipe("tryout.cpp")
-# -O1 unites and hoists loads as nvcc does, but unrolls nothing; a vector stays one access without SRA. The hooks are
-# those of the runtime, so the link must not know of -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
+# -O1 unites and hoists loads as nvcc does, but unrolls nothing; a vector stays one access without SRA, and a load whose
+# value only one path needs stays where it is written without sinking. The hooks are those of the runtime, so the link
+# must not know of -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
 _WATCHED = _Recipe(
     "watch/watch.cpp",
-    ("-O1", "-fno-tree-sra", "-fno-ipa-sra", "-gdwarf-4", "-fno-pie", "-w", "-fsanitize=thread",
+    ("-O1", "-fno-tree-sink", "-fno-tree-sra", "-fno-ipa-sra", "-gdwarf-4", "-fno-pie", "-w", "-fsanitize=thread",
      "--param=tsan-instrument-func-entry-exit=0", "-fsanitize=bounds,signed-integer-overflow"),
     ("-O2", "-fno-pie"),
     "watch/watch.ld",
