@@ -1,8 +1,10 @@
 """Watched kernels: each fault of an access or a barrier with its line, and silence about what is right."""
 
+import re
+
 import pytest
 
-from gemmbench.backends.cpu import watched
+from gemmbench.backends.cpu import translation, watched
 from gemmbench.backends.cpu.watched import KernelWatcher
 from gemmbench.errors import Unsupported
 from gemmbench.planning.plans.plan import Geometry
@@ -236,6 +238,10 @@ def test_a_launch_without_end_is_stopped_where_it_is(bench, monkeypatch):
 def test_without_addr2line_and_without_gnu_hooks_it_says_so(bench, monkeypatch):
     monkeypatch.setattr(watched, "_ADDR2LINE", "no-such-addr2line")
     with pytest.raises(Unsupported, match="finds the lines of faults, is missing; apt-get install binutils"):
+        watch(bench, TILED)
+    monkeypatch.undo()
+    monkeypatch.setattr(translation, "_IS_GNU", re.compile("no such compiler"))
+    with pytest.raises(Unsupported, match="watching needs g"):
         watch(bench, TILED)
 
 
