@@ -275,7 +275,8 @@ def test_the_cpu_device_verifies_one_precision_and_layout_and_counts_the_rest(ge
     assert "--all" not in done.out
 
 
-STRAY = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
+STRAY = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,
+                                TACC beta, TC* C) {
     const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 8 + threadIdx.x;
     TACC sum = 0;
     for (int k = 0; k < K; ++k) {
