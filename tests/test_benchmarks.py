@@ -455,3 +455,16 @@ def test_what_differs_between_processes_is_found_beyond_the_scatter_of_blocks(lo
     rows, freedom, found = measure(0.002)
     assert (rows, freedom) == (150, 150) and found == pytest.approx(0.002, rel=0.15)
     assert measure(0.0)[2] < 0.0005
+
+
+def test_each_barrier_and_each_bound_of_a_kernel_is_broken_once(load):
+    mutants = load("mutate_kernels")
+    text = (data_folder("cuda") / "tiled.cu").read_text()
+    made = dict(mutants.mutate(text))
+    barriers, bounds = ([name for name in made if name.startswith(kind)] for kind in ("no barrier", "wide bound"))
+    assert len(barriers) == text.partition("---*/")[2].count("__syncthreads();") == 2
+    assert bounds
+    lines = text.splitlines()
+    for name, changed in made.items():
+        differing = [number for number, line in enumerate(changed.splitlines(), 1) if line != lines[number - 1]]
+        assert differing == [int(name.split()[2])]

@@ -352,6 +352,38 @@ def pack_allocations(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
     return (0, *ends[:-1]), ends[-1]
 
 
+@dataclass(frozen=True)
+class WatchedFault:
+    """A fault of a kernel's accesses or barriers: its kind, its line (`tiled.cu:69`, "" without one), and a sentence.
+
+    The likelier its kind is the cause of others, the lower is its `rank`.
+    """
+
+    kind: str
+    place: str
+    sentence: str
+    rank: int
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What was seen of every access of a launch: faults, the likeliest cause first.
+
+    `explanations` are no faults, but may be why a result is wrong. `ended` is False if the launch had to be stopped.
+    """
+
+    faults: tuple[WatchedFault, ...]
+    explanations: tuple[str, ...] = ()
+    ended: bool = True
+
+
+class Watcher(Protocol):
+    """Runs kernels on the host and watches every access."""
+
+    def watch(self, plan: Plan) -> Watched:
+        """Run a plan of the CPU device. Raises Unsupported if it cannot be watched, other PlanErrors, DeviceError."""
+
+
 class Compiler(Protocol):
     """Turns plans into machine code; safe to call from several threads."""
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler
+from gemmbench.backends.base import Backend, Compiler, Device, InspectingCompiler, Watcher
 from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
 from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.drafts.draft import FoundManifest
@@ -36,7 +36,8 @@ class BackendEntry:
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
     `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can
     be measured. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect`
-    can show what its compiler makes. A Dask worker with such a device has one `resource`.
+    can show what its compiler makes. Where `is_watched`, accesses of its kernels are watched on the host before
+    `verify` launches them. A Dask worker with such a device has one `resource`.
     """
 
     name: str
@@ -48,6 +49,7 @@ class BackendEntry:
     no_transfers: str = ""
     profilers: bool = False
     inspects: bool = False
+    is_watched: bool = True
     resource: str = "GPU"
 
     def choose(self, option: str) -> DeviceChoice | None:
@@ -235,6 +237,11 @@ def needs_own_process(machine: Machine) -> bool:
     return load_services(machine.choice.primary).needs_own_process(machine.choice)
 
 
+def is_watched(machine: Machine) -> bool:
+    """Whether accesses of its kernels are watched on the host before `verify` launches them."""
+    return find_entry(machine.choice.primary).is_watched
+
+
 def why_no_transfers(machine: Machine) -> str:
     """Why there is nothing to copy to and from the primary device, or "" if there is."""
     return find_entry(machine.choice.primary).no_transfers
@@ -292,6 +299,14 @@ class TryingServices(Protocol):
 
     def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
         """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+
+    def make_watcher(self, limit: float) -> Watcher:
+        """Who watches kernels; `limit` is seconds for one compilation."""
+
+
+def make_watcher(limit: float) -> Watcher:
+    """As TryingServices."""
+    return cast(TryingServices, load_services("cpu")).make_watcher(limit)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:

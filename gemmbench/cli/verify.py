@@ -56,6 +56,12 @@ class VerifyOptions:
         heading=PROBLEM,
         help="Also let products overlap, where a manifest says `pdl`.",
     )
+    watch: bool = option(
+        "--watch/--no-watch",
+        default=True,
+        heading=MEASURING,
+        help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
+    )
     limit: LimitOptions
     style: str | None = style_option()
 
@@ -71,6 +77,7 @@ class VerifyOptions:
             limits=self.limit.limits,
             exit_first=self.exit_first,
             pdl=self.pdl,
+            watch=self.watch,
         )
 
 
@@ -86,6 +93,10 @@ def verify(options: VerifyOptions) -> int:
     once, and what was skipped with the reason; a configuration that timed out or did not compile is
     not tried on further shapes.
 
+    First every access of small launches is watched on the host: accesses outside operands and arrays,
+    races, misaligned vectors, overflowing indices and barriers that threads miss fail a configuration
+    with file, line and thread, also where its result is right; on a GPU it is then not launched.
+
     With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write
     VARIANTs before --sanitize.
@@ -98,7 +109,7 @@ def verify(options: VerifyOptions) -> int:
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
-    print_reports([verification_report.report_checks(found.records, found.note)], options.style)
+    print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
 
 

@@ -162,6 +162,7 @@ def verify(
     kernels: str | Path | None = None,
     every: bool = False,
     exit_first: bool = False,
+    watch: bool = True,
     progress: bool | None = None,
     **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
@@ -173,6 +174,7 @@ def verify(
         every: verify every configuration, not only one change per parameter; on the CPU device every precision and
             layout too.
         exit_first: stop at the first failure.
+        watch: watch every access of small launches on the host first.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 
@@ -182,7 +184,8 @@ def verify(
     (True, 192, [])
     """
     reporter = NotebookReporter(progress)
-    request = replace(verify_request(list_names(variants), every, kernels, options), exit_first=exit_first)
+    request = verify_request(list_names(variants), every, kernels, options)
+    request = replace(request, exit_first=exit_first, watch=watch)
     with open_machine(device, fleet, reporter) as machine:
         found = verify_kernels(request, machine, reporter)
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))

@@ -123,10 +123,11 @@ def wrap_text(text: str, width: int | None) -> list[str]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """A number stays with what belongs to it: `0.5 %`, `+- 0.5`."""
+    """A number stays with what belongs to it: `0.5 %`, `+- 0.5`. Further lines are indented more than the first."""
+    indent = " " * (len(text) - len(text.lstrip())) + _INDENT
     bound = text.replace(" %", f"{BOUND}%").replace("+- ", f"+-{BOUND}")
     lines = textwrap.wrap(
-        bound, max(width, _NARROWEST), subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False
+        bound, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
     return [line.replace(BOUND, " ") for line in lines]
 

@@ -128,7 +128,8 @@ def _make_gemm_command(
     variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
 ) -> VerifyCommand:
     problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
-    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine), "--no-pdl")
+    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine), "--no-pdl",
+             "--no-watch")  # fmt: skip
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
     chosen = ("--all",) if request.every else _list_param_words(request)

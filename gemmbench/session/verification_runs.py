@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gemmbench.backends.devices import Machine
@@ -25,6 +25,7 @@ from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_refusal, open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
+from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class VerifyRequest:
     On the CPU device, empty precisions and layouts mean f32 and one layout, and the largest shape is left out. With
     `every` nothing is left out, and all configurations are verified, otherwise one change per parameter. With
     `exit_first` the first failure ends it. With `pdl`, kernels whose products may overlap are verified that way too.
+    With `watch`, every access of small launches is watched on the host first.
     """
 
     variants: tuple[str, ...] = ()
@@ -47,19 +49,22 @@ class VerifyRequest:
     limits: TimeLimits = field(default_factory=TimeLimits)
     exit_first: bool = False
     pdl: bool = True
+    watch: bool = True
 
 
 @dataclass(frozen=True)
 class Verification:
     """What verify found; `broken` says which kernel files cannot be read, and why.
 
-    `note` says which precisions and layouts were left out, if some were.
+    `note` says which precisions and layouts were left out, if some were. `remarks` are sentences about variants that
+    are no failures: why accesses were not watched, and what would fail at sizes that were not asked for.
     """
 
     records: list[Record]
     interrupted: bool
     broken: list[str]
     note: str = ""
+    remarks: Sequence[Mapping[str, str]] = ()
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -68,29 +73,44 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
     check_params([(variant, parse_params(request.params)) for variant in variants])
     expanded: list[Plan | Skip] = []
     verified: list[Variant] = []
+    watched: list[Launches | Skip] = []
+    host = find_host(machine) if request.watch else None
     for variant in variants:
         planned = plan_verification(variant, request, machine)
         verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
         expanded += planned
+        if host is not None:
+            watched += plan_watching(variant, planned, host, request.sizes is not None, request.every)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=check_seed(request.seed or 0))
-    chains = [make_chain(item) for item in expanded]
-    announce_run_on_cpu(machine, chains, UNTIMED, "", request.limits, reporter)
+    announced = [make_chain(item) for item in expanded]
+    announce_run_on_cpu(machine, announced, UNTIMED, "", request.limits, reporter)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter, len(expanded))
 
         def is_ended() -> bool:
             return session.is_interrupted() or (request.exit_first and failures.failed)
 
+        def is_watching_over(faults: Sequence[Record]) -> bool:
+            return session.is_interrupted() or bool(request.exit_first and faults)
+
+        runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over)
+        failures.report(runs.records)
+        if is_watching_over(runs.records):
+            return Verification(runs.records, session.is_interrupted(), broken)
+        chains = announced if machine.on_cpu else [make_chain(runs.refuse(item)) for item in expanded]
         runner = session.make_runner(failures.add, is_ended)
         overlapping = [chain for chain in chains if chain.pdl] if request.pdl else []
-        records: list[Record] = []
+        records = list(runs.records)
         for each, pdl in ((chains, False), (overlapping, True)):
             largest = 1 if request.exit_first else LARGEST
             sweep = ChainSweep(each, replace(policy, pdl=pdl), baseline="", largest=largest)
-            records += measure_sweep(runner, session.compilers, sweep)
-        return Verification(records, session.is_interrupted(), broken, _note_left_out(verified, request, machine))
+            records += map(runs.explain, measure_sweep(runner, session.compilers, sweep))
+        note = _note_left_out(verified, request, machine)
+        ran = {record.variant for record in records if record.status in ("ok", "wrong")}
+        unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
+        return Verification(records, session.is_interrupted(), broken, note, [unwatched, runs.overflows])
 
 
 def choose_variants(
@@ -127,6 +147,10 @@ class FailureReport:
     def add(self, records: Sequence[Record]) -> None:
         """Take records, and report the first failure of each variant."""
         self._left -= len(records)
+        self.report(records)
+
+    def report(self, records: Sequence[Record]) -> None:
+        """Report the first failure of each variant among records that are no checks of a result."""
         for record in records:
             if record.status in ("ok", "skipped"):
                 continue

@@ -157,7 +157,7 @@ def test_a_clean_variant_is_one_line_a_tool_and_one_process_a_tool(sanitize):
         ["tiled", "all 3", "memcheck", "0", "clean"],
         ["tiled", "all 3", "racecheck", "0", "clean"],
     ]
-    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1 --no-pdl"
+    words = "verify tiled --sizes 33x65x17,256x256x64 --precision f32 --device cuda:1 --no-pdl --no-watch"
     assert calls == [f"memcheck {words}", f"racecheck {words}"]
 
 
@@ -165,7 +165,7 @@ def test_tools_shapes_layouts_and_parameters_may_be_chosen(sanitize):
     options = "--sanitize initcheck --sizes 8 --layout tn --param TILE=16,32 --seed 4"
     said, (call,) = sanitize("tiled", *options.split())
     assert rows(said) == [["tiled", "all 2", "initcheck", "0", "clean"]]
-    options = "--sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --no-pdl --param TILE=16,32"
+    options = "--sizes 8 --precision f32 --layout tn --seed 4 --device cuda:1 --no-pdl --no-watch --param TILE=16,32"
     assert call == f"initcheck verify tiled {options}"
 
 
@@ -273,3 +273,27 @@ def test_the_cpu_device_verifies_one_precision_and_layout_and_counts_the_rest(ge
     assert done.out.rstrip().endswith("f32, nn only; --all checks 7 more combinations")
     done = gemmbench("verify", "openblas", "--device", "cpu", "--sizes", "5", "--all", "--format", "simple")
     assert "--all" not in done.out
+
+
+STRAY = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,
+                                TACC beta, TC* C) {
+    const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 8 + threadIdx.x;
+    TACC sum = 0;
+    for (int k = 0; k < K; ++k) {
+        const TA a = A[row * K + k];
+        if (row < M && column < N) sum += a * B[k * N + column];
+    }
+    if (row < M && column < N) C[row * N + column] = alpha * sum + (beta == 0 ? 0 : beta * C[row * N + column]);
+}
+"""
+
+
+def test_a_right_result_does_not_hide_a_read_outside_unless_nothing_is_watched(gemmbench, write_kernel):
+    path = write_kernel("stray.cu", body=STRAY, grid=["cdiv(N, 8)", "cdiv(M, 8)"], block=[8, 8])
+    line = path.read_text().splitlines().index("        const TA a = A[row * K + k];") + 1
+    call = ["verify", "stray", "--kernels", "kernels", "--device", "cpu", "--sizes", "9x7x5", "--format", "tsv"]
+    said = gemmbench(*call)
+    assert said.code == 1
+    assert cells(said, "stray")[:3] == ["1", "1", "1"]
+    assert f"stray: failed at 129x67x50 nn f32: stray.cu:{line}: reads outside A: element 6,450, 1 past" in said.out
+    assert gemmbench(*call, "--no-watch").code == 0

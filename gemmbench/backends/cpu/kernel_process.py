@@ -62,7 +62,6 @@ _GLANCE = 0.5
 """Seconds between two checks whether the executable has ended: a process that it left behind may hold
 the connection open."""
 _PAUSE = 0.0005
-_LONGEST_REPLY = 1024
 _OF_PROCESS = 2
 """The kind of a clock that counts the time of a process: see clock_getcpuclockid(3)."""
 _MARGINS = 128 << 20
@@ -100,6 +99,7 @@ class KernelProcess:
     """
 
     waited, absent = 0.0, 0
+    longest_reply = 1024
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class KernelProcess:
     def _receive_line(self) -> str:
         """The next line, or the start of what came instead."""
         reply, deadline = b"", time.monotonic() + self._timeout
-        while b"\n" not in reply and len(reply) < _LONGEST_REPLY:
+        while b"\n" not in reply and len(reply) < self.longest_reply:
             if not self._wait_for_reply(min(_GLANCE, deadline - time.monotonic())):
                 self._check_alive(deadline)
                 continue
@@ -215,7 +215,7 @@ class KernelProcess:
 
     def _receive(self) -> bytes:
         try:
-            return self._connection.recv(_LONGEST_REPLY)
+            return self._connection.recv(self.longest_reply)
         except ConnectionResetError:  # it ended before it read its command
             return b""
 

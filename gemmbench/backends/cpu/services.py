@@ -11,6 +11,7 @@ from gemmbench.backends.cpu.entry import cpu_name, describe_cpu
 from gemmbench.backends.cpu.manifest_search import expand_kernels, find_manifest
 from gemmbench.backends.cpu.openblas import CpuSoftware, blas_version
 from gemmbench.backends.cpu.translation import CpuCompiler
+from gemmbench.backends.cpu.watched import KernelWatcher
 from gemmbench.backends.devices import DeviceChoice, HealthCheck, failed_check, passed_check
 from gemmbench.backends.host import average_competitors, count_cores, is_busy
 from gemmbench.backends.registry import BackendServices
@@ -124,6 +125,10 @@ class CpuServices:
     def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
         """As TryingServices."""
         return expand_kernels(text, path, home)
+
+    def make_watcher(self, limit: float) -> KernelWatcher:
+        """As TryingServices."""
+        return KernelWatcher(CpuCompiler(limit))
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """Compiler, BLAS and load."""

@@ -8,10 +8,13 @@ import shlex
 import shutil
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from gemmbench.analysis.toolkit import COMPILER_NICENESS, run_limited
 from gemmbench.backends.base import Artifact, Build
@@ -32,7 +35,7 @@ from gemmbench.backends.parameters import PassedParameter, list_parameters, writ
 from gemmbench.backends.sources import SourceText, quote_path, split_text, suggest_fix
 from gemmbench.errors import BuildError, BuildTimeout, DeviceError, PlanError, Unsupported
 from gemmbench.planning.cpp import items, reach, tokens
-from gemmbench.planning.cpp.reach import find_reached, write_reached
+from gemmbench.planning.cpp.reach import Edit, find_reached, write_reached
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
@@ -41,6 +44,7 @@ from gemmbench.planning.sweeps.overrides import TimeLimits
 _SHARED = b"gb_shared"
 """The section of static shared memory, named by shared.ld; an empty one is left out of the file."""
 
+_IS_GNU = re.compile(r"^gcc version", re.MULTILINE)
 _ELF64 = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<40xQ10xHHH")
 """Of the file: offset of the section headers; size and number of them, and which one names them."""
@@ -79,8 +83,33 @@ _OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READER
 
 # nvcc lets kernels read memory through other types than it was written with.
 _DIALECT = ("-std=c++17", "-fdiagnostics-color=never")
-_FLAGS = (*_DIALECT, "-O3", "-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla")
+_MEANING = ("-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla")
 _NATIVE = "-march=native"
+
+
+@dataclass(frozen=True)
+class _Recipe:
+    """How an executable is made: options for a kernel and for the runtime, both in the folder of the prelude."""
+
+    runtime: str
+    kernel_flags: tuple[str, ...] = ("-O3",)
+    runtime_flags: tuple[str, ...] = ("-O3",)
+    script: str = "shared.ld"
+    link_flags: tuple[str, ...] = ()
+
+
+_MEASURED, _TRIED = _Recipe("runtime.cpp"), _Recipe("tryout.cpp")
+# -O1 unites and hoists loads as nvcc does, but unrolls nothing; a vector stays one access without SRA, and a load whose
+# value only one path needs stays where it is written without sinking. The hooks are those of the runtime, so the link
+# must not know of -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
+_WATCHED = _Recipe(
+    "watch/watch.cpp",
+    ("-O1", "-fno-tree-sink", "-fno-tree-sra", "-fno-ipa-sra", "-gdwarf-4", "-fno-pie", "-w", "-fsanitize=thread",
+     "--param=tsan-instrument-func-entry-exit=0", "-fsanitize=bounds,signed-integer-overflow"),
+    ("-O2", "-fno-pie"),
+    "watch/watch.ld",
+    ("-no-pie",),
+)  # fmt: skip
 _MOST_ERRORS = 3
 _MOST_OUTPUT = 1 << 20
 _SUFFIX = ".kernel"
@@ -127,7 +156,7 @@ def translation_unit(plan: Plan) -> str:
     return write_input(text, plan.symbols or ("gemm",), plan.variant.min_sm)
 
 
-def _write_kernel(plan: Plan, found: Preprocessed) -> str:
+def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str:
     """The C++ text of what a plan's kernels reach, and of the function through which the runtime calls them.
 
     Raises Unsupported if that needs a GPU, BuildError if there is no such kernel.
@@ -136,10 +165,22 @@ def _write_kernel(plan: Plan, found: Preprocessed) -> str:
     reached = find_reached(found.source, found.words)
     if reason := find_unsupported(found.source, reached):
         raise Unsupported(reason)
-    code = write_reached(found.source, reached, rewrite_words(reached))
+    edits = [*rewrite_words(reached), *(_note_returns(reached) if watched else ())]
+    code = write_reached(found.source, reached, edits)
     call = _entry_function(plan, found.words, str(has_barriers(reached)).lower())
     head, checks = hoist_includes(split_text(plan, inline=True)), write_checks(plan, found.words)
-    return f'#include "prelude.h"\n{head}\n#include "words.h"\nnamespace {{\n{code}\n{checks}}}{call}'
+    words = '#include "words.h"\n' + '#include "watch/words.h"\n' * watched
+    return f'#include "prelude.h"\n{head}\n{words}namespace {{\n{code}\n{checks}}}{call}'
+
+
+def _note_returns(reached: Sequence[items.Item]) -> Iterator[Edit]:
+    """Have every `return;` leave its line behind, for the threads that a barrier misses."""
+    for item in reached:
+        if item.kind not in ("function", "class") or "constexpr" in item.words:
+            continue
+        for token, following in pairwise(each for each in item.tokens if each.kind != "directive"):
+            if token.text == "return" and following.is_sign(";"):
+                yield Edit(token.start, token.end, "for (gb::last_return = __LINE__;;) return")
 
 
 def _check_kernels(plan: Plan, found: Preprocessed) -> None:
@@ -226,6 +267,7 @@ class CpuCompiler:
 
     def __init__(self, limit: float = TimeLimits.compile):
         self._limit = limit
+        self._runtime_lock = Lock()
 
     def compile(self, plan: Plan) -> Artifact:
         """Compile the plan or find it in the cache.
@@ -262,8 +304,20 @@ class CpuCompiler:
         head = f'#include "prelude.h"\n#include "tryout.h"\n{hoist_includes(text)}\n#include "words.h"'
         unit = f"{head}\nnamespace {{\n{code}\n}}{call}"
         key = content_key([unit, "tryout", *self._surroundings])
-        made = fetch_or_build(key, _SUFFIX, lambda path: self._link("kernel", unit, found, path, "tryout.cpp"))
+        made = fetch_or_build(key, _SUFFIX, lambda path: self._link("kernel", unit, found, path, _TRIED))
         return Path(made.path)
+
+    def compile_watched(self, plan: Plan) -> Path:
+        """An executable that watches the accesses of a plan's kernels; see watched.
+
+        Raises Unsupported where the CPU cannot run them or this compiler has no hooks, BuildError, BuildTimeout,
+        DeviceError.
+        """
+        if not _IS_GNU.search(self._probe.stderr):
+            raise Unsupported(f"watching needs g++, and the C++ compiler is {self.version}; set CXX")
+        unit = translation_unit(plan)
+        key = content_key([self._make_key(plan, unit), "watched", *_WATCHED.kernel_flags])
+        return Path(fetch_or_build(key, _SUFFIX, lambda path: self._build(plan, unit, path, _WATCHED)).path)
 
     def _preprocess(self, unit: str, folder: Path) -> Preprocessed:
         (folder / "text.cpp").write_text(unit, encoding="utf-8")
@@ -306,24 +360,28 @@ class CpuCompiler:
 
     @cached_property
     def _flags(self) -> tuple[str, ...]:
-        return _FLAGS if self._probe.returncode else (*_FLAGS, _NATIVE)
+        common = (*_DIALECT, *_MEANING)
+        return common if self._probe.returncode else (*common, _NATIVE)
 
     @cached_property
     def _surroundings(self) -> list[str]:
         """What the machine code depends on besides the unit: compiler, processor, prelude, options of this module."""
         # The processor, since machines that share the cache may not run each other's code.
-        texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *sorted(PRELUDE.iterdir()))]
+        prelude = sorted(path for path in PRELUDE.rglob("*") if path.is_file())
+        texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *prelude)]
         return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
-    def _compile_runtime(self, name: str) -> str:
-        """A compiled runtime, the same for every kernel: one that runs plans, or one that tries arguments."""
-        source = str(PRELUDE / name)
+    def _compile_runtime(self, recipe: _Recipe) -> str:
+        """A compiled runtime, the same for every kernel: one that runs plans, tries arguments or watches accesses."""
+        source = str(PRELUDE / recipe.runtime)
 
         def build(path: Path) -> Build:
-            self._run_checked([*self._flags, "-c", source, "-o", path.name], path.parent)
+            flags = [*self._flags, *recipe.runtime_flags, "-I", str(PRELUDE)]
+            self._run_checked([*flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
+        with self._runtime_lock:  # the walls around a linker know the file, so no other thread may replace it
+            return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
     def _run(
         self, arguments: list[str], folder: Path | None = None, readable: Sequence[str] = ()
@@ -341,24 +399,26 @@ class CpuCompiler:
         except OSError as fault:
             raise DeviceError(f"cannot run the C++ compiler {shlex.join(self._command)}: {fault}") from None
 
-    def _build(self, plan: Plan, unit: str, path: Path) -> Build:
+    def _build(self, plan: Plan, unit: str, path: Path, recipe: _Recipe = _MEASURED) -> Build:
         folder, kind = path.parent, plan.variant.kind
         found = None if plan.variant.is_host_function else self._preprocess(unit, folder)
-        unit = unit if found is None else _write_kernel(plan, found)
-        return self._link(kind, unit, found, path, "runtime.cpp")
+        unit = unit if found is None else _write_kernel(plan, found, recipe is _WATCHED)
+        return self._link(kind, unit, found, path, recipe)
 
-    def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, runtime_name: str) -> Build:
+    def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, recipe: _Recipe) -> Build:
         """Compile a unit, which was made of `found`, and link it with a runtime."""
         folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         try:
-            self._run_checked([*self._flags, "-I", str(PRELUDE), "-c", f"{kind}.cpp"], folder)
+            flags = [*self._flags, *recipe.kernel_flags, "-I", str(PRELUDE)]
+            self._run_checked([*flags, "-c", f"{kind}.cpp"], folder)
         except BuildError as fault:
             if found is None or isinstance(fault, BuildTimeout):
                 raise
             raise _explain_error(str(fault), found) from None
-        runtime = self._compile_runtime(runtime_name)
-        arguments = [f"{kind}.o", runtime, f"-Wl,-T,{PRELUDE / 'shared.ld'}", "-o", path.name]
+        runtime = self._compile_runtime(recipe)
+        script = f"-Wl,-T,{PRELUDE / recipe.script}"
+        arguments = [*recipe.link_flags, f"{kind}.o", runtime, script, "-o", path.name]
         self._run_checked(arguments, folder, [runtime])
         if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
             limit = walls.KERNEL_MEMORY >> 20

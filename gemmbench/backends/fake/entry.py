@@ -26,6 +26,7 @@ class FakeEntry(BackendEntry):
 
     name = "fake"
     default_baseline = "cublas"
+    is_watched = False
     noise_plans = ((("cublas",), 16), (("tiled",), 32))
 
     def choose(self, option: str) -> DeviceChoice | None:

@@ -242,6 +242,8 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
 INDEX = "index: "
 """How the keys of index mistakes begin."""
+WATCHED = "watched: "
+"""How the keys of faults begin that were seen when the accesses of a kernel were watched."""
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION = "lower precision"
 _MOSTLY_WRONG = 0.5

@@ -99,6 +99,10 @@ SHAPES: tuple[Shape, ...] = (
 LARGE: Shape = (1000, 1000, 1000)
 AWKWARD: Shape = (31, 61, 97)
 """Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
+WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
+"""Where accesses are watched: M > N and M < N, several tiles, none of which fits; vectors of four fit the second."""
+HUGE: Shape = (1 << 16, 1 << 16, 32)
+"""Where the index of an element of C overflows an int."""
 _STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _LARGER, _LEAST_TILES = 8, (2, 3, 1)
 """How many times as long the sides are that are tried last; multiples along M, N and K."""
@@ -108,6 +112,7 @@ ALPHA, BETA = 1.5, -0.5
 
 
 _FIXED = re.compile(r"([MNK]) == (\d+)")
+"""A rule, or a part of one, that gives a side one value."""
 
 
 def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequence[Expression] = ()) -> Shape | None:
@@ -117,8 +122,9 @@ def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequen
     be a multiple, there are several, so that there are several tiles. A square comes last. A side to which `rules` give
     one value has that.
     """
-    written = (found for rule in rules if " or " not in rule.text for found in _FIXED.findall(rule.text))
-    fixed = {"MNK".index(name): int(size) for name, size in written}
+    parts = (part for rule in rules if " or " not in rule.text for part in rule.text.split(" and "))
+    written = (found for part in parts if (found := _FIXED.fullmatch(part.strip(" ()"))))
+    fixed = {"MNK".index(found[1]): int(found[2]) for found in written}
 
     def fix(shape: Shape) -> Shape:
         M, N, K = (fixed.get(place, side) for place, side in enumerate(shape))

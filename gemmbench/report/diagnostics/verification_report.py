@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gemmbench.analysis.sanitizer import ToolVerdict
 from gemmbench.bench.record import Record
-from gemmbench.bench.verify.diagnosis import CRASH, INDEX, NO_BARRIER, OTHER_LAUNCH, UNKNOWN
+from gemmbench.bench.verify.diagnosis import CRASH, INDEX, NO_BARRIER, OTHER_LAUNCH, UNKNOWN, WATCHED
 from gemmbench.planning.problems import Problem
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import list_printed
@@ -20,11 +20,19 @@ _HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "worst e
 _HIDE = ("worst error (u)", "device", "configurations")
 _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
 _MOST_REASONS = 2
+_MARGIN = "    "
 
 
-def report_checks(records: Sequence[Record], closing: str = "") -> Report:
-    """The table of checks, below it every failure and what kernels printed, and the `closing` line."""
-    notes = [*list_failures(records), *list_printed(records)]
+def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequence[Mapping[str, str]] = ()) -> Report:
+    """The table of checks, below it every failure and what kernels printed, and the `closing` line.
+
+    `remarks` are sentences about variants that are no failures, by the name of the variant.
+    """
+    notes = [
+        *list_failures(records),
+        *list_printed(records),
+        *(line for each in remarks for line in _list_remarks(each)),
+    ]
     return Report([replace(tabulate_checks(records), notes=notes)], closing=[closing] if closing else [])
 
 
@@ -54,20 +62,44 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:
-    """One line for each cause for which a variant failed, and for each variant of which something was skipped.
+    """A paragraph for each cause for which a variant failed, and a line for each of which something was skipped.
 
-    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it.
+    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it. Where a fault was
+    seen in the accesses of a kernel, that comes first, and what it did to results follows; where another launch would
+    be right, it is the other way round.
     """
     groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
     lines = []
     for rows in groups[:MOST_FAILURES]:
-        example = _choose_example(rows)
+        parts = _order_parts(*_split_faults(rows))
+        examples = [_choose_example(part) for part in parts]
         several = len({row.configuration for row in rows}) > 1
-        lines.append(f"{_name_failures(example, several)}: {_describe_failures(rows, example)}")
-        lines += [f"    {line}" for line in example.wrong_map.splitlines()]
+        told = [_describe_failures(part, example) for part, example in zip(parts, examples, strict=True)]
+        lines.append(f"\n{_MARGIN}".join([f"{_name_failures(examples[0], several)}: {told[0]}", *told[1:]]))
+        lines += [_MARGIN + line for example in examples for line in example.wrong_map.splitlines()]
     if len(groups) > MOST_FAILURES:
         lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
+
+
+def _list_remarks(remarks: Mapping[str, str]) -> list[str]:
+    """`tgemm, wmma: accesses not watched: ...`, a line for each sentence."""
+    names: dict[str, list[str]] = {}
+    for name, sentence in remarks.items():
+        names.setdefault(sentence, []).append(name)
+    return [f"{', '.join(each)}: {sentence}" for sentence, each in names.items()]
+
+
+def _split_faults(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+    """Faults that were seen in the accesses of a kernel, and failures of its results."""
+    faults = [row for row in rows if row.diagnosis.startswith(WATCHED)]
+    return faults, [row for row in rows if not row.diagnosis.startswith(WATCHED)]
+
+
+def _order_parts(faults: list[Record], results: list[Record]) -> list[list[Record]]:
+    """Faults first, since they have lines, unless the results show that the launch is wrong and not the kernel."""
+    is_launch = any(row.diagnosis == OTHER_LAUNCH for row in results)
+    return [part for part in ((results, faults) if is_launch else (faults, results)) if part]
 
 
 _LOST = "products lost"
@@ -79,9 +111,12 @@ _KINDS |= {"every p-th k lost": _LOST}
 def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     """The failures of a variant by cause.
 
-    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has.
+    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has;
+    and so does all of a configuration in whose accesses a fault was seen.
     """
     known: dict[tuple[str, str], str] = {}
+    for record in _split_faults(failed)[0]:
+        known.setdefault((record.variant, record.configuration), record.diagnosis)
     for record in failed:
         if _explains_all(record):
             known.setdefault((record.variant, record.configuration), record.diagnosis)
@@ -92,7 +127,9 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
     for record in failed:
         cause = known.get((record.variant, record.configuration), "")
         status, explained = record.status, cause.startswith(INDEX) or cause in (OTHER_LAUNCH, NO_BARRIER)
-        if explained and (status == "wrong" or record.diagnosis == CRASH):
+        if cause.startswith(WATCHED):
+            status = "failed"
+        elif explained and (status == "wrong" or record.diagnosis == CRASH):
             status = "wrong"
         elif not cause or not _is_vague(record):
             cause = _find_kind(record)
@@ -166,7 +203,8 @@ def _describe_failures(rows: Sequence[Record], example: Record) -> str:
     if configurations > 1:
         where = f"{where} {example.configuration}"
         more = f" (and {count_noun(len(rows) - 1, 'more check')}, in {configurations} configurations)"
-    return f"{example.status} at {where}: {example.reason}{more}"
+    first, *others = example.reason.split("\n") if example.diagnosis.startswith(WATCHED) else [example.reason]
+    return f"\n{_MARGIN}".join([f"{example.status} at {where}: {first}{more}", *others])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemmbench.backends.cpu import kernel_process, walls
+from gemmbench.backends.cpu import kernel_process, translation, walls
 from gemmbench.backends.cpu.backend import StepsInTurn
 from gemmbench.backends.cpu.translation import read_static_shared
 from gemmbench.errors import BuildError, LaunchError, LaunchTimeout
@@ -192,7 +192,7 @@ def list_members(session):
 
 def test_static_shared_memory_is_read_from_the_file_without_running_it(bench, monkeypatch, tmp_path):
     # From the user's cache, which would have the size of the kernel, too.
-    assert bench.compiler._compile_runtime("runtime.cpp")
+    assert bench.compiler._compile_runtime(translation._MEASURED)
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
     plan = bench.plan(constructed("abort();", "SIGNATURE { __shared__ float s[300]; s[K] = 1; C[0] = s[N]; }"))
     assert bench.compiler.compile(plan).build.shared == 1200

@@ -42,13 +42,14 @@ def test_one_change_each_leaves_every_other_parameter_at_its_default(make_varian
         (["M == 96", "N % 16 == 0", "K % 32 == 0"], (96, 64, 128)),
         (["M == N and K == N", "N % 48 == 0"], (144, 144, 144)),
         (["M == 8 or M == 16"], None),
+        (["BM % WM == 0", "K % 16 == 0"], (31, 61, 112)),
     ],
 )
 def test_an_awkward_shape_has_the_sides_that_rules_fix(require, found):
-    rules = [parse(text, tuple("MNK")) for text in require]
+    rules = [parse(text, ("M", "N", "K", "BM", "WM")) for text in require]
 
     def is_allowed(shape):
-        return all(rule.value(dict(zip("MNK", shape, strict=True))) for rule in rules)
+        return all(rule.value({**dict(zip("MNK", shape, strict=True)), "BM": 64, "WM": 32}) for rule in rules)
 
     assert configurations.adapt_shape(configurations.AWKWARD, is_allowed, rules) == found
 

@@ -123,3 +123,45 @@ def test_the_list_of_failures_is_limited(make_record):
     found = list_failures([make_record(f"tiled{n}", status="wrong", reason="x") for n in numbers])
     assert len(found) == MOST_FAILURES + 1
     assert found[-1] == "and 5 more causes"
+
+
+def test_a_fault_of_accesses_comes_first_and_the_results_of_the_configuration_below_it(make_record):
+    fault = {"status": "failed", "reason": "a.cu:9: reads outside A\na.cu:10: reads outside B"}
+    records = [
+        make_record("a", status="wrong", reason="exact check: 5 wrong", diagnosis="index: stride", size=33),
+        make_record("a", status="wrong", reason="exact check: 1 wrong", size=5),
+        make_record("a", diagnosis="watched: reads outside a.cu:9", M=129, N=67, K=50, **fault),
+        make_record("b", status="wrong", reason="exact check: 2 wrong", size=5),
+    ]
+    assert list_failures(records) == [
+        "a: failed at 129x67x50 nn f32: a.cu:9: reads outside A\n    a.cu:10: reads outside B\n"
+        "    wrong at 33 nn f32: exact check: 5 wrong (and 1 more problem)",
+        "b: wrong at 5 nn f32: exact check: 2 wrong",
+    ]
+
+
+def test_one_fault_in_several_configurations_is_one_paragraph(make_record):
+    fault = {"status": "failed", "reason": "a.cu:9: reads outside A", "diagnosis": "watched: reads outside a.cu:9"}
+    records = [make_record("a", config={"T": value}, **fault) for value in (8, 16)]
+    (line,) = list_failures(records)
+    assert line == "a: failed at 64 nn f32 T=8: a.cu:9: reads outside A (and 1 more check, in 2 configurations)"
+
+
+def test_a_remark_about_several_variants_is_one_line(make_record):
+    remarks = [{"a": "not watched: needs g++", "b": "not watched: needs g++"}, {"a": "at 65536, it overflows"}]
+    (table,) = report_checks([make_record("a")], "", remarks).tables
+    assert table.notes == ["a, b: not watched: needs g++", "a: at 65536, it overflows"]
+
+
+def test_where_another_launch_is_right_that_comes_before_the_faults_it_has(make_record):
+    records = [
+        make_record(
+            "a", status="failed", reason="a.cu:9: writes outside C", diagnosis="watched: writes outside a.cu:9"
+        ),
+        make_record("a", status="wrong", reason="guard check: right if grid were [1]", diagnosis="other launch"),
+    ]
+    (line,) = list_failures(records)
+    assert line.splitlines() == [
+        "a: wrong at 64 nn f32: guard check: right if grid were [1]",
+        "    failed at 64 nn f32: a.cu:9: writes outside C",
+    ]

@@ -4,6 +4,8 @@
 // A thread runs until it stops at a barrier or returns. Then the first ready thread continues: of
 // its own warp if there is one, otherwise of the next warp in order. When the last thread arrives
 // at a barrier, all threads that wait there become ready. Threads that have returned do not count.
+//
+// A runtime that watches its threads defines GB_WATCHED, and the functions below that begin with note_.
 #pragma once
 #include <sys/mman.h>
 
@@ -18,6 +20,20 @@ uint3 threadIdx, blockIdx;  // the kernel's half reads them as constants
 dim3 blockDim, gridDim;
 
 namespace gb {
+
+#ifdef GB_WATCHED
+static void note_start();              // the running thread begins,
+static void note_end();                // or has returned
+static void note_arrival(void* call);  // it waits at a barrier, of its block or its warp, called from there
+static void note_release();            // all threads of the block that have not returned wait at __syncthreads
+static void note_passage(bool block);  // the running thread goes on behind a barrier
+#else
+static void note_start() {}
+static void note_end() {}
+static void note_arrival(void*) {}
+static void note_release() {}
+static void note_passage(bool) {}
+#endif
 
 constexpr unsigned kThreads = 1024;
 constexpr size_t kStack = 256 << 10;
@@ -46,6 +62,7 @@ static void select(unsigned next) {
 }
 
 static void release_block() {
+    if (arrived) note_release();
     for (unsigned w = 0; w < warp_count; ++w) warps[w].ready = warps[w].alive;
     absent = std::max(absent, threads - alive);
     arrived = 0;
@@ -79,24 +96,33 @@ static void run_next() {
 }
 
 void sync_block() {
+    note_arrival(__builtin_return_address(0));
     warps[thread / kWarp].ready &= ~lane_bit();
     if (++arrived == alive) release_block();
     run_next();
+    note_passage(true);
 }
 
-void sync_warp(unsigned mask) {
+static void wait_for_lanes(unsigned mask) {
     Warp& warp = warps[thread / kWarp];
     warp.mask[thread % kWarp] = mask;
     warp.waiting |= lane_bit();
     warp.ready &= ~lane_bit();
     release_lanes(warp, mask);
     run_next();
+    note_passage(false);
+}
+
+void sync_warp(unsigned mask) {
+    note_arrival(__builtin_return_address(0));
+    wait_for_lanes(mask);
 }
 
 const uint64_t* publish(unsigned mask, uint64_t value) {
+    note_arrival(__builtin_return_address(0));
     Warp& warp = warps[thread / kWarp];
     warp.slot[thread % kWarp] = value;
-    sync_warp(mask);
+    wait_for_lanes(mask);
     return warp.slot;
 }
 
@@ -113,9 +139,15 @@ static void leave() {
     run_next();
 }
 
+static void run_thread(const Arguments& launch) {
+    note_start();
+    entry(launch);
+    note_end();
+}
+
 static void body() {
     for (;;) {  // once for every block
-        entry(*arguments);
+        run_thread(*arguments);
         leave();
     }
 }
@@ -167,7 +199,7 @@ static void run_block(const Arguments& launch) {
     if (synchronises) return run_coroutines();
     for (unsigned t = 0; t < threads; ++t) {
         select(reversed ? threads - 1 - t : t);
-        entry(launch);
+        run_thread(launch);
     }
 }
 

@@ -1,0 +1,256 @@
+"""Watches every access of a kernel: an executable with hooks, its faults, and the lines of the text where they are.
+
+The compiler calls a hook at each load and store; prelude/watch has what the hooks do. All blocks run one after the
+other in a process behind the walls of all kernels; of a problem with large operands only a few, on memory that is
+reserved and hardly touched, for indices that overflow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import struct
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gemmbench.analysis.toolkit import run_limited
+from gemmbench.backends.base import Watched
+from gemmbench.backends.cpu import walls
+from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faults
+from gemmbench.backends.cpu.kernel_process import KernelProcess
+from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
+from gemmbench.errors import LaunchError, Unsupported
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems import Problem
+
+_SECONDS, _SAMPLE_SECONDS = 5, 1
+"""For all blocks of a launch, and for a few of a huge one; a hook takes some 20 ns."""
+_GRACE = 5.0
+"""Seconds until a process must have answered after that."""
+_LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
+_MOST_BYTES = 256 << 20
+"""Of operands; of larger problems only a few blocks run."""
+_LARGEST_GRANULE = 2
+_MOST_THREADS, _MOST_SHARED = 1024, 227 << 10
+_ROOM = 1 << 16
+"""Bytes around static arrays: see prelude/watch/words.h."""
+_NEAR = 4096
+_WORKSPACE_ELEMENT = 4
+_ADDR2LINE = "addr2line"
+
+
+class KernelWatcher:
+    """A `Watcher`."""
+
+    def __init__(self, compiler: CpuCompiler):
+        self._compiler = compiler
+
+    def watch(self, plan: Plan) -> Watched:
+        """As base.Watcher."""
+        _check_watchable(plan)
+        path = self._compiler.compile_watched(plan)
+        arrays = _read_static_arrays(path)
+        operands = _list_operands(plan, arrays)
+        granule = min(_LARGEST_GRANULE, *(int(math.log2(each.element)) for each in operands[:3]))
+        while True:
+            seen = _run(path, plan, arrays, granule)
+            if (smallest := int(math.log2(seen["smallest"]))) >= granule:
+                break
+            granule = smallest  # neighbours would seem to race
+        addresses = {each[key] for each in seen["faults"] for key in ("at", "other")}
+        return describe_faults(seen["faults"], _find_places(path, addresses - {0}), operands)
+
+
+def _check_watchable(plan: Plan) -> None:
+    """Raise Unsupported for what has no hooks or cannot be launched."""
+    if not plan.variant.is_kernel or plan.variant.is_host_function:
+        raise Unsupported("it is no kernel that the CPU device launches itself")
+    if not shutil.which(_ADDR2LINE):
+        raise Unsupported(f"{_ADDR2LINE}, which finds the lines of faults, is missing; apt-get install binutils")
+    for _, geometry in plan.launches:
+        if geometry.threads > _MOST_THREADS or geometry.shared > _MOST_SHARED:
+            raise Unsupported("its blocks are too large to be launched")
+
+
+_GUARD = "_ZGV"
+"""How the compiler begins the names of bytes by which it knows that an array was constructed."""
+
+
+@dataclass(frozen=True)
+class _StaticArray:
+    """An array in static shared memory, or a guard that the compiler puts next to one."""
+
+    name: str
+    address: int
+    nbytes: int
+
+    @property
+    def is_guard(self) -> bool:
+        """Whether accesses to it do not count."""
+        return self.name.startswith(_GUARD)
+
+    @property
+    def room(self) -> int:
+        """Bytes from its start in which an address counts as a miss of it."""
+        return 0 if self.is_guard else max(self.nbytes, -(-self.nbytes // _ROOM) * _ROOM - _NEAR)
+
+
+class _WatchedProcess(KernelProcess):
+    """A process that answers with faults instead of times."""
+
+    longest_reply = 1 << 22
+
+    def watch(self, seconds: int) -> dict[str, Any]:
+        """Run all launches once, for at most so long. Raises LaunchError, LaunchTimeout."""
+        reply = self._ask("watch", str(seconds))
+        try:
+            seen = json.loads(reply)
+            if isinstance(seen, dict) and seen.keys() >= {"smallest", "faults"}:
+                return seen
+        except ValueError:
+            pass
+        raise LaunchError("the kernel forged the reply of the runtime that watches it")
+
+
+def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -> dict[str, Any]:
+    problem, numbers = plan.problem, list[float]()
+    sampled = problem.bytes > _MOST_BYTES
+    with ExitStack() as held:
+        files: list[int] = []
+        for name in "ABC":
+            files.append(_reserve_operand(problem, name) if sampled else _make_operand(problem, name))
+            held.callback(os.close, files[-1])
+            numbers += [files[-1], problem.operand_bytes(name), _element_bytes(problem, name)]
+        element = _element_bytes(problem, "C")
+        numbers += [-1, problem.N * element, element, -1, plan.workspace, _WORKSPACE_ELEMENT]
+        numbers += [_element_bytes(problem, "A"), len(arrays)]
+        for array in arrays:
+            numbers += [array.address, array.nbytes, array.room]
+        scalars = [granule, int(sampled), problem.M, problem.N, problem.K, problem.alpha, problem.beta]
+        scalars += [len(plan.arguments), *(each.value for each in plan.arguments)]
+        steps = [len(plan.launches)]
+        for _, geometry in plan.launches:
+            steps += [*geometry.grid, *geometry.block, geometry.shared]
+        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS + _GRACE)
+        held.callback(process.end)
+        return process.watch(_SAMPLE_SECONDS if sampled else _SECONDS)
+
+
+def _make_operand(problem: Problem, name: str) -> int:
+    """The descriptor of an operand of small integers, since what a kernel does may depend on them."""
+    kind = problem.storage(name).numpy_type()
+    values = np.random.default_rng(1).integers(-2, 3, problem.operand_bytes(name) // kind.itemsize).astype(kind)
+    file = os.memfd_create("gemmbench")
+    with open(file, "wb", closefd=False) as stream:
+        stream.write(values.tobytes())
+    return file
+
+
+def _reserve_operand(problem: Problem, name: str) -> int:
+    """The descriptor of an operand of zeros; only what is touched takes memory."""
+    file = os.memfd_create("gemmbench")
+    os.truncate(file, problem.operand_bytes(name))
+    return file
+
+
+def _element_bytes(problem: Problem, name: str) -> int:
+    return problem.storage(name).numpy_type().itemsize
+
+
+def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
+    """The regions of memory as the runtime numbers them."""
+    problem = plan.problem
+    is_row_major = not plan.variant.call.column_major
+    operands = [
+        Operand(name, _element_bytes(problem, name), problem.shape(name) if is_row_major else None) for name in "ABC"
+    ]
+    operands += [Operand("bias", _element_bytes(problem, "C")), Operand("the workspace", _WORKSPACE_ELEMENT)]
+    shared = _element_bytes(problem, "A")
+    return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]
+
+
+_ELF_HEADER = struct.Struct("<40xQ10xHHH")
+_ELF_SECTION = struct.Struct("<II8xQQQII8xQ")
+"""Name, type, address, offset, size, link, info, size of an entry."""
+_ELF_SYMBOL = struct.Struct("<IBBHQQ")
+"""Name, type, visibility, section, value, size."""
+_SYMBOLS, _OBJECT = 2, 1
+
+
+def _read_static_arrays(path: Path) -> list[_StaticArray]:
+    """The arrays of `__shared__` and their guards, by address."""
+    code = path.read_bytes()
+    table, step, count, naming = _ELF_HEADER.unpack_from(code)
+    sections = [_ELF_SECTION.unpack_from(code, table + number * step) for number in range(count)]
+
+    def read_name(strings: int, offset: int) -> str:
+        begin = sections[strings][3] + offset
+        return code[begin : code.index(b"\0", begin)].decode(errors="replace")
+
+    shared = next((number for number, each in enumerate(sections) if read_name(naming, each[0]) == "gb_shared"), -1)
+    arrays = []
+    for _, kind, _, offset, size, strings, _, each in sections:
+        if kind != _SYMBOLS:
+            continue
+        for at in range(offset, offset + size, each):
+            name, info, _, section, value, nbytes = _ELF_SYMBOL.unpack_from(code, at)
+            if section == shared and info & 15 == _OBJECT and nbytes:
+                arrays.append(_StaticArray(read_name(strings, name), value, nbytes))
+    named = (each for each in arrays if each.name != "gb_dynamic_shared")
+    return sorted(
+        (_StaticArray(_shorten_name(each.name), each.address, each.nbytes) for each in named),
+        key=lambda each: each.address,
+    )
+
+
+_LAST_NAME = re.compile(r"(\d+)(?=([A-Za-z_]\w*?)E?(?:_\d*_?)?(?:\.\d+)?$)")
+
+
+def _shorten_name(mangled: str) -> str:
+    """`As` of the mangled name of a variable in a function; that of a guard stays."""
+    if mangled.startswith(_GUARD):
+        return mangled
+    for found in _LAST_NAME.finditer(mangled):
+        for begin in range(len(found[1])):
+            if int(found[1][begin:]) == len(found[2]):
+                return found[2]
+    return mangled
+
+
+def _find_places(path: Path, addresses: Iterable[int]) -> dict[int, Place]:
+    """The line of the text for return addresses, innermost first; none for what no line is known of."""
+    wanted = sorted(addresses)
+    if not wanted:
+        return {}
+    program = shutil.which(_ADDR2LINE) or _ADDR2LINE
+    words = [program, "-a", "-i", "-e", str(path), *(hex(address - 1) for address in wanted)]
+    command = walls.wrap_command(words, [path, program, Path(program).resolve()], limits=_LOOKUP_LIMITS)
+    done = run_limited(command, _LOOKUP_SECONDS, environment=walls.ENVIRONMENT)
+    frames: dict[int, list[tuple[str, int]]] = {}
+    current = list[tuple[str, int]]()
+    for line in done.stdout.splitlines():
+        if line.startswith("0x"):
+            current = frames.setdefault(int(line, 16) + 1, [])
+        elif (found := _FRAME.match(line)) and not _is_ours(found[1]):
+            current.append((found[1].rpartition("/")[2], int(found[2])))
+    return {address: _make_place(found) for address, found in frames.items() if found}
+
+
+_FRAME = re.compile(r"(.*):(\d+)(?: \(discriminator \d+\))?$")
+
+
+def _is_ours(file: str) -> bool:
+    return str(PRELUDE) in file or ": call of " in file
+
+
+def _make_place(frames: Sequence[tuple[str, int]]) -> Place:
+    inner, outer = frames[0], frames[-1]
+    return Place(*inner, called=outer if outer != inner else None)

@@ -1,0 +1,277 @@
+"""What `verify` does first: small launches on the host in which every access is watched, before any device runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from gemmbench.analysis.toolkit import kill_running_commands
+from gemmbench.backends import registry
+from gemmbench.backends.base import Watched, WatchedFault, Watcher
+from gemmbench.backends.devices import Machine
+from gemmbench.bench.experiments.context import Progress
+from gemmbench.bench.experiments.trial import make_skip_record
+from gemmbench.bench.record import Record
+from gemmbench.bench.verify.diagnosis import WATCHED
+from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
+from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.plans import configurations
+from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import Shape
+from gemmbench.session.awkward_checks import plan_awkwardly
+
+_HOST = "cpu"
+_LONGEST_SIDE = 256
+_MOST_PRODUCTS = 1 << 26
+"""A launch with more takes seconds."""
+_LARGEST_INT = 2**31 - 1
+_MOST_FAULTS = 4
+_GLANCE = 0.2
+"""Seconds between two looks at whether to go on."""
+_HARMLESS = ("race", "never written")
+_NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
+
+
+@dataclass
+class WatchedRuns:
+    """What was seen: a record for each configuration and kind of problem with a fault.
+
+    `explanations` are sentences that may say why a result of a configuration is wrong, by variant and configuration.
+    `unwatched` says of variants why their accesses could not be watched, where they run all the same. `dangerous` are
+    configurations that may take down the context of a GPU, or hang, and `overflows` says which index of a variant
+    overflows an int on a huge problem that was not asked for.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    explanations: dict[tuple[str, str], str] = field(default_factory=dict)
+    unwatched: dict[str, str] = field(default_factory=dict)
+    dangerous: set[tuple[str, str]] = field(default_factory=set)
+    overflows: dict[str, str] = field(default_factory=dict)
+
+    def refuse(self, item: Plan | Skip) -> Plan | Skip:
+        """The plan, or a Skip if its configuration is dangerous."""
+        if isinstance(item, Skip) or _name_configuration(item) not in self.dangerous:
+            return item
+        return Skip(item.problem, item.variant, item.config, item.device, _NOT_LAUNCHED)
+
+    def explain(self, record: Record) -> Record:
+        """The record of a wrong or an endless launch with what was seen that may be why."""
+        seen = self.explanations.get((record.variant, record.configuration))
+        if seen is None or record.status not in ("wrong", "timeout"):
+            return record
+        return msgspec.structs.replace(record, reason=f"{record.reason}; {seen}")
+
+
+def _name_configuration(item: Plan | Skip) -> tuple[str, str]:
+    record = make_skip_record(make_chain(item))
+    return record.variant, record.configuration
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of one configuration on the problems of one layout and precision, which share their code.
+
+    If `is_huge`, only an index that overflows is of interest.
+    """
+
+    plans: tuple[Plan, ...]
+    is_huge: bool = False
+
+    def watch(self, watcher: Watcher) -> list[Watched]:
+        """What is seen of each, up to one that does not end. Raises PlanError, DeviceError."""
+        seen: list[Watched] = []
+        for plan in self.plans:
+            seen.append(watcher.watch(plan))
+            if not seen[-1].ended:
+                break
+        return seen
+
+
+def find_host(machine: Machine) -> Machine | None:
+    """The CPU device on which kernels of a machine are watched; None if they are not."""
+    if isinstance(machine, FleetMachine) or not registry.is_watched(machine):
+        return None
+    return machine if machine.on_cpu else registry.describe_machine(registry.choose_device(_HOST))
+
+
+def plan_watching(
+    variant: Variant, planned: Sequence[Plan | Skip], host: Machine, sized: bool, every: bool
+) -> list[Launches | Skip]:
+    """Plan what is watched of a variant, of which `planned` is verified.
+
+    With `sized`, the smallest shapes of those are watched besides the awkward ones. With `every`, all precisions are
+    watched, otherwise one. `host` is the machine with the CPU device only.
+    """
+    if not variant.is_kernel:
+        return []
+    plans = [item for item in planned if isinstance(item, Plan)]
+    precisions = list(dict.fromkeys(plan.problem.precision_name for plan in plans))
+    chosen = precisions if every else [kind for kind in ("f32",) if kind in precisions] or precisions[:1]
+    groups: dict[tuple[Config, str, str], list[Shape]] = {}
+    for plan in plans:
+        problem = plan.problem
+        if problem.precision_name in chosen:
+            config = Config() if variant.picks else plan.config
+            groups.setdefault((config, problem.layout, problem.precision_name), []).append(
+                (problem.M, problem.N, problem.K)
+            )
+    found: list[Launches | Skip] = []
+    for (config, layout, precision), shapes in groups.items():
+        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
+        wanted = [*configurations.WATCHED, *(_choose_smallest(shapes) if sized else ())]
+        items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
+        allowed = [item for item in items if isinstance(item, Plan)]
+        small = {item.problem: item for item in allowed if _is_short(item.problem)}
+        found += [Launches(tuple(small.values()))] if small else []
+        if not small:
+            found.append(_explain_none(items[0]))
+    if plans and not sized:
+        (config, layout, precision), _ = next(iter(groups.items()))
+        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
+        huge = plan_awkwardly(variant, config, problem, host, configurations.HUGE)
+        found += [Launches((huge,), is_huge=True)] if isinstance(huge, Plan) else []
+    return found
+
+
+def _explain_none(item: Plan | Skip) -> Skip:
+    """Why nothing of a configuration can be watched."""
+    if isinstance(item, Skip):
+        return item
+    reason = f"{item.problem.size}, the smallest problem that it allows, takes too long"
+    return Skip(item.problem, item.variant, item.config, item.device, reason)
+
+
+def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
+    """The smallest with M > N and with M < N, or the smallest, whose long sides are halved as long as they are even.
+
+    Moreover one on which an index may overflow, if there is one.
+    """
+    shrunk = sorted({_shrink(shape) for shape in shapes}, key=lambda shape: (math.prod(shape), shape))
+    tall = [shape for shape in shrunk if shape[0] > shape[1]]
+    wide = [shape for shape in shrunk if shape[0] < shape[1]]
+    largest = [shape for shape in shapes if _has_large_index(*shape)]
+    return [*([*tall[:1], *wide[:1]] or shrunk[:1]), *largest[:1]]
+
+
+def _has_large_index(M: int, N: int, K: int) -> bool:
+    """Whether an operand has elements whose index overflows an int."""
+    return max(M * N, M * K, K * N) > _LARGEST_INT
+
+
+def _is_short(problem: Problem) -> bool:
+    """Whether it can be watched in a second or so; of the largest problems only a few blocks run."""
+    return problem.flops <= 2 * _MOST_PRODUCTS or _has_large_index(problem.M, problem.N, problem.K)
+
+
+def _shrink(shape: Shape) -> Shape:
+    """A similar shape that is small; of M and N the longer one stays that."""
+    M, N, K = map(_shrink_side, shape)
+    if shape[0] > shape[1] and M <= N:
+        return 2 * N, N, K
+    return (M, 2 * M, K) if shape[0] < shape[1] and N <= M else (M, N, K)
+
+
+def _shrink_side(side: int) -> int:
+    while side > _LONGEST_SIDE and side % 2 == 0:
+        side //= 2
+    return side
+
+
+def watch_kernels(
+    launches: Sequence[Launches | Skip],
+    compile_limit: float,
+    progress: Progress,
+    is_ended: Callable[[Sequence[Record]], bool],
+) -> WatchedRuns:
+    """Watch launches, on all cores. `is_ended` takes the faults so far and says whether to stop."""
+    found = WatchedRuns()
+    watcher = registry.make_watcher(compile_limit)
+    jobs: dict[Future[list[Watched]], Launches] = {}
+    for item in launches:
+        if isinstance(item, Skip):
+            found.unwatched.setdefault(item.variant.name, item.reason)
+    work = [item for item in launches if isinstance(item, Launches)]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = {pool.submit(each.watch, watcher): each for each in work}
+        waiting = set(jobs)
+        while waiting:
+            done, waiting = wait(waiting, _GLANCE, FIRST_COMPLETED)
+            for job in done:
+                _take_result(found, job, jobs[job])
+            progress("watch accesses", len(jobs) - len(waiting), len(jobs))
+            if is_ended(found.records):
+                pool.shutdown(wait=False, cancel_futures=True)
+                kill_running_commands()
+                break
+    return found
+
+
+def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launches) -> None:
+    plan = launches.plans[0]
+    if launches.is_huge:
+        _take_overflow(found, job, plan)
+        return
+    try:
+        seen = job.result()
+    except Unsupported as fault:
+        found.unwatched.setdefault(plan.variant.name, str(fault))
+        return
+    except (PlanError, DeviceError) as fault:
+        found.unwatched.setdefault(plan.variant.name, str(fault).partition("\n")[0])
+        return
+    except Exception as fault:
+        found.unwatched.setdefault(plan.variant.name, str(HostError(fault)))
+        return
+    if not seen[-1].ended:
+        found.unwatched.setdefault(plan.variant.name, "a launch took too long")
+    if record := _make_record(launches.plans, seen):
+        found.records.append(record)
+        if any(fault.kind not in _HARMLESS for watched in seen for fault in watched.faults):
+            found.dangerous.add(_name_configuration(plan))
+    if sentences := [each for watched in seen for each in watched.explanations]:
+        found.explanations.setdefault(_name_configuration(plan), sentences[0])
+
+
+def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -> None:
+    """Note an index that overflows; whatever else a huge launch meets was not asked for."""
+    with suppress(Exception):
+        faults = [fault for watched in job.result() for fault in watched.faults if fault.kind == "overflow"]
+        if faults:
+            found.overflows[plan.variant.name] = f"at {plan.problem.size}, {faults[0].sentence}"
+
+
+def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
+    """The record of the faults of some launches, the likeliest cause first; None if there is none."""
+    found = _merge_faults(plans, seen)
+    if not found:
+        return None
+    plan = found[0][0]
+    faults = [fault if its is plan else _name_problem(fault, its) for its, fault in found]
+    shown = [fault.sentence for fault in faults[:_MOST_FAULTS]]
+    if (left := len(faults) - len(shown)) > 0:
+        shown.append(f"and {left} more {'fault' if left == 1 else 'faults'}")
+    record = make_skip_record(make_chain(plan))
+    cause = f"{WATCHED}{faults[0].kind} {faults[0].place}".strip()
+    return msgspec.structs.replace(record, status="failed", reason="\n".join(shown), diagnosis=cause)
+
+
+def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> list[tuple[Plan, WatchedFault]]:
+    """Each kind at each place once, with its first launch; the likeliest causes first."""
+    merged: dict[tuple[str, str], tuple[Plan, WatchedFault]] = {}
+    for plan, watched in zip(plans, seen, strict=False):
+        for fault in watched.faults:
+            merged.setdefault((fault.kind, fault.place), (plan, fault))
+    return sorted(merged.values(), key=lambda each: each[1].rank)
+
+
+def _name_problem(fault: WatchedFault, plan: Plan) -> WatchedFault:
+    """A fault that only another launch has."""
+    return replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")
