@@ -246,7 +246,7 @@ WATCHED = "watched: "
 """How the keys of faults begin that were seen when the accesses of a kernel were watched."""
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION = "lower precision"
-_MOSTLY_WRONG = 0.5
+_MOSTLY_WRONG, _NEARLY_ALL = 0.5, 0.95
 _LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
 
@@ -289,8 +289,9 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
 
 def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
     """Whether a map of C tells something: not where all of it is wrong, or all but what is right by chance."""
-    scattered = region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG and not wrong.unwritten.any()
-    return region.kind != regions.ALL and not scattered
+    if region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG:
+        return bool(0 < wrong.unwritten.mean() < _NEARLY_ALL)
+    return region.kind != regions.ALL
 
 
 def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:

@@ -224,6 +224,14 @@ def test_of_a_large_problem_rows_that_were_not_compared_say_so(large):
     assert all(line[0] in "+?" for line in draw_map(case)[1])
 
 
+def test_a_result_that_is_nearly_all_nan_has_no_map():
+    case = Case((31, 61, 9))
+    kept = case.right[7:9, 13].copy()
+    case.right[:] = np.nan
+    case.right[7:9, 13] = kept
+    assert not case.check(case.right).diagnosis.map
+
+
 # Lower precision
 
 
