@@ -216,6 +216,38 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
 """
 
 
+SQUARE_CALL = """
+void run() {{
+    int n = 1024;
+    dim3 block(16, 16), grid((n + 15) / 16, (n + 15) / 16);
+    mm<<<grid, block>>>(a, b, c, {});
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "exchanged", "grid"),
+    [
+        ("n, n, n", False, "[cdiv(N, 16), cdiv(M, 16)]"),
+        ("n, n, k", False, "[cdiv(N, 16), cdiv(M, 16)]"),
+        ("n, n, n", True, "[cdiv(M, 16), cdiv(N, 16)]"),
+    ],
+)
+def test_a_launch_with_one_size_for_several_does_not_hide_the_mistake(verify, hurried, sizes, exchanged, grid):
+    body = make_found_out(NAMED, b="p * {5} + j")
+    if exchanged:
+        body = body.replace("blockIdx.y", "blockIdx.z").replace("blockIdx.x", "blockIdx.y")
+        body = body.replace("blockIdx.z", "blockIdx.x")
+    said = verify(body + SQUARE_CALL.format(sizes), sizes="31x97x61")
+    assert f"grid {grid}" in said.err, said.err
+    assert said.code == 1 and "as if the leading dimension of B were K instead of N" in said.out, said.out
+
+
+def test_a_launch_with_one_size_for_several_is_right_for_a_right_kernel(verify):
+    said = verify(make_found_out(NAMED) + SQUARE_CALL.format("n, n, n"), sizes="31x97x61")
+    assert said.code == 0 and "(1 try," in said.err and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err
+
+
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
     said = verify(WRONG)
     assert (said.code, "this is assumed because names and code say so" in said.err) == (1, True)

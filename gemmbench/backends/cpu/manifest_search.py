@@ -44,7 +44,7 @@ from gemmbench.planning.drafts.draft import (
     find_include_items,
     quote_text,
 )
-from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value, name_size
+from gemmbench.planning.drafts.guesses import find_axis_of_rows, find_tile_role, find_usual_value, name_size
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
     Value,
@@ -445,8 +445,7 @@ class _Search:
             if self.is_fixed(written.grid):
                 late.append(written)
             else:
-                yield written
-                yield replace(written, grid=_exchange(written.grid))
+                yield from self.list_readings(written)
         blocks += self.list_blocks()
         tiles = self.list_tiles()
         for block in blocks:
@@ -466,6 +465,35 @@ class _Search:
                 yield _Geometry(_count_elements(x), block, shared)
             yield from late
             late.clear()
+
+    def list_readings(self, written: _Geometry) -> Iterator[_Geometry]:
+        """A launch as it is written, and with x and y exchanged.
+
+        Where it calls several sizes by one name, x is along N and y along M, unless the kernel says otherwise.
+        """
+        assert self.launch is not None, "it is written"
+        if not self.shared_names:
+            yield from (written, replace(written, grid=_exchange(written.grid)))
+            return
+        rows = find_axis_of_rows(self.body, self.list_row_indices())
+        for axes in ("MN", "NM") if rows == "x" else ("NM", "MN"):
+            x, y = (self.follow_launch(self.launch, axis).grid for axis in axes)
+            yield replace(written, grid=_join_axes(x, y))
+
+    @property
+    def shared_names(self) -> set[str]:
+        """What the launch calls more than one of the sizes."""
+        given = self.launch.arguments if self.launch else ()
+        texts = [given[slot.parameter] for slot in self.sizes if slot.parameter < len(given) and not slot.field]
+        return {text for text in texts if texts.count(text) > 1}
+
+    def list_row_indices(self) -> list[str]:
+        """What the kernel compares with M."""
+        number = next((n for n, role in self.usual_roles.items() if role == "M"), None)
+        return [] if number is None else self.list_words_below(self.slots[number].name)
+
+    def list_words_below(self, size: str) -> list[str]:
+        return re.findall(rf"\b(\w+)\s*(?:<|>=)\s*{re.escape(size)}\b", self.body)
 
     def is_known(self, rule: Rule) -> bool:
         """Whether the values in a rule are known."""
@@ -490,10 +518,12 @@ class _Search:
     def usual_roles(self) -> Roles:
         return order_sizes(self.slots)[0]
 
-    def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
+    def follow_launch(self, launch: WrittenLaunch, first: str = "") -> _Geometry:
+        """The launch as it is written; a name for several sizes is the size `first`, if that is one of them."""
+
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
             known = {**self.file.constants, **self.template.integers}
-            for number, slot in enumerate(self.slots):
+            for number, slot in sorted(enumerate(self.slots), key=lambda each: roles.get(each[0], "") != first):
                 role = roles.get(number, "")
                 if slot.parameter < len(launch.arguments) and role in sizes:
                     text = launch.arguments[slot.parameter]
@@ -618,6 +648,11 @@ class _Search:
         meant = self.geometries[0] if self.launch else None
         if named and not meant and not is_endless:
             meant = self.find_tile_launch(likeliest.roles)
+        if named and self.shared_names and not is_endless:
+            readings = [each for each in tries if each.found.roles == likeliest.roles]
+            readings = [each for each in readings if each.found.geometry in self.geometries[:2]]
+            settled = [replace(each, found=replace(each.found, storage=("nn", "row"))) for each in readings]
+            return self.make_attempts(settled, is_meant=False)
         if named and (meant or is_endless):
             chosen = replace(likeliest, geometry=meant or likeliest.geometry, storage=("nn", "row"))
             return self.make_attempts([replace(tries[0], found=chosen)], is_meant=True)
@@ -800,6 +835,16 @@ def _exchange(rule: Rule) -> Rule:
         return y, x, z
 
     return exchanged
+
+
+def _join_axes(along_x: Rule, along_y: Rule) -> Rule:
+    """The grid with the x of one rule and the y of another."""
+
+    def joined(sizes: Sizes, roles: Mapping[int, str]) -> Value:
+        x, _, z = to_triple(along_x(sizes, roles))
+        return x, to_triple(along_y(sizes, roles))[1], z
+
+    return joined
 
 
 def _fix(value: Value) -> Rule:
