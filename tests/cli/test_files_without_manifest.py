@@ -176,7 +176,7 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (PLAIN.replace("ARGS", SIZES), "48x32x64", "args [A, B, C, M, K, N]; grid [cdiv(M, 16), cdiv(N, 16)]"),
         (FLOORED, "48", "grid [N // 16, N // 16]; block [16, 16]; needs M == N and K == N and N % 16 == 0"),
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
-        (COLUMNS, "33x21x17", "column-major"),
+        (COLUMNS, "33x21x17", "A, B and C by columns"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
         (GUARDED, "33x21x17", "with GPU = 1, BACKEND = 2; args"),
         (STATIC, "33x21x17", "with TILE_WIDTH = 32; args [A, B, C, M, N, K]; grid [cdiv(N, 32), cdiv(M, 32)]"),
@@ -197,6 +197,16 @@ def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, siz
     assert said.code == 0, said.out + said.err
     assert shown in said.err
     assert "keep it: gemmbench new NAME --from ./mine.cu --symbol mm --try" in said.err
+
+
+@pytest.mark.parametrize(
+    ("a", "c", "stored"),
+    [("i * {5} + p", "j * {3} + i", "A and B by rows, C by columns"),
+     ("i + p * {3}", "i * {4} + j", "B and C by rows, A by columns")],
+)  # fmt: skip
+def test_matrices_that_are_not_all_by_rows_are_named(verify, a, c, stored):
+    said = verify(make_found_out(NAMED, a=a).replace("[i * N + j] = sum", f"[{c}] = sum".format(*NAMED)))
+    assert said.code == 0 and stored in said.err, said.out + said.err
 
 
 def test_a_mistake_in_a_leading_dimension_does_not_seem_right_with_other_arguments(verify):
@@ -470,7 +480,9 @@ def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmben
     fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")
     (folder / "mine.cu").write_text(fixed)
     said = gemmbench("verify", "./mine.cu", "--device", "cpu")
-    assert said.code == 0 and "column-major; needs M == 80 and N == 64 and K == 96" in said.err, said.out + said.err
+    assert said.code == 0 and "A, B and C by columns; needs M == 80 and N == 64 and K == 96" in said.err, (
+        said.out + said.err
+    )
 
 
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):

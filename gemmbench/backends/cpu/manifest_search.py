@@ -1168,7 +1168,6 @@ def _list_expressions() -> Iterable[str]:
 
 def _summarise(search: _Search, found: _Found) -> str:
     """Arguments, grid, block, and what it needs, in one line."""
-    layout, storage = found.storage
     arguments = ", ".join(_write_arguments(search, found))
     grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
@@ -1176,7 +1175,17 @@ def _summarise(search: _Search, found: _Found) -> str:
     parts = [f"with {macros}"] if macros else []
     parts += [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
     parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
-    parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
-    parts += ["column-major"] if storage == "column" else []
+    parts += [] if found.storage == ("nn", "row") else [_describe_storage(found.storage)]
     parts += [f"needs {' and '.join(needs)}"] if needs else []
     return "; ".join(parts)
+
+
+def _describe_storage(storage: Storage) -> str:
+    """How A, B and C are stored, such as `A and B by rows, C by columns`."""
+    layout, of_c = storage
+    by = dict(zip("ABC", (*("rows" if letter == "n" else "columns" for letter in layout), f"{of_c}s"), strict=True))
+    groups = {way: [name for name in "ABC" if by[name] == way] for way in ("rows", "columns")}
+    lists = {
+        way: " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for way, names in groups.items() if names
+    }
+    return ", ".join(f"{names} by {way}" for way, names in lists.items())
