@@ -349,6 +349,16 @@ def test_a_guard_in_vain_is_named_where_only_multiples_are_right(verify):
     assert "mm tests K, but is right only where K % 16 == 0: at 32x64x65, as if the last product of 65" in said.err
 
 
+def test_what_a_drafted_manifest_requires_is_cited_without_a_line_that_nobody_sees(verify):
+    said = verify(FLOORED, sizes="32,33")
+    assert said.code == 0 and "1 skipped: require N % 16 == 0 (drafted)" in said.out, said.out
+
+
+def test_a_failed_assertion_names_the_file_of_the_user(verify):
+    said = verify("#include <cassert>\n" + WRONG.replace("float sum", "assert(K < 65); float sum"), sizes="32x32x80")
+    assert "mine.cu:6: assertion `K < 65` failed" in said.out and ".kernel" not in said.out, said.out
+
+
 def test_a_kernel_that_does_not_end_is_tried_twice(verify):
     said = verify(LOST.replace("++t", "t += 0"), "--launch-limit", "1")
     assert "mm did not end within 2 s with 2 combinations of its arguments; assumed args [A, B, C, M, N, K]" in said.err

@@ -6,6 +6,7 @@
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash, after a reply `crash TEXT`
 // where it is known what was accessed.
+#include <cassert>
 #include <ucontext.h>
 
 #include "workers.h"
@@ -177,3 +178,11 @@ int main(int, char** arguments) {
     gb::serve();
     gb::end_workers();
 }
+
+#ifdef __GLIBC__
+// What assert calls, in place of glibc's, whose message begins with the name of this executable and the kernel's type.
+extern "C" void __assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept {
+    fprintf(stderr, "%s:%u: assertion `%s` failed\n", file, line, condition);
+    abort();
+}
+#endif
