@@ -153,13 +153,17 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
 
 
 def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
-    """Which sizes a kernel tests in vain, in sentences."""
-    for needed, result in found.broken_guards:
+    """Which sizes a kernel tests and is wrong nevertheless, in sentences."""
+    for guard, result in found.broken_guards:
         diagnosis = _explain_result(result)
-        sizes = "x".join(map(str, result.sizes))
+        sizes, lacking = "x".join(map(str, result.sizes)), guard.needed[0]
         cause = diagnosis.words if diagnosis and diagnosis.words else "most of C is wrong"
-        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {needed[0]}"
-        yield f"  {found.kernel} tests {needed[0]}, but is right only where {needed}: at {sizes}, {cause}"
+        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {lacking}"
+        only = "" if lacking in guard.tested else f" not {lacking}, and"
+        yield (
+            f"  {found.kernel} tests {' and '.join(guard.tested)}, but{only} is right only where {guard.needed}: "
+            f"at {sizes}, {cause}"
+        )
 
 
 _FLIPPED = {"n": "t", "t": "n"}

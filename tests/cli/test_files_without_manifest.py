@@ -342,11 +342,25 @@ __global__ void mm(int M, int N, int K, const float* A, const float* B, float* C
 """
 
 
-def test_a_guard_in_vain_is_named_where_only_multiples_are_right(verify):
+def test_a_kernel_that_tests_sizes_in_vain_fails(verify):
     body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace("(K + TILE - 1) / TILE", "K / TILE")
-    said = verify(body, sizes="31x61x96")
-    assert said.code == 0
-    assert "mm tests K, but is right only where K % 16 == 0: at 32x64x65, as if the last product of 65" in said.err
+    said = verify(body, sizes="31x61x97")
+    assert "mm tests M and N and K, but is right only where K % 16 == 0: at 32x64x65, as if the last" in said.err
+    assert said.code == 1 and "as if the last product of 97 were lost" in said.out, said.out + said.err
+
+
+@pytest.mark.parametrize("guard", ["row >= M", "col >= N"])
+def test_a_kernel_that_tests_only_some_sizes_fails_where_the_others_are_no_multiples(verify, guard):
+    body = WRONG.replace("K - 1", "K").replace("row >= M || col >= N", guard)
+    said = verify(body, sizes="31x61x97")
+    tested, other = (guard[-1], "MN".replace(guard[-1], ""))
+    assert f"tests {tested}, but not {other}, and is right only where {other} % 16 == 0: at" in said.err
+    assert said.code == 1 and "needs" not in said.err, said.out + said.err
+
+
+def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
+    said = verify(FLOORED.replace("float sum", "if (row >= n) return; float sum"), sizes="33")
+    assert "tests N, but is right only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err
 
 
 def test_what_a_drafted_manifest_requires_is_cited_without_a_line_that_nobody_sees(verify):

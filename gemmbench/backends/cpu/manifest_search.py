@@ -38,6 +38,7 @@ from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
 from gemmbench.planning.drafts.draft import (
     Attempt,
+    BrokenGuard,
     FoundManifest,
     NotFound,
     TriedResult,
@@ -343,7 +344,7 @@ class _Found:
     beta: float = 0.0
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
-    broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
+    broken_guards: list[tuple[BrokenGuard, TriedResult]] = field(default_factory=list)
     others: Sequence[Attempt] = ()
 
 
@@ -707,14 +708,18 @@ class _Search:
             each for word in words for each in re.findall(rf"([^;{{}}?&|=<>]*)(?:[<>]=?|[!=]=)\s*\(?{word}\b", text)
         ]
 
-    def is_guarded(self, found: _Found, size: str) -> bool:
-        """Whether threads compare an index of their own with a size, as if that could be any."""
+    def list_guarded(self, found: _Found) -> list[str]:
+        """The sizes with which threads compare an index of their own, as if these could be any."""
         own, known = {"threadIdx"}, 0
         while known < len(own):
             known = len(own)
             pattern = rf"\b(\w+)\s*=(?!=)[^;]*?\b(?:{'|'.join(own)})\b"
             own |= set(re.findall(pattern, self.body))
-        return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
+
+        def is_guarded(size: str) -> bool:
+            return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
+
+        return [size for size in "MNK" if is_guarded(size)]
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
         """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
@@ -998,10 +1003,13 @@ class _Trials:
             step = self.find_step(found, shape, name)
             if step:
                 found.multiples[name] = step
-            if step > _WIDEST_VECTOR and not square and self._search.is_guarded(found, name):
-                larger = [size + (each == name) for each, size in zip("MNK", shape, strict=True)]
+            tested = self._search.list_guarded(found)
+            if step > _WIDEST_VECTOR and tested:  # it means to take any size
+                del found.multiples[name]
+                larger = [size + (each in name) for each, size in zip("MNK", shape, strict=True)]
+                needed = BrokenGuard(tested, f"{'N' if square else name} % {step} == 0")
                 result = self.collect(found, [(larger[0], larger[1], larger[2])])
-                found.broken_guards += [(f"{name} % {step} == 0", each) for each in result]
+                found.broken_guards += [(needed, each) for each in result]
 
     def find_step(self, found: _Found, shape: Shape, names: str) -> int:
         """The smallest step of these sizes for which the kernel is right; 0 if none is known."""

@@ -271,12 +271,20 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class BrokenGuard:
+    """Sizes that a kernel tests as if it took all of them, and the requirement without which it is wrong."""
+
+    tested: Sequence[str]
+    needed: str
+
+
+@dataclass(frozen=True)
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
     `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
-    as if it took all of them, each with what it computes where one is not met.
+    some that meet its requirements; "" if it has none. `broken_guards` are no part of these: each has what is computed
+    where it is not met.
     `attempts` were wrong with other usual arguments of the template.
     """
 
@@ -287,7 +295,7 @@ class FoundManifest:
     seconds: float
     others: tuple[str, ...]
     sizes: str
-    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
+    broken_guards: tuple[tuple[BrokenGuard, TriedResult], ...] = ()
     attempts: tuple[Attempt, ...] = ()
 
 
