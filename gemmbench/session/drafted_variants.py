@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,8 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
             reporter.message(f"  to run it on a GPU, write one: {keep}{symbol and f' --symbol {shlex.quote(symbol)}'}")
             return Variant.untried(name, fault.unsupported)
+        if isinstance(fault, NotFound) and fault.compiler_error:
+            raise _cite_compiler(fault.compiler_error, place) from None
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
     if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
@@ -74,6 +77,17 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     for line in _describe_broken_guards(found):
         reporter.message(line)
     return read_drafted(path, found.text, text)
+
+
+_COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")
+
+
+def _cite_compiler(text: str, place: str) -> SpecError:
+    """What the compiler says of a file, at the line that it names."""
+    found = _COMPILER_ERROR.search(text)
+    if found is None:
+        return SpecError(place, None, text)
+    return SpecError(found[1].rpartition(": ")[2], int(found[2]), f"the compiler says {found[3]}")
 
 
 _MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
@@ -195,4 +209,6 @@ def find_manifest_text(code: Path, home: Path, symbol: str | None) -> FoundManif
     try:
         return registry.find_manifest(read_code_file(code), code, home, symbol)
     except NotFound as fault:
+        if fault.compiler_error:
+            raise _cite_compiler(fault.compiler_error, display_path(code)) from None
         raise UsageError(f"{display_path(code)}: no manifest was found by trying: {fault}; leave out --try") from None

@@ -472,6 +472,19 @@ def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, re
     assert (said.code, reason in said.err) == (2, True), said.err
 
 
+@pytest.mark.parametrize(
+    ("right", "mistake", "said_of_it"),
+    [
+        ("float sum = 0;", "float sum = 0", "mine.cu:6: the compiler says error: "),
+        ("float sum = 0;", "float sun = 0;", "mine.cu:6: the compiler says error: 'sum' was not declared"),
+        ("float sum = 0;", "\n#error no\nfloat sum = 0;", "mine.cu:6: the compiler says error: #error no"),
+    ],
+)
+def test_what_does_not_compile_is_the_compilers_to_say(verify, right, mistake, said_of_it):
+    said = verify(WRONG.replace(right, mistake))
+    assert said.code == 2 and said_of_it in said.err and "manifest" not in said.err, said.err
+
+
 def test_a_file_whose_kernel_needs_a_gpu_is_skipped_with_construct_and_line(verify, gemmbench):
     said = verify(FLOORED.replace("float sum = 0;", 'float sum = 0; asm("bar;");'))
     assert "./mine.cu: skipped: uses inline PTX (mine.cu:5), which the CPU cannot execute" in said.out

@@ -104,7 +104,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     started = time.perf_counter()
     file = _bring_back(_read_file(text, path, home), text, symbol or "")
     kernels = _order_kernels(file, symbol)
-    reasons, unsupported, attempts = list[str](), "", list[Attempt]()
+    reasons, unsupported, compiler_error, attempts = list[str](), "", "", list[Attempt]()
     known = set[str]()
     for kernel in kernels:
         if kernel.symbol in known:
@@ -121,6 +121,8 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             line = str(fault).partition("\n")[0]
             if isinstance(fault, Unsupported):
                 unsupported = unsupported or line
+            elif isinstance(fault, BuildError) and not _is_guessing(file, kernel):
+                compiler_error = compiler_error or line
             place = f"{Path(kernel.place[0]).name}:{kernel.place[1]}"
             is_sentence = isinstance(fault, Undecidable)
             reasons.append(f"{kernel.symbol} ({place}) {line}" if is_sentence else f"{kernel.symbol}: {line}")
@@ -144,7 +146,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
         left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"
         message = f"no kernel: no `__global__` function{left_out}"
         raise SpecError(display_path(path), None, message)
-    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts)
+    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts, compiler_error=compiler_error)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
@@ -166,7 +168,7 @@ def _bring_back(file: _File, text: str, symbol: str) -> _File:
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     """Search with the template's arguments and macros of the file, or with one after the other of usual ones."""
     unknown = _find_undefined(file, kernel)
-    guessing = bool(unknown) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
+    guessing = _is_guessing(file, kernel)
     faults = list[Undecidable | BuildError]()
     for usual in _USUAL if guessing else _USUAL[:1]:
         macros = {name: "32" if _WARP.fullmatch(name) else str(find_usual_value(name, usual)) for name in unknown}
@@ -182,6 +184,13 @@ def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
         except (Undecidable, BuildError) as fault:
             faults.append(fault)
     raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
+
+
+def _is_guessing(file: _File, kernel: Kernel) -> bool:
+    """Whether the file lacks macros of the kernel, or values of its template."""
+    return bool(_find_undefined(file, kernel)) or (
+        bool(kernel.template) and not find_launches(file.source, kernel.name)
+    )
 
 
 def _find_undefined(file: _File, kernel: Kernel) -> list[str]:
@@ -262,7 +271,8 @@ def _read_file(text: str, path: Path, home: Path) -> _File:
         whole = SourceText((), (), inline_headers(variant, text, place))
         found = compiler.preprocess(whole)
     except BuildError as fault:
-        raise NotFound(str(fault).partition("\n")[0]) from None
+        line = str(fault).partition("\n")[0]
+        raise NotFound(line, compiler_error=line) from None
     constants, written = _read_constants(found.source), read_constants(hide_comments(text))
     return _File(path, home, include, whole, found, Signatures(found.source), compiler, constants, written)
 

@@ -302,12 +302,15 @@ class FoundManifest:
 class NotFound(Exception):
     """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
 
-    `attempts` are manifests of one of the kernels that may be meant, the likeliest first.
+    `attempts` are manifests of one of the kernels that may be meant, the likeliest first. `compiler_error` is what the
+    compiler says of the text of the file, with the line; "" if that is not why.
     """
 
-    def __init__(self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = ()):
+    def __init__(
+        self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = (), *, compiler_error: str = ""
+    ):
         super().__init__(message)
-        self.unsupported, self.attempts = unsupported, attempts
+        self.unsupported, self.attempts, self.compiler_error = unsupported, attempts, compiler_error
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
