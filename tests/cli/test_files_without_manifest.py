@@ -536,6 +536,24 @@ def test_what_was_found_is_kept(folder, gemmbench):
     assert gemmbench("verify", "./kept.yaml", "--device", "cpu", "--sizes", "33x21x17").code == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mien.cu", "no such file: mien.cu (did you mean 'mine.cu'"),
+        ("./mien.cu:mm", "no such file: ./mien.cu (did you mean './mine.cu'"),
+        ("tiled.cu", "no such file: tiled.cu (did you mean 'tiled'"),
+        ("./other/mine.cu", "no such file: ./other/mine.cu: there is no folder other; correct the path"),
+        ("./mine", "./mine is a folder; for all kernels in it use --kernels ./mine"),
+        ("mine", "mine is a folder; for all kernels in it use --kernels mine"),
+    ],
+)
+def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, name, hint):
+    (folder / "mine.cu").write_text(WRONG)
+    (folder / "mine").mkdir()
+    said = gemmbench("verify", name, "--device", "cpu")
+    assert said.code == 2 and hint in said.err, said.err
+
+
 def test_text_of_cuda_in_python_is_refused(folder, gemmbench):
     (folder / "model.py").write_text('source = r"""__global__ void mm() {}"""\n')
     said = gemmbench("new", "kept", "--from", "model.py")

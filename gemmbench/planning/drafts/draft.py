@@ -9,8 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.drafts.declarations import (
@@ -36,6 +35,9 @@ from gemmbench.planning.drafts.guesses import (
 from gemmbench.planning.drafts.scanning import hide_comments, read_constants
 from gemmbench.planning.files import display_path, is_file
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
+
+if TYPE_CHECKING:  # `list` and --help do without NumPy
+    import numpy as np
 
 _WANTED = ("A", "B", "C", "M", "N", "K")
 
