@@ -472,6 +472,34 @@ def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, re
     assert (said.code, reason in said.err) == (2, True), said.err
 
 
+BY_COLUMNS = """
+struct Matrix { typedef float T; int rows, cols, ld; T* data; };
+__global__ void mm(Matrix A, Matrix B, Matrix C) {
+    int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
+    if (i >= C.rows || j >= C.cols) return;
+    Matrix::T sum = 0;
+    for (int k = 0; k < A.cols; ++k) sum += A.data[i + k * A.ld] * B.data[k + j * B.ld];
+    C.data[i + j * C.ld] = sum;
+}
+void run() {
+    const int M = 1000, N = 700, K = 300;
+    Matrix A{M, K, M, nullptr}, B{K, N, K, nullptr}, C{M, N, M, nullptr};
+    mm<<<dim3((M + 15) / 16, (N + 15) / 16), dim3(16, 16)>>>(A, B, C);
+}
+"""
+
+
+def test_structures_with_a_typedef_and_matrices_by_columns_are_found(verify):
+    said = verify(BY_COLUMNS, sizes="33x21x17")
+    assert said.code == 0 and "A, B and C by columns" in said.err, said.out + said.err
+    assert "{rows: M, cols: K, ld: M, data: A}" in said.err
+
+
+def test_matrices_of_integers_are_refused_with_what_to_change(verify):
+    said = verify(WRONG.replace("float*", "int*"))
+    assert said.code == 2 and "make their type a parameter of a template, or a typedef of float" in said.err
+
+
 @pytest.mark.parametrize(
     ("right", "mistake", "said_of_it"),
     [

@@ -543,8 +543,10 @@ class _Search:
                     )
                     for name in names:
                         known.setdefault(name, sizes[role])
+            in_structures = all(slot.field for slot in self.sizes)
             for name in "MNK":
-                if name not in launch.variables:
+                written = launch.variables.get(name, "")
+                if not written or (in_structures and written.isdecimal()):
                     known.setdefault(name, sizes[name])
                 known.setdefault(name.lower(), known.get(name, sizes[name]))
             return known
