@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -76,7 +76,9 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
         reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
     for line in _describe_broken_guards(found):
         reporter.message(line)
-    return read_drafted(path, found.text, text)
+    if found.wrong_launch:
+        reporter.message(f"  {found.wrong_launch}")
+    return replace(read_drafted(path, found.text, text), wrongly_launched=bool(found.wrong_launch))
 
 
 _COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")

@@ -53,13 +53,15 @@ class VerifyRequest:
 class Verification:
     """What verify found; `broken` says which kernel files cannot be read, and why.
 
-    `note` says which precisions and layouts were left out, if some were.
+    `note` says which precisions and layouts were left out, if some were. `wrongly_launched` are the names of kernels
+    that are wrong as their file launches them.
     """
 
     records: list[Record]
     interrupted: bool
     broken: list[str]
     note: str = ""
+    wrongly_launched: tuple[str, ...] = ()
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -90,7 +92,9 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
             largest = 1 if request.exit_first else LARGEST
             sweep = ChainSweep(each, replace(policy, pdl=pdl), baseline="", largest=largest)
             records += measure_sweep(runner, session.compilers, sweep)
-        return Verification(records, session.is_interrupted(), broken, _note_left_out(verified, request, machine))
+        note = _note_left_out(verified, request, machine)
+        wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
+        return Verification(records, session.is_interrupted(), broken, note, wrongly_launched)
 
 
 def choose_variants(

@@ -258,6 +258,35 @@ def test_a_launch_with_one_size_for_several_is_right_for_a_right_kernel(verify):
     assert said.code == 0 and "(1 try," in said.err and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("(N + 15) / 16, (M + 15) / 16", "(M + 15) / 16, (N + 15) / 16", "grid [cdiv(M, 16), cdiv(N, 16)]; right with"),
+        ("(A, B, C, M, N, K)", "(dB, dA, dC, M, N, K)", "args [B, A, C, M, N, K]; right with args [A, B, C, M, N, K]"),
+        ("dim3(16, 16)>", "dim3(16, 8)>", "block [16, 8]; right with block [16, 16]"),
+    ],
+)
+def test_a_wrong_launch_of_a_right_kernel_is_named_and_fails(verify, old, new, fault):
+    said = verify(WRONG.replace("K - 1", "K").replace(old, new))
+    assert f"as launched at line 10 it is wrong: {fault}" in said.err, said.err
+    assert said.code == 1 and "./mine.cu: the kernel is right, its launch is not" in said.err
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "mm<<<dim3((m + 15) / 16, (n + 15) / 16), dim3(16, 16)>>>(B, A, C, n, m, K);",  # by columns
+        "mm<<<dim3((m + 15) / 16, (n + 15) / 16), dim3(16, 16)>>>(A, B, C, n, m, K);",  # other names
+        "mm<<<dim3(64, 64), dim3(16, 16)>>>(A, B, C, M, N, K);",  # one problem
+        "mm<<<dim3(n / 16, n / 16), dim3(16, 16)>>>(B, A, C, n, n, n);",
+    ],
+)
+def test_a_launch_that_is_right_in_its_own_way_is_not_called_wrong(verify, launch):
+    body = WRONG.replace("K - 1", "K")
+    said = verify(body.split("    mm<<<")[0] + launch + "}")
+    assert said.code == 0 and "as launched" not in said.err, said.err
+
+
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
     said = verify(WRONG)
     assert (said.code, "this is assumed because names and code say so" in said.err) == (1, True)

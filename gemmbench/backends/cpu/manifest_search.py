@@ -45,7 +45,13 @@ from gemmbench.planning.drafts.draft import (
     find_include_items,
     quote_text,
 )
-from gemmbench.planning.drafts.guesses import find_axis_of_rows, find_tile_role, find_usual_value, name_size
+from gemmbench.planning.drafts.guesses import (
+    find_axis_of_rows,
+    find_tile_role,
+    find_usual_value,
+    name_operand,
+    name_size,
+)
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
     Value,
@@ -141,6 +147,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             sizes,
             tuple(found.broken_guards),
             tuple(found.others),
+            found.wrong_launch,
         )
     if not kernels:
         left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"
@@ -342,7 +349,7 @@ class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
     `fixed` are the sizes that are in the text of the kernel; `beta` is 1 for a kernel that adds to C whatever it takes.
-    `others` were wrong with other template arguments.
+    `others` were wrong with other template arguments. `wrong_launch` says what is wrong with the launch in the file.
     """
 
     roles: dict[int, str]
@@ -356,6 +363,7 @@ class _Found:
     multiples: dict[str, int] = field(default_factory=dict)
     broken_guards: list[tuple[BrokenGuard, TriedResult]] = field(default_factory=list)
     others: Sequence[Attempt] = ()
+    wrong_launch: str = ""
 
 
 @dataclass(frozen=True)
@@ -640,6 +648,7 @@ class _Search:
                         is_right = all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:])
                         if is_right and _is_usual(geometry, roles):
                             trials.explore(found, shapes[0])
+                            found.wrong_launch = self.describe_wrong_launch(trials, found, shapes)
                             return found
         if endless == _MOST_ENDLESS:
             message = f"did not end within {SECONDS} s with {_count_combinations(tries)} of its arguments"
@@ -649,6 +658,62 @@ class _Search:
         named = (are_operands_named(self.slots) or is_evident) and are_sizes_named(self.slots)
         named = named and bool(self.sizes or len(self.find_written_sizes()) == len("MNK"))
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
+
+    def describe_wrong_launch(self, trials: _Trials, found: _Found, shapes: Sequence[Shape]) -> str:
+        """What is wrong with the launch in the file for a kernel that is right otherwise; "" if that is not sure.
+
+        It is not where several launches differ, nor where the sizes of the grid are those of one problem.
+        """
+        launches = find_launches(self.file.source, self.kernel.name)
+        if (
+            found.fixed
+            or len(self.sizes) < 2
+            or len({(each.grid, each.block, each.arguments) for each in launches}) != 1
+        ):
+            return ""
+        readings = self.geometries[: 2 if self.shared_names else 1]
+        roles = self.read_pointers(found.roles)
+        if roles == found.roles and (self.shared_names or found.geometry is readings[0]):
+            return ""
+        assigned = [roles]
+        if roles != found.roles and not self.are_sizes_passed_by_name():  # C^T is B^T A^T
+            assigned.append(_exchange_rows_and_columns(roles))
+        for each, geometry in itertools.product(assigned, readings):
+            if not self.is_known(geometry.grid) or not _grows(geometry.grid, each):
+                return ""
+            right = [set(trials.run(each, geometry, shape, beta=found.beta)) for shape in shapes]
+            if set.intersection(*right):
+                return ""
+        wrong = replace(found, roles=roles, geometry=readings[0] if roles == found.roles else found.geometry)
+        try:
+            parts = zip(_describe_launch(self, wrong), _describe_launch(self, found), strict=True)
+        except Undecidable:
+            return ""
+        differing = [pair for pair in parts if pair[0] != pair[1]]
+        if not differing:
+            return ""
+        line = self.file.source.places.find(launches[0].start)[1]
+        said, right_with = ("; ".join(pair[place] for pair in differing) for place in (0, 1))
+        return f"as launched at line {line} it is wrong: {said}; right with {right_with}"
+
+    def are_sizes_passed_by_name(self) -> bool:
+        """Whether the launch calls M and N what the kernel calls them."""
+        given = self.launch.arguments if self.launch else ()
+        pairs = [(slot.name, given[slot.parameter]) for slot in self.sizes if slot.parameter < len(given)]
+        named = [(name_size(name), name_size(text)) for name, text in pairs]
+        return {("M", "M"), ("N", "N")} <= set(named)
+
+    def read_pointers(self, roles: Roles) -> Roles:
+        """The roles of the slots, if the launch passes A, B and C in another order than the kernel names them."""
+        given = self.launch.arguments if self.launch else ()
+        slots = {n: slot for n, slot in enumerate(self.slots) if roles[n] in ("A", "B", "C") and not slot.field}
+        if len(slots) < len("ABC") or any(slot.parameter >= len(given) for slot in slots.values()):
+            return roles
+        called = {name_operand(slot.name): roles[n] for n, slot in slots.items()}
+        passed = {n: name_operand(given[slot.parameter]) for n, slot in slots.items()}
+        if set(called) != set("ABC") or set(passed.values()) != set("ABC"):
+            return roles
+        return {**roles, **{n: called[name] for n, name in passed.items()}}
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
         """What may be meant, the likeliest first: launches of the likeliest roles, then other roles.
@@ -844,6 +909,18 @@ class _Search:
         except UnknownValue:
             return 0
         return max((4096 // count for count in grid if 1 < count <= 512), default=0)
+
+
+def _exchange_rows_and_columns(roles: Roles) -> Roles:
+    return {number: {"M": "N", "N": "M"}.get(role, role) for number, role in roles.items()}
+
+
+def _grows(rule: Rule, roles: Roles) -> bool:
+    """Whether a grid depends on the sizes."""
+    try:
+        return rule(dict.fromkeys("MNK", 1024), roles) != rule(dict.fromkeys("MNK", 4096), roles)
+    except UnknownValue:
+        return False
 
 
 def _exchange(rule: Rule) -> Rule:
@@ -1186,15 +1263,20 @@ def _list_expressions() -> Iterable[str]:
         yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
 
 
+def _describe_launch(search: _Search, found: _Found) -> list[str]:
+    """Arguments, grid and block. Raises Undecidable."""
+    grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
+    arguments = ", ".join(_write_arguments(search, found))
+    return [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
+
+
 def _summarise(search: _Search, found: _Found) -> str:
     """Arguments, grid, block, and what it needs, in one line."""
-    arguments = ", ".join(_write_arguments(search, found))
-    grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
     macros = ", ".join(f"{name} = {value}" for name, value in search.file.macros.items())
     parts = [f"with {macros}"] if macros else []
     parts += [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
-    parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
+    parts += _describe_launch(search, found)
     parts += [] if found.storage == ("nn", "row") else [_describe_storage(found.storage)]
     parts += [f"needs {' and '.join(needs)}"] if needs else []
     return "; ".join(parts)

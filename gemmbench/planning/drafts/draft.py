@@ -287,7 +287,8 @@ class FoundManifest:
     `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
     some that meet its requirements; "" if it has none. `broken_guards` are no part of these: each has what is computed
     where it is not met.
-    `attempts` were wrong with other usual arguments of the template.
+    `attempts` were wrong with other usual arguments of the template. `wrong_launch` says what is wrong with how the
+    file itself launches the kernel; "" if nothing is known to be.
     """
 
     text: str
@@ -299,6 +300,7 @@ class FoundManifest:
     sizes: str
     broken_guards: tuple[tuple[BrokenGuard, TriedResult], ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    wrong_launch: str = ""
 
 
 class NotFound(Exception):
