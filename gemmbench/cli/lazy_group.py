@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from gemmbench.cli.streams import discard_output
-from gemmbench.errors import OK
+from gemmbench.errors import OK, nearest
 from gemmbench.planning.files import printable
 
 
@@ -66,6 +66,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command; None for an unknown name."""
         return self.load(cmd_name) if cmd_name in self.table else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command of the first word; the error for an unknown one names the nearest."""
+        shown = [name for name, entry in self.table.items() if not entry.hidden]
+        if args and args[0] not in self.table and (hint := nearest(args[0], shown)):
+            ctx.fail(f"No such command '{printable(args[0])}'{hint}.")
+        return super().resolve_command(ctx, args)
 
     def load(self, name: str) -> click.Command:
         """Import one command of the table."""

@@ -110,7 +110,10 @@ def verify(options: VerifyOptions) -> int:
 def _verify(options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(options.request, machine, TERMINAL)
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
-    return choose_exit_code(found.records, found.interrupted) or (USAGE if found.broken else OK)
+    for name in found.wrongly_launched:
+        print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
+    failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK
+    return choose_exit_code(found.records, found.interrupted) or failed
 
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:

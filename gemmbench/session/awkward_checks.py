@@ -33,10 +33,14 @@ if TYPE_CHECKING:  # what measures is imported where it is used: where all answe
 
 _SECONDS, _LEAST_SECONDS = 10.0, 2.0
 """For the check of a configuration, its compilation included, and at least after that."""
-_METHOD = 2
+_METHOD = 3
 """Goes up when the check changes, so that answers of an earlier one do not count."""
 _LINE = re.compile(r"; see [^;]*:\d+")
 _WORDS = re.compile(r"should be [^:]{1,80}: ")
+_EXPLAINED = ": as if "
+_WIDE = (31, 97, 61)
+"""A kernel that reads outside its operands at the usual shape has a mistake that shows what it is where N is largest:
+most leading dimensions that are wrong are then too small."""
 _OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
 _Answer = Mapping[str, str]
 
@@ -154,6 +158,11 @@ def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter
         for number, (key, plan) in enumerate(plans.items()):
             session.progress(f"check {plan.variant.name} at {plan.problem.size}", number, len(plans))
             answers[key] = _check_plan(session, plan, jobs[key].result(), deadline)
+            if answers[key]["kind"] == _FAULT and _EXPLAINED not in answers[key]["text"]:
+                other = plan_awkwardly(plan.variant, plan.config, plan.problem, machine, _WIDE)
+                if isinstance(other, Plan) and other.problem.size != plan.problem.size:
+                    explained = _check_plan(session, other, pool.submit(other).result(), deadline)
+                    answers[key] = explained if _EXPLAINED in explained.get("text", "") else answers[key]
             store_answer(key, answers[key])
     return answers
 

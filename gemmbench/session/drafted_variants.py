@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
             reporter.message(f"  to run it on a GPU, write one: {keep}{symbol and f' --symbol {shlex.quote(symbol)}'}")
             return Variant.untried(name, fault.unsupported)
+        if isinstance(fault, NotFound) and fault.compiler_error:
+            raise _cite_compiler(fault.compiler_error, place) from None
         message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
     if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
@@ -73,7 +76,20 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
         reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
     for line in _describe_broken_guards(found):
         reporter.message(line)
-    return read_drafted(path, found.text, text)
+    if found.wrong_launch:
+        reporter.message(f"  {found.wrong_launch}")
+    return replace(read_drafted(path, found.text, text), wrongly_launched=bool(found.wrong_launch))
+
+
+_COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")
+
+
+def _cite_compiler(text: str, place: str) -> SpecError:
+    """What the compiler says of a file, at the line that it names."""
+    found = _COMPILER_ERROR.search(text)
+    if found is None:
+        return SpecError(place, None, text)
+    return SpecError(found[1].rpartition(": ")[2], int(found[2]), f"the compiler says {found[3]}")
 
 
 _MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
@@ -153,13 +169,17 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
 
 
 def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
-    """Which sizes a kernel tests in vain, in sentences."""
-    for needed, result in found.broken_guards:
+    """Which sizes a kernel tests and is wrong nevertheless, in sentences."""
+    for guard, result in found.broken_guards:
         diagnosis = _explain_result(result)
-        sizes = "x".join(map(str, result.sizes))
+        sizes, lacking = "x".join(map(str, result.sizes)), guard.needed[0]
         cause = diagnosis.words if diagnosis and diagnosis.words else "most of C is wrong"
-        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {needed[0]}"
-        yield f"  {found.kernel} tests {needed[0]}, but is right only where {needed}: at {sizes}, {cause}"
+        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {lacking}"
+        only = "" if lacking in guard.tested else f" not {lacking}, and"
+        yield (
+            f"  {found.kernel} tests {' and '.join(guard.tested)}, but{only} is right only where {guard.needed}: "
+            f"at {sizes}, {cause}"
+        )
 
 
 _FLIPPED = {"n": "t", "t": "n"}
@@ -191,4 +211,6 @@ def find_manifest_text(code: Path, home: Path, symbol: str | None) -> FoundManif
     try:
         return registry.find_manifest(read_code_file(code), code, home, symbol)
     except NotFound as fault:
+        if fault.compiler_error:
+            raise _cite_compiler(fault.compiler_error, display_path(code)) from None
         raise UsageError(f"{display_path(code)}: no manifest was found by trying: {fault}; leave out --try") from None

@@ -58,6 +58,7 @@ class Verification:
 
     `note` says which precisions and layouts were left out, if some were. `remarks` are sentences about variants that
     are no failures: why accesses were not watched, and what would fail at sizes that were not asked for.
+    `wrongly_launched` are the names of kernels that are wrong as their file launches them.
     """
 
     records: list[Record]
@@ -65,6 +66,7 @@ class Verification:
     broken: list[str]
     note: str = ""
     remarks: Sequence[Mapping[str, str]] = ()
+    wrongly_launched: tuple[str, ...] = ()
 
 
 def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
@@ -110,7 +112,9 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
         note = _note_left_out(verified, request, machine)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
-        return Verification(records, session.is_interrupted(), broken, note, [unwatched, runs.overflows])
+        wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
+        remarks = [unwatched, runs.overflows]
+        return Verification(records, session.is_interrupted(), broken, note, remarks, wrongly_launched)
 
 
 def choose_variants(

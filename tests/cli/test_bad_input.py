@@ -59,6 +59,11 @@ def test_an_option_that_makes_no_sense_is_refused(refused, arguments, message):
     assert refused(*arguments, "--device", "fake", *sizes).startswith(message)
 
 
+def test_an_unknown_command_is_answered_with_the_nearest(gemmbench):
+    said = gemmbench("verfy", "tiled")
+    assert said.code == 2 and "No such command 'verfy' (did you mean 'verify'?)" in said.err
+
+
 @pytest.mark.parametrize(
     ("device", "message"),
     [

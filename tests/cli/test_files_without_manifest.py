@@ -176,7 +176,7 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (PLAIN.replace("ARGS", SIZES), "48x32x64", "args [A, B, C, M, K, N]; grid [cdiv(M, 16), cdiv(N, 16)]"),
         (FLOORED, "48", "grid [N // 16, N // 16]; block [16, 16]; needs M == N and K == N and N % 16 == 0"),
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
-        (COLUMNS, "33x21x17", "column-major"),
+        (COLUMNS, "33x21x17", "A, B and C by columns"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
         (GUARDED, "33x21x17", "with GPU = 1, BACKEND = 2; args"),
         (STATIC, "33x21x17", "with TILE_WIDTH = 32; args [A, B, C, M, N, K]; grid [cdiv(N, 32), cdiv(M, 32)]"),
@@ -199,6 +199,16 @@ def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, siz
     assert "keep it: gemmbench new NAME --from ./mine.cu --symbol mm --try" in said.err
 
 
+@pytest.mark.parametrize(
+    ("a", "c", "stored"),
+    [("i * {5} + p", "j * {3} + i", "A and B by rows, C by columns"),
+     ("i + p * {3}", "i * {4} + j", "B and C by rows, A by columns")],
+)  # fmt: skip
+def test_matrices_that_are_not_all_by_rows_are_named(verify, a, c, stored):
+    said = verify(make_found_out(NAMED, a=a).replace("[i * N + j] = sum", f"[{c}] = sum".format(*NAMED)))
+    assert said.code == 0 and stored in said.err, said.out + said.err
+
+
 def test_a_mistake_in_a_leading_dimension_does_not_seem_right_with_other_arguments(verify):
     launch = "void run() { dim3 block(16, 16), grid(N / 16, M / 16); mm<<<grid, block>>>(A, B, C, M, N, K); }"
     body = MISTAKEN.format("row * M + k") + launch
@@ -214,6 +224,67 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
     C[row * N + col] = sum;
 }}
 """
+
+
+SQUARE_CALL = """
+void run() {{
+    int n = 1024;
+    dim3 block(16, 16), grid((n + 15) / 16, (n + 15) / 16);
+    mm<<<grid, block>>>(a, b, c, {});
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("sizes", "exchanged", "grid"),
+    [
+        ("n, n, n", False, "[cdiv(N, 16), cdiv(M, 16)]"),
+        ("n, n, k", False, "[cdiv(N, 16), cdiv(M, 16)]"),
+        ("n, n, n", True, "[cdiv(M, 16), cdiv(N, 16)]"),
+    ],
+)
+def test_a_launch_with_one_size_for_several_does_not_hide_the_mistake(verify, hurried, sizes, exchanged, grid):
+    body = make_found_out(NAMED, b="p * {5} + j")
+    if exchanged:
+        body = body.replace("blockIdx.y", "blockIdx.z").replace("blockIdx.x", "blockIdx.y")
+        body = body.replace("blockIdx.z", "blockIdx.x")
+    said = verify(body + SQUARE_CALL.format(sizes), sizes="31x97x61")
+    assert f"grid {grid}" in said.err, said.err
+    assert said.code == 1 and "as if the leading dimension of B were K instead of N" in said.out, said.out
+
+
+def test_a_launch_with_one_size_for_several_is_right_for_a_right_kernel(verify):
+    said = verify(make_found_out(NAMED) + SQUARE_CALL.format("n, n, n"), sizes="31x97x61")
+    assert said.code == 0 and "(1 try," in said.err and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("(N + 15) / 16, (M + 15) / 16", "(M + 15) / 16, (N + 15) / 16", "grid [cdiv(M, 16), cdiv(N, 16)]; right with"),
+        ("(A, B, C, M, N, K)", "(dB, dA, dC, M, N, K)", "args [B, A, C, M, N, K]; right with args [A, B, C, M, N, K]"),
+        ("dim3(16, 16)>", "dim3(16, 8)>", "block [16, 8]; right with block [16, 16]"),
+    ],
+)
+def test_a_wrong_launch_of_a_right_kernel_is_named_and_fails(verify, old, new, fault):
+    said = verify(WRONG.replace("K - 1", "K").replace(old, new))
+    assert f"as launched at line 10 it is wrong: {fault}" in said.err, said.err
+    assert said.code == 1 and "./mine.cu: the kernel is right, its launch is not" in said.err
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "mm<<<dim3((m + 15) / 16, (n + 15) / 16), dim3(16, 16)>>>(B, A, C, n, m, K);",  # by columns
+        "mm<<<dim3((m + 15) / 16, (n + 15) / 16), dim3(16, 16)>>>(A, B, C, n, m, K);",  # other names
+        "mm<<<dim3(64, 64), dim3(16, 16)>>>(A, B, C, M, N, K);",  # one problem
+        "mm<<<dim3(n / 16, n / 16), dim3(16, 16)>>>(B, A, C, n, n, n);",
+    ],
+)
+def test_a_launch_that_is_right_in_its_own_way_is_not_called_wrong(verify, launch):
+    body = WRONG.replace("K - 1", "K")
+    said = verify(body.split("    mm<<<")[0] + launch + "}")
+    assert said.code == 0 and "as launched" not in said.err, said.err
 
 
 def test_a_kernel_that_is_never_right_is_verified_as_its_names_say(verify):
@@ -300,11 +371,35 @@ __global__ void mm(int M, int N, int K, const float* A, const float* B, float* C
 """
 
 
-def test_a_guard_in_vain_is_named_where_only_multiples_are_right(verify):
+def test_a_kernel_that_tests_sizes_in_vain_fails(verify):
     body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace("(K + TILE - 1) / TILE", "K / TILE")
-    said = verify(body, sizes="31x61x96")
-    assert said.code == 0
-    assert "mm tests K, but is right only where K % 16 == 0: at 32x64x65, as if the last product of 65" in said.err
+    said = verify(body, sizes="31x61x97")
+    assert "mm tests M and N and K, but is right only where K % 16 == 0: at 32x64x65, as if the last" in said.err
+    assert said.code == 1 and "as if the last product of 97 were lost" in said.out, said.out + said.err
+
+
+@pytest.mark.parametrize("guard", ["row >= M", "col >= N"])
+def test_a_kernel_that_tests_only_some_sizes_fails_where_the_others_are_no_multiples(verify, guard):
+    body = WRONG.replace("K - 1", "K").replace("row >= M || col >= N", guard)
+    said = verify(body, sizes="31x61x97")
+    tested, other = (guard[-1], "MN".replace(guard[-1], ""))
+    assert f"tests {tested}, but not {other}, and is right only where {other} % 16 == 0: at" in said.err
+    assert said.code == 1 and "needs" not in said.err, said.out + said.err
+
+
+def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
+    said = verify(FLOORED.replace("float sum", "if (row >= n) return; float sum"), sizes="33")
+    assert "tests N, but is right only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err
+
+
+def test_what_a_drafted_manifest_requires_is_cited_without_a_line_that_nobody_sees(verify):
+    said = verify(FLOORED, sizes="32,33")
+    assert said.code == 0 and "1 skipped: require N % 16 == 0 (drafted)" in said.out, said.out
+
+
+def test_a_failed_assertion_names_the_file_of_the_user(verify):
+    said = verify("#include <cassert>\n" + WRONG.replace("float sum", "assert(K < 65); float sum"), sizes="32x32x80")
+    assert "mine.cu:6: assertion `K < 65` failed" in said.out and ".kernel" not in said.out, said.out
 
 
 def test_a_kernel_that_does_not_end_is_tried_twice(verify):
@@ -406,6 +501,47 @@ def test_a_file_that_cannot_be_tried_is_refused_with_the_reason(verify, body, re
     assert (said.code, reason in said.err) == (2, True), said.err
 
 
+BY_COLUMNS = """
+struct Matrix { typedef float T; int rows, cols, ld; T* data; };
+__global__ void mm(Matrix A, Matrix B, Matrix C) {
+    int i = blockIdx.x * 16 + threadIdx.x, j = blockIdx.y * 16 + threadIdx.y;
+    if (i >= C.rows || j >= C.cols) return;
+    Matrix::T sum = 0;
+    for (int k = 0; k < A.cols; ++k) sum += A.data[i + k * A.ld] * B.data[k + j * B.ld];
+    C.data[i + j * C.ld] = sum;
+}
+void run() {
+    const int M = 1000, N = 700, K = 300;
+    Matrix A{M, K, M, nullptr}, B{K, N, K, nullptr}, C{M, N, M, nullptr};
+    mm<<<dim3((M + 15) / 16, (N + 15) / 16), dim3(16, 16)>>>(A, B, C);
+}
+"""
+
+
+def test_structures_with_a_typedef_and_matrices_by_columns_are_found(verify):
+    said = verify(BY_COLUMNS, sizes="33x21x17")
+    assert said.code == 0 and "A, B and C by columns" in said.err, said.out + said.err
+    assert "{rows: M, cols: K, ld: M, data: A}" in said.err
+
+
+def test_matrices_of_integers_are_refused_with_what_to_change(verify):
+    said = verify(WRONG.replace("float*", "int*"))
+    assert said.code == 2 and "make their type a parameter of a template, or a typedef of float" in said.err
+
+
+@pytest.mark.parametrize(
+    ("right", "mistake", "said_of_it"),
+    [
+        ("float sum = 0;", "float sum = 0", "mine.cu:6: the compiler says error: "),
+        ("float sum = 0;", "float sun = 0;", "mine.cu:6: the compiler says error: 'sum' was not declared"),
+        ("float sum = 0;", "\n#error no\nfloat sum = 0;", "mine.cu:6: the compiler says error: #error no"),
+    ],
+)
+def test_what_does_not_compile_is_the_compilers_to_say(verify, right, mistake, said_of_it):
+    said = verify(WRONG.replace(right, mistake))
+    assert said.code == 2 and said_of_it in said.err and "manifest" not in said.err, said.err
+
+
 def test_a_file_whose_kernel_needs_a_gpu_is_skipped_with_construct_and_line(verify, gemmbench):
     said = verify(FLOORED.replace("float sum = 0;", 'float sum = 0; asm("bar;");'))
     assert "./mine.cu: skipped: uses inline PTX (mine.cu:5), which the CPU cannot execute" in said.out
@@ -430,7 +566,7 @@ def test_a_grid_is_not_that_of_another_size_which_is_larger(verify):
     said = verify(
         body.replace("blockIdx.y", "blockIdx.x").replace("blockIdx.w", "blockIdx.y") + launch, sizes="17x100x27"
     )
-    assert said.code == 0 and "grid [cdiv(N, 16), cdiv(M, 16)]" in said.err, said.out + said.err
+    assert said.code == 1 and "wrong: grid [cdiv(K, 16), cdiv(M, 16)]; right with grid [cdiv(N, 16)" in said.err, said.err
 
 
 def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmbench):
@@ -438,7 +574,9 @@ def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmben
     fixed = fixed.replace(">= m", ">= 80").replace(">= n", ">= 64").replace("< k", "< 96")
     (folder / "mine.cu").write_text(fixed)
     said = gemmbench("verify", "./mine.cu", "--device", "cpu")
-    assert said.code == 0 and "column-major; needs M == 80 and N == 64 and K == 96" in said.err, said.out + said.err
+    assert said.code == 0 and "A, B and C by columns; needs M == 80 and N == 64 and K == 96" in said.err, (
+        said.out + said.err
+    )
 
 
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):
@@ -453,6 +591,24 @@ def test_what_was_found_is_kept(folder, gemmbench):
     assert gemmbench("new", "kept", "--from", "mine.cu", "--try").code == 0
     assert "check" not in (folder / "kept.yaml").read_text()
     assert gemmbench("verify", "./kept.yaml", "--device", "cpu", "--sizes", "33x21x17").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("mien.cu", "no such file: mien.cu (did you mean 'mine.cu'"),
+        ("./mien.cu:mm", "no such file: ./mien.cu (did you mean './mine.cu'"),
+        ("tiled.cu", "no such file: tiled.cu (did you mean 'tiled'"),
+        ("./other/mine.cu", "no such file: ./other/mine.cu: there is no folder other; correct the path"),
+        ("./mine", "./mine is a folder; for all kernels in it use --kernels ./mine"),
+        ("mine", "mine is a folder; for all kernels in it use --kernels mine"),
+    ],
+)
+def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, name, hint):
+    (folder / "mine.cu").write_text(WRONG)
+    (folder / "mine").mkdir()
+    said = gemmbench("verify", name, "--device", "cpu")
+    assert said.code == 2 and hint in said.err, said.err
 
 
 def test_text_of_cuda_in_python_is_refused(folder, gemmbench):

@@ -85,6 +85,13 @@ def test_a_kernel_that_is_wrong_elsewhere_is_wrong_and_not_timed(write, run):
     assert rows["floor"].reason.startswith("ok here, wrong at 31x61x97: as if the last product of 97 were lost")
 
 
+def test_a_leading_dimension_that_leads_outside_is_explained_where_it_does_not(write, run):
+    write("mm", changes=[("(t * 16 + y) * N", "(t * 16 + y) * K")])
+    assert run("mm")["mm"].reason.startswith(
+        "ok here, wrong at 31x97x61: as if the leading dimension of B were K instead of N"
+    )
+
+
 def test_the_rules_choose_the_awkward_problem(write, run):
     write("floor", FLOOR, manifest="require: [K % 16 == 0]\n")
     row = run("floor")["floor"]

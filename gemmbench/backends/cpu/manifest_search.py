@@ -38,13 +38,20 @@ from gemmbench.planning.cpp.reach import find_reached
 from gemmbench.planning.cpp.signatures import Kernel, Signatures
 from gemmbench.planning.drafts.draft import (
     Attempt,
+    BrokenGuard,
     FoundManifest,
     NotFound,
     TriedResult,
     find_include_items,
     quote_text,
 )
-from gemmbench.planning.drafts.guesses import find_tile_role, find_usual_value, name_size
+from gemmbench.planning.drafts.guesses import (
+    find_axis_of_rows,
+    find_tile_role,
+    find_usual_value,
+    name_operand,
+    name_size,
+)
 from gemmbench.planning.drafts.launch_values import (
     UnknownValue,
     Value,
@@ -103,7 +110,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
     started = time.perf_counter()
     file = _bring_back(_read_file(text, path, home), text, symbol or "")
     kernels = _order_kernels(file, symbol)
-    reasons, unsupported, attempts = list[str](), "", list[Attempt]()
+    reasons, unsupported, compiler_error, attempts = list[str](), "", "", list[Attempt]()
     known = set[str]()
     for kernel in kernels:
         if kernel.symbol in known:
@@ -120,6 +127,8 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             line = str(fault).partition("\n")[0]
             if isinstance(fault, Unsupported):
                 unsupported = unsupported or line
+            elif isinstance(fault, BuildError) and not _is_guessing(file, kernel):
+                compiler_error = compiler_error or line
             place = f"{Path(kernel.place[0]).name}:{kernel.place[1]}"
             is_sentence = isinstance(fault, Undecidable)
             reasons.append(f"{kernel.symbol} ({place}) {line}" if is_sentence else f"{kernel.symbol}: {line}")
@@ -138,12 +147,13 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             sizes,
             tuple(found.broken_guards),
             tuple(found.others),
+            found.wrong_launch,
         )
     if not kernels:
         left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"
         message = f"no kernel: no `__global__` function{left_out}"
         raise SpecError(display_path(path), None, message)
-    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts)
+    raise NotFound("; ".join(dict.fromkeys(reasons)), unsupported, attempts, compiler_error=compiler_error)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
@@ -165,7 +175,7 @@ def _bring_back(file: _File, text: str, symbol: str) -> _File:
 def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
     """Search with the template's arguments and macros of the file, or with one after the other of usual ones."""
     unknown = _find_undefined(file, kernel)
-    guessing = bool(unknown) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
+    guessing = _is_guessing(file, kernel)
     faults = list[Undecidable | BuildError]()
     for usual in _USUAL if guessing else _USUAL[:1]:
         macros = {name: "32" if _WARP.fullmatch(name) else str(find_usual_value(name, usual)) for name in unknown}
@@ -181,6 +191,13 @@ def _search(file: _File, kernel: Kernel) -> tuple[_Search, _Found]:
         except (Undecidable, BuildError) as fault:
             faults.append(fault)
     raise next((each for each in reversed(faults) if isinstance(each, _NoneRight) and each.attempts), faults[-1])
+
+
+def _is_guessing(file: _File, kernel: Kernel) -> bool:
+    """Whether the file lacks macros of the kernel, or values of its template."""
+    return bool(_find_undefined(file, kernel)) or (
+        bool(kernel.template) and not find_launches(file.source, kernel.name)
+    )
 
 
 def _find_undefined(file: _File, kernel: Kernel) -> list[str]:
@@ -261,7 +278,8 @@ def _read_file(text: str, path: Path, home: Path) -> _File:
         whole = SourceText((), (), inline_headers(variant, text, place))
         found = compiler.preprocess(whole)
     except BuildError as fault:
-        raise NotFound(str(fault).partition("\n")[0]) from None
+        line = str(fault).partition("\n")[0]
+        raise NotFound(line, compiler_error=line) from None
     constants, written = _read_constants(found.source), read_constants(hide_comments(text))
     return _File(path, home, include, whole, found, Signatures(found.source), compiler, constants, written)
 
@@ -331,7 +349,7 @@ class _Found:
     """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
 
     `fixed` are the sizes that are in the text of the kernel; `beta` is 1 for a kernel that adds to C whatever it takes.
-    `others` were wrong with other template arguments.
+    `others` were wrong with other template arguments. `wrong_launch` says what is wrong with the launch in the file.
     """
 
     roles: dict[int, str]
@@ -343,8 +361,9 @@ class _Found:
     beta: float = 0.0
     reads_c: bool = False
     multiples: dict[str, int] = field(default_factory=dict)
-    broken_guards: list[tuple[str, TriedResult]] = field(default_factory=list)
+    broken_guards: list[tuple[BrokenGuard, TriedResult]] = field(default_factory=list)
     others: Sequence[Attempt] = ()
+    wrong_launch: str = ""
 
 
 @dataclass(frozen=True)
@@ -445,8 +464,7 @@ class _Search:
             if self.is_fixed(written.grid):
                 late.append(written)
             else:
-                yield written
-                yield replace(written, grid=_exchange(written.grid))
+                yield from self.list_readings(written)
         blocks += self.list_blocks()
         tiles = self.list_tiles()
         for block in blocks:
@@ -466,6 +484,35 @@ class _Search:
                 yield _Geometry(_count_elements(x), block, shared)
             yield from late
             late.clear()
+
+    def list_readings(self, written: _Geometry) -> Iterator[_Geometry]:
+        """A launch as it is written, and with x and y exchanged.
+
+        Where it calls several sizes by one name, x is along N and y along M, unless the kernel says otherwise.
+        """
+        assert self.launch is not None, "it is written"
+        if not self.shared_names:
+            yield from (written, replace(written, grid=_exchange(written.grid)))
+            return
+        rows = find_axis_of_rows(self.body, self.list_row_indices())
+        for axes in ("MN", "NM") if rows == "x" else ("NM", "MN"):
+            x, y = (self.follow_launch(self.launch, axis).grid for axis in axes)
+            yield replace(written, grid=_join_axes(x, y))
+
+    @property
+    def shared_names(self) -> set[str]:
+        """What the launch calls more than one of the sizes."""
+        given = self.launch.arguments if self.launch else ()
+        texts = [given[slot.parameter] for slot in self.sizes if slot.parameter < len(given) and not slot.field]
+        return {text for text in texts if texts.count(text) > 1}
+
+    def list_row_indices(self) -> list[str]:
+        """What the kernel compares with M."""
+        number = next((n for n, role in self.usual_roles.items() if role == "M"), None)
+        return [] if number is None else self.list_words_below(self.slots[number].name)
+
+    def list_words_below(self, size: str) -> list[str]:
+        return re.findall(rf"\b(\w+)\s*(?:<|>=)\s*{re.escape(size)}\b", self.body)
 
     def is_known(self, rule: Rule) -> bool:
         """Whether the values in a rule are known."""
@@ -490,10 +537,12 @@ class _Search:
     def usual_roles(self) -> Roles:
         return order_sizes(self.slots)[0]
 
-    def follow_launch(self, launch: WrittenLaunch) -> _Geometry:
+    def follow_launch(self, launch: WrittenLaunch, first: str = "") -> _Geometry:
+        """The launch as it is written; a name for several sizes is the size `first`, if that is one of them."""
+
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
             known = {**self.file.constants, **self.template.integers}
-            for number, slot in enumerate(self.slots):
+            for number, slot in sorted(enumerate(self.slots), key=lambda each: roles.get(each[0], "") != first):
                 role = roles.get(number, "")
                 if slot.parameter < len(launch.arguments) and role in sizes:
                     text = launch.arguments[slot.parameter]
@@ -502,8 +551,10 @@ class _Search:
                     )
                     for name in names:
                         known.setdefault(name, sizes[role])
+            in_structures = all(slot.field for slot in self.sizes)
             for name in "MNK":
-                if name not in launch.variables:
+                written = launch.variables.get(name, "")
+                if not written or (in_structures and written.isdecimal()):
                     known.setdefault(name, sizes[name])
                 known.setdefault(name.lower(), known.get(name, sizes[name]))
             return known
@@ -597,6 +648,7 @@ class _Search:
                         is_right = all(storage in trials.run(roles, geometry, each, beta=beta) for each in shapes[1:])
                         if is_right and _is_usual(geometry, roles):
                             trials.explore(found, shapes[0])
+                            found.wrong_launch = self.describe_wrong_launch(trials, found, shapes)
                             return found
         if endless == _MOST_ENDLESS:
             message = f"did not end within {SECONDS} s with {_count_combinations(tries)} of its arguments"
@@ -606,6 +658,62 @@ class _Search:
         named = (are_operands_named(self.slots) or is_evident) and are_sizes_named(self.slots)
         named = named and bool(self.sizes or len(self.find_written_sizes()) == len("MNK"))
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
+
+    def describe_wrong_launch(self, trials: _Trials, found: _Found, shapes: Sequence[Shape]) -> str:
+        """What is wrong with the launch in the file for a kernel that is right otherwise; "" if that is not sure.
+
+        It is not where several launches differ, nor where the sizes of the grid are those of one problem.
+        """
+        launches = find_launches(self.file.source, self.kernel.name)
+        if (
+            found.fixed
+            or len(self.sizes) < 2
+            or len({(each.grid, each.block, each.arguments) for each in launches}) != 1
+        ):
+            return ""
+        readings = self.geometries[: 2 if self.shared_names else 1]
+        roles = self.read_pointers(found.roles)
+        if roles == found.roles and (self.shared_names or found.geometry is readings[0]):
+            return ""
+        assigned = [roles]
+        if roles != found.roles and not self.are_sizes_passed_by_name():  # C^T is B^T A^T
+            assigned.append(_exchange_rows_and_columns(roles))
+        for each, geometry in itertools.product(assigned, readings):
+            if not self.is_known(geometry.grid) or not _grows(geometry.grid, each):
+                return ""
+            right = [set(trials.run(each, geometry, shape, beta=found.beta)) for shape in shapes]
+            if set.intersection(*right):
+                return ""
+        wrong = replace(found, roles=roles, geometry=readings[0] if roles == found.roles else found.geometry)
+        try:
+            parts = zip(_describe_launch(self, wrong), _describe_launch(self, found), strict=True)
+        except Undecidable:
+            return ""
+        differing = [pair for pair in parts if pair[0] != pair[1]]
+        if not differing:
+            return ""
+        line = self.file.source.places.find(launches[0].start)[1]
+        said, right_with = ("; ".join(pair[place] for pair in differing) for place in (0, 1))
+        return f"as launched at line {line} it is wrong: {said}; right with {right_with}"
+
+    def are_sizes_passed_by_name(self) -> bool:
+        """Whether the launch calls M and N what the kernel calls them."""
+        given = self.launch.arguments if self.launch else ()
+        pairs = [(slot.name, given[slot.parameter]) for slot in self.sizes if slot.parameter < len(given)]
+        named = [(name_size(name), name_size(text)) for name, text in pairs]
+        return {("M", "M"), ("N", "N")} <= set(named)
+
+    def read_pointers(self, roles: Roles) -> Roles:
+        """The roles of the slots, if the launch passes A, B and C in another order than the kernel names them."""
+        given = self.launch.arguments if self.launch else ()
+        slots = {n: slot for n, slot in enumerate(self.slots) if roles[n] in ("A", "B", "C") and not slot.field}
+        if len(slots) < len("ABC") or any(slot.parameter >= len(given) for slot in slots.values()):
+            return roles
+        called = {name_operand(slot.name): roles[n] for n, slot in slots.items()}
+        passed = {n: name_operand(given[slot.parameter]) for n, slot in slots.items()}
+        if set(called) != set("ABC") or set(passed.values()) != set("ABC"):
+            return roles
+        return {**roles, **{n: called[name] for n, name in passed.items()}}
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
         """What may be meant, the likeliest first: launches of the likeliest roles, then other roles.
@@ -618,6 +726,11 @@ class _Search:
         meant = self.geometries[0] if self.launch else None
         if named and not meant and not is_endless:
             meant = self.find_tile_launch(likeliest.roles)
+        if named and self.shared_names and not is_endless:
+            readings = [each for each in tries if each.found.roles == likeliest.roles]
+            readings = [each for each in readings if each.found.geometry in self.geometries[:2]]
+            settled = [replace(each, found=replace(each.found, storage=("nn", "row"))) for each in readings]
+            return self.make_attempts(settled, is_meant=False)
         if named and (meant or is_endless):
             chosen = replace(likeliest, geometry=meant or likeliest.geometry, storage=("nn", "row"))
             return self.make_attempts([replace(tries[0], found=chosen)], is_meant=True)
@@ -672,14 +785,18 @@ class _Search:
             each for word in words for each in re.findall(rf"([^;{{}}?&|=<>]*)(?:[<>]=?|[!=]=)\s*\(?{word}\b", text)
         ]
 
-    def is_guarded(self, found: _Found, size: str) -> bool:
-        """Whether threads compare an index of their own with a size, as if that could be any."""
+    def list_guarded(self, found: _Found) -> list[str]:
+        """The sizes with which threads compare an index of their own, as if these could be any."""
         own, known = {"threadIdx"}, 0
         while known < len(own):
             known = len(own)
             pattern = rf"\b(\w+)\s*=(?!=)[^;]*?\b(?:{'|'.join(own)})\b"
             own |= set(re.findall(pattern, self.body))
-        return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
+
+        def is_guarded(size: str) -> bool:
+            return any(own.intersection(re.findall(r"\w+", each)) for each in self.list_compared(found, size))
+
+        return [size for size in "MNK" if is_guarded(size)]
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> _Geometry | None:
         """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
@@ -794,12 +911,34 @@ class _Search:
         return max((4096 // count for count in grid if 1 < count <= 512), default=0)
 
 
+def _exchange_rows_and_columns(roles: Roles) -> Roles:
+    return {number: {"M": "N", "N": "M"}.get(role, role) for number, role in roles.items()}
+
+
+def _grows(rule: Rule, roles: Roles) -> bool:
+    """Whether a grid depends on the sizes."""
+    try:
+        return rule(dict.fromkeys("MNK", 1024), roles) != rule(dict.fromkeys("MNK", 4096), roles)
+    except UnknownValue:
+        return False
+
+
 def _exchange(rule: Rule) -> Rule:
     def exchanged(sizes: Sizes, roles: Mapping[int, str]) -> Value:
         x, y, z = to_triple(rule(sizes, roles))
         return y, x, z
 
     return exchanged
+
+
+def _join_axes(along_x: Rule, along_y: Rule) -> Rule:
+    """The grid with the x of one rule and the y of another."""
+
+    def joined(sizes: Sizes, roles: Mapping[int, str]) -> Value:
+        x, _, z = to_triple(along_x(sizes, roles))
+        return x, to_triple(along_y(sizes, roles))[1], z
+
+    return joined
 
 
 def _fix(value: Value) -> Rule:
@@ -953,10 +1092,21 @@ class _Trials:
             step = self.find_step(found, shape, name)
             if step:
                 found.multiples[name] = step
-            if step > _WIDEST_VECTOR and not square and self._search.is_guarded(found, name):
-                larger = [size + (each == name) for each, size in zip("MNK", shape, strict=True)]
-                result = self.collect(found, [(larger[0], larger[1], larger[2])])
-                found.broken_guards += [(f"{name} % {step} == 0", each) for each in result]
+            tested = self._search.list_guarded(found)
+            M, N, K = (size + (each in name) for each, size in zip("MNK", shape, strict=True))
+            if step > _WIDEST_VECTOR and tested and not self.is_right_with_larger_grid(found, (M, N, K), step):
+                del found.multiples[name]  # it means to take any size
+                needed = BrokenGuard(tested, f"{'N' if square else name} % {step} == 0")
+                found.broken_guards += [(needed, each) for each in self.collect(found, [(M, N, K)])]
+
+    def is_right_with_larger_grid(self, found: _Found, shape: Shape, step: int) -> bool:
+        """Whether only the grid of the launch needs multiples of `step`, as one that rounds down does."""
+
+        def round_up(sizes: Sizes, roles: Mapping[int, str]) -> Value:
+            return found.geometry.grid({name: -(-size // step) * step for name, size in sizes.items()}, roles)
+
+        larger = replace(found.geometry, grid=round_up)
+        return found.storage in self.run(found.roles, larger, shape, beta=found.beta)
 
     def find_step(self, found: _Found, shape: Shape, names: str) -> int:
         """The smallest step of these sizes for which the kernel is right; 0 if none is known."""
@@ -1121,17 +1271,31 @@ def _list_expressions() -> Iterable[str]:
         yield f"cdiv({name}, {step}) * cdiv({other}, {side})"
 
 
+def _describe_launch(search: _Search, found: _Found) -> list[str]:
+    """Arguments, grid and block. Raises Undecidable."""
+    grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
+    arguments = ", ".join(_write_arguments(search, found))
+    return [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
+
+
 def _summarise(search: _Search, found: _Found) -> str:
     """Arguments, grid, block, and what it needs, in one line."""
-    layout, storage = found.storage
-    arguments = ", ".join(_write_arguments(search, found))
-    grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     needs = [text.removeprefix("  - ") for text in _write_requirements(search, found)[1:]]
     macros = ", ".join(f"{name} = {value}" for name, value in search.file.macros.items())
     parts = [f"with {macros}"] if macros else []
     parts += [f"template <{', '.join(search.template.texts)}>"] if search.template.texts else []
-    parts += [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
-    parts += [f"layout {layout}"] if (layout, storage) != ("nn", "row") and storage == "row" else []
-    parts += ["column-major"] if storage == "column" else []
+    parts += _describe_launch(search, found)
+    parts += [] if found.storage == ("nn", "row") else [_describe_storage(found.storage)]
     parts += [f"needs {' and '.join(needs)}"] if needs else []
     return "; ".join(parts)
+
+
+def _describe_storage(storage: Storage) -> str:
+    """How A, B and C are stored, such as `A and B by rows, C by columns`."""
+    layout, of_c = storage
+    by = dict(zip("ABC", (*("rows" if letter == "n" else "columns" for letter in layout), f"{of_c}s"), strict=True))
+    groups = {way: [name for name in "ABC" if by[name] == way] for way in ("rows", "columns")}
+    lists = {
+        way: " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for way, names in groups.items() if names
+    }
+    return ", ".join(f"{names} by {way}" for way, names in lists.items())

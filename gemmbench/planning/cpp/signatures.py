@@ -85,16 +85,24 @@ class Signatures:
             self._note(item)
         self.kernels = [self._read_kernel(item) for item in source.walk() if item.is_kernel and item.body]
 
-    def _note(self, item: Item) -> None:
+    def _note(self, item: Item, owner: str = "") -> None:
+        """Note a class, or an alias: that of the class `owner` by the names of both."""
         tokens = [each for each in item.tokens if each.kind != "directive"]
         words = [each.text for each in tokens]
-        if item.kind == "class":
+        if item.kind == "class" and not owner:
             for name in item.names:
                 self._classes.setdefault(name, item)
+                for member in read_members(item):
+                    self._note(member, f"{name}::")
         elif words[:1] == ["using"] and words[2:3] == ["="]:
-            self._aliases[words[1]] = tokens[3:-1]
-        elif words[:1] == ["typedef"] and len(words) > 3 and not item.groups:
-            self._aliases[words[-2]] = tokens[1:-2]
+            self._aliases[owner + words[1]] = tokens[3 : -1 if words[-1] == ";" else None]
+        elif words[:1] == ["typedef"] and len(words) > 2 and not item.groups:
+            declared = tokens[1 : -1 if words[-1] == ";" else None]
+            first, *others = split_commas(declared)
+            for part in (first, *others):
+                stars = [token for token in part[:-1] if token.is_sign("*")] if part is not first else []
+                base = [token for token in first[:-1] if not token.is_sign("*")]
+                self._aliases[owner + part[-1].text] = first[:-1] if part is first else [*base, *stars]
 
     def _read_kernel(self, item: Item) -> Kernel:
         tokens = [each for each in item.tokens if each.kind != "directive"]
@@ -109,44 +117,60 @@ class Signatures:
         place = self._source.places.find(item.start)
         return Kernel(item.function_name, symbol, template, tuple(parameters), place, item)
 
-    def read_parameter(self, tokens: Sequence[Token], types: set[str] | frozenset[str] = frozenset()) -> Parameter:
-        """One declaration of a type and a name, which may be missing; `types` are names that stand for any type."""
+    def read_parameter(
+        self, tokens: Sequence[Token], types: set[str] | frozenset[str] = frozenset(), owner: str = ""
+    ) -> Parameter:
+        """One declaration of a type and a name, which may be missing; `types` are names that stand for any type.
+
+        `owner` is the class that it is in.
+        """
         words = [each.text for each in tokens]
         tokens = tokens[: words.index("=")] if "=" in words else tokens
         named, stars = _split_declaration(tokens)
         whole = " ".join(named)
         name = "" if len(named) < 2 or whole in _BUILTIN or named[-1] in _BUILTIN else named.pop()
-        kind, hidden = self.resolve(" ".join(named), types)
+        kind, hidden = self.resolve(" ".join(named), types, owner)
         pointee = words[: words.index("*")] if "*" in words else words
         return Parameter(name, kind, stars + hidden, "const" in pointee)
 
-    def resolve(self, kind: str, types: set[str] | frozenset[str] = frozenset()) -> tuple[str, int]:
-        """The type behind aliases, and how many stars they hide."""
+    def resolve(self, kind: str, types: set[str] | frozenset[str] = frozenset(), owner: str = "") -> tuple[str, int]:
+        """The type behind aliases, those of the class `owner` too, and how many stars they hide."""
         stars = 0
         for _ in range(_DEEPEST):
             plain = kind.removeprefix("::").removeprefix("std::")
-            last = plain.rpartition("::")[2]
-            if kind in types or plain in _BUILTIN or last not in self._aliases:
+            alias = next((each for each in _list_names(plain, owner) if each in self._aliases), None)
+            if kind in types or plain in _BUILTIN or alias is None:
                 return kind if kind in types else _BUILTIN.get(plain, plain), stars
-            named, more = _split_declaration(self._aliases[last])
+            named, more = _split_declaration(self._aliases[alias])
+            owner = alias.rpartition("::")[0] or owner
             kind, stars = " ".join(named), stars + more
         return kind, stars
 
     def list_fields(self, name: str) -> list[Parameter] | None:
         """The data of a class in order; None if the text has no class of this name."""
         item = self._classes.get(name)
-        return None if item is None else [each for member in read_members(item) for each in self._read_fields(member)]
+        return (
+            None
+            if item is None
+            else [each for member in read_members(item) for each in self._read_fields(member, name)]
+        )
 
-    def _read_fields(self, member: Item) -> Iterator[Parameter]:
+    def _read_fields(self, member: Item, owner: str) -> Iterator[Parameter]:
         """The fields that one declaration makes, such as `float *a, b`."""
         if member.kind != "other" or member.words & {"static", "using", "typedef", "friend"}:
             return
         first, *others = split_commas([each for each in member.tokens if not each.is_sign(";")])
-        known = self.read_parameter(first)
+        known = self.read_parameter(first, owner=owner)
         yield known
         for part in others:
             named, stars = _split_declaration(part)
             yield Parameter(named[-1], known.type, stars, known.const)
+
+
+def _list_names(kind: str, owner: str) -> list[str]:
+    """What a type may be noted as: with the class that it is in, or with the last two names or one of its own."""
+    *scopes, last = kind.split("::")
+    return [*([f"{owner}::{last}"] if owner and not scopes else []), "::".join([*scopes[-1:], last]), last]
 
 
 def _read_template(part: Sequence[Token]) -> TemplateParameter:

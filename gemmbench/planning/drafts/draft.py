@@ -273,13 +273,22 @@ class Attempt:
 
 
 @dataclass(frozen=True)
+class BrokenGuard:
+    """Sizes that a kernel tests as if it took all of them, and the requirement without which it is wrong."""
+
+    tested: Sequence[str]
+    needed: str
+
+
+@dataclass(frozen=True)
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
     `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none. `broken_guards` are requirements on sizes that the code tests
-    as if it took all of them, each with what it computes where one is not met.
-    `attempts` were wrong with other usual arguments of the template.
+    some that meet its requirements; "" if it has none. `broken_guards` are no part of these: each has what is computed
+    where it is not met.
+    `attempts` were wrong with other usual arguments of the template. `wrong_launch` says what is wrong with how the
+    file itself launches the kernel; "" if nothing is known to be.
     """
 
     text: str
@@ -289,19 +298,23 @@ class FoundManifest:
     seconds: float
     others: tuple[str, ...]
     sizes: str
-    broken_guards: tuple[tuple[str, TriedResult], ...] = ()
+    broken_guards: tuple[tuple[BrokenGuard, TriedResult], ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    wrong_launch: str = ""
 
 
 class NotFound(Exception):
     """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
 
-    `attempts` are manifests of one of the kernels that may be meant, the likeliest first.
+    `attempts` are manifests of one of the kernels that may be meant, the likeliest first. `compiler_error` is what the
+    compiler says of the text of the file, with the line; "" if that is not why.
     """
 
-    def __init__(self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = ()):
+    def __init__(
+        self, message: str, unsupported: str = "", attempts: Sequence[Attempt] = (), *, compiler_error: str = ""
+    ):
         super().__init__(message)
-        self.unsupported, self.attempts = unsupported, attempts
+        self.unsupported, self.attempts, self.compiler_error = unsupported, attempts, compiler_error
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:

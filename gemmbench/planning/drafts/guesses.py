@@ -190,7 +190,7 @@ def guess_grid(function: Function, site: LaunchSite | None, names: Names, column
     if site and (found := _translate_all(site.grid, names)):
         return [Guess(text) for text in found]
     tiles = {"M": _find_tile("BM", names) or "32", "N": _find_tile("BN", names) or "32"}
-    x, y = "MN" if _guess_axis_of_rows(function, "x" if column_major else "y") == "x" else "NM"
+    x, y = "MN" if find_axis_of_rows(function.body, usual="x" if column_major else "y") == "x" else "NM"
     doubt = f"one block for each tile of C, x along {x}?"
     return [Guess(f"cdiv({x}, {tiles[x]})", doubt), Guess(f"cdiv({y}, {tiles[y]})")]
 
@@ -248,10 +248,15 @@ def _find_tile(role: str, names: Names) -> str | None:
     return None
 
 
-def _guess_axis_of_rows(function: Function, usual: str) -> str:
-    """Which index of the block runs over the rows of C: that of a variable with `row` in its name, else the usual."""
-    found = [axis for word, axis in _AXIS.findall(function.body) if "row" in word.lower()]
-    return found[0] if found else usual
+def find_axis_of_rows(body: str, indices: Sequence[str] = (), usual: str = "y") -> str:
+    """Which index of the block runs over the rows of C.
+
+    That of a variable with `row` in its name, or one of `indices`, else the usual.
+    """
+    axes: list[tuple[str, str]] = _AXIS.findall(body)
+    named = [axis for word, axis in axes if "row" in word.lower()]
+    other = [axis for word, axis in axes if word in indices]
+    return [*named, *other, usual][0]
 
 
 def name_size(name: str) -> str:

@@ -24,7 +24,10 @@ class UnknownValue(Exception):
 
 @dataclass(frozen=True)
 class WrittenLaunch:
-    """One launch: expressions of C++ over the `variables` of the function around it, which have expressions too."""
+    """One launch: expressions of C++ over the `variables` of the function around it, which have expressions too.
+
+    `start` is where it is in the text.
+    """
 
     template: tuple[str, ...]
     grid: str
@@ -32,6 +35,7 @@ class WrittenLaunch:
     shared: str
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
+    start: int
 
 
 def find_launches(source: Source, kernel: str) -> list[WrittenLaunch]:
@@ -72,7 +76,7 @@ class _Reader:
             called = self.tokens[opening].is_sign("(")
             arguments = self.split(self.tokens[opening + 1 : self.pairs[opening]]) if called else []
             variables = {**outer, **self.read_defaults(), **self.read_variables(index)}
-            yield WrittenLaunch(tuple(template), grid, block, shared, tuple(arguments), variables)
+            yield WrittenLaunch(tuple(template), grid, block, shared, tuple(arguments), variables, token.start)
 
     def find_end(self, at: int) -> int:
         """The index of `>>>`."""

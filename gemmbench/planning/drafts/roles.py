@@ -63,7 +63,8 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
     if each.stars > 1:
         raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`: an array of pointers cannot be passed")
     if each.stars and kind not in _POINTED:
-        raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision")
+        hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
+        raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")
     if not each.stars and kind not in _NUMBERS | _FRACTIONS:
         raise Undecidable(f"takes `{kind} {each.name}`, which is no number, pointer or plain structure")
     role = "pointer" if each.stars else "scalar" if kind in _FRACTIONS else "size"
@@ -92,6 +93,19 @@ def _guess_size(slot: Slot) -> str:
     if matrix in _SHAPES and set(words) & _COLUMN_WORDS:
         return _SHAPES[matrix][1]
     return _LAYERS.get("".join(words), "")
+
+
+_LEADING = set("stride pitch ld lead".split())
+
+
+def _find_rows_of_leading(slot: Slot) -> str:
+    """The rows of the matrix of which a slot is the leading dimension, which is what it is by columns; "" for none."""
+    plain = name_size(slot.name) if not slot.owner else ""
+    matrix = plain[2:].upper() if plain.startswith("ld") else ""
+    if slot.owner and set(_list_words(slot.name)) & _LEADING:
+        letters = [word.upper() for word in _list_words(slot.owner) if word in ("a", "b", "c")]
+        matrix = letters[0] if letters else name_operand(slot.owner)
+    return _SHAPES[matrix][0] if matrix in _SHAPES else ""
 
 
 def _guess_operand(slot: Slot) -> str:
@@ -150,6 +164,8 @@ def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
         spread = sorted(itertools.product(_SIZES, repeat=len(unknown)), key=lambda values: -len(set(values)))
         usual = tuple("MNKMNK"[: len(unknown)])
         found += [known | dict(zip(unknown, values, strict=True)) for values in [usual, *spread]]
+    by_columns = {number: each for number in known if (each := _find_rows_of_leading(slots[number]))}
+    found[1:1] = [found[0] | by_columns] if by_columns and found else []
     for order in itertools.permutations(_SIZES):
         renamed = {number: order[_SIZES.index(guess)] for number, guess in known.items()}
         tried = (

@@ -86,7 +86,7 @@ def _read_kernel_file(path: Path) -> Variant:
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
     """The variant of a file of code with a manifest that is in no file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
-    return ManifestReader(document, path, path, text).read()
+    return replace(ManifestReader(document, path, path, text).read(), drafted=True)
 
 
 def _read_manifest_file(path: Path) -> Variant:
@@ -188,8 +188,26 @@ def find_file(name: str) -> Path:
     """The file that a path names. Raises UsageError."""
     path = Path(name).expanduser()
     if not is_file(path):
-        raise UsageError(f"no file at {printable(name)}; correct the path")
+        raise _explain_missing(name, ())
     return path
+
+
+def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
+    """There is no such file, but files with names like it in its folder, or variants of the names `known`."""
+    folder, shown = Path(name).expanduser().parent, printable(name)
+    if not is_folder(folder):
+        return UsageError(f"no such file: {shown}: there is no folder {printable(str(folder))}; correct the path")
+    before = shown[: len(shown) - len(Path(shown).name)]
+    files = [f"{before}{printable(each.name)}" for each in _list_code(folder)]
+    hint = nearest(shown, [*files, *known], most=_MOST_NEAREST)
+    return UsageError(f"no such file: {shown}{hint or '; correct the path'}")
+
+
+def _list_code(folder: Path) -> list[Path]:
+    try:
+        return sorted(each for each in folder.iterdir() if each.suffix in {*SUFFIXES, *_CODE})
+    except OSError:
+        return []
 
 
 MARK = ":"
@@ -258,9 +276,17 @@ class Catalog:
         if os.sep in path and is_file(Path(path)):
             kinds = ", ".join(sorted({*SUFFIXES, *_CODE}))
             raise UsageError(f"{printable(path)}: the name of a file of code ends in one of {kinds}; rename or copy it")
+        head = name.partition(MARK)[0]
+        if MARK in name and Path(head).suffix in _CODE and not is_file(Path(head)):
+            raise _explain_missing(head, ())
         if MARK in name and self._read_revision and name not in self.names:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
+            if is_folder(Path(name).expanduser()):
+                shown = printable(name)
+                raise UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
+            if Path(path).suffix in {*SUFFIXES, *_CODE} and not _is_of_revision(path):
+                raise _explain_missing(path, self.names)
             raise UsageError(f"unknown variant '{name}'{_suggest_names(name, self.names)}")
 
     def get(self, name: str) -> Variant:

@@ -193,7 +193,8 @@ class Variant:
     has more configurations than `shortlist` (0: no limit), only that many are measured in full: those
     that a short load ranks first. `text` and `path` are empty for a library. A file that cannot be read
     is a variant with nothing but a name and its `fault`, and one without a manifest that needs another device
-    to find it has nothing but a name and the reason `unsupported`.
+    to find it has nothing but a name and the reason `unsupported`. `drafted` is one whose manifest is in no file,
+    and `wrongly_launched` one that is right, but not as the file itself launches it.
     """
 
     name: str
@@ -229,6 +230,12 @@ class Variant:
     call: Call = _STANDARD_CALL
     fault: str = ""
     unsupported: str = ""
+    drafted: bool = False
+    wrongly_launched: bool = False
+
+    def cite_line(self, line: int) -> str:
+        """A line of its manifest; a drafted one is in no file."""
+        return "drafted" if self.drafted else f"{self.path}:{line}"
 
     @classmethod
     def unreadable(cls, name: str, fault: str) -> Variant:

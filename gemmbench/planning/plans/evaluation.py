@@ -40,14 +40,14 @@ def evaluate(variant: Variant, expression: Expression, names: Names) -> int:
     try:
         return expression.value(names)
     except ExpressionError as fault:
-        raise Excluded(f"{fault} ({variant.path}:{fault.line or expression.line})") from None
+        raise Excluded(f"{fault} ({variant.cite_line(fault.line or expression.line)})") from None
 
 
 def check_require(variant: Variant, names: Names) -> None:
     """Raise Excluded for the first line of `require` that is false."""
     for condition in variant.require:
         if not evaluate(variant, condition, names):
-            raise Excluded(f"require {condition} ({variant.path}:{condition.line})")
+            raise Excluded(f"require {condition} ({variant.cite_line(condition.line)})")
 
 
 def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:
@@ -102,7 +102,7 @@ def _evaluate_cluster(
     cluster = evaluate(variant, launch.cluster, names)
     if not 1 <= cluster <= _MOST_OF_CLUSTER or grid[0] % cluster:
         needed = f"a cluster has 1 to {_MOST_OF_CLUSTER}, and divides the {grid[0]} blocks along x"
-        raise Excluded(f"clusters of {cluster} blocks; {needed} ({variant.path}:{launch.cluster.line})")
+        raise Excluded(f"clusters of {cluster} blocks; {needed} ({variant.cite_line(launch.cluster.line)})")
     return cluster if target.is_gpu and target.sm >= _FIRST_CLUSTER else 1
 
 
@@ -112,7 +112,7 @@ def _triple(values: Iterator[int]) -> tuple[int, int, int]:
 
 
 def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: Target) -> None:
-    where = f"({variant.path}:{launch.block[0].line})"
+    where = f"({variant.cite_line(launch.block[0].line)})"
     if not 1 <= geometry.threads <= _MOST_THREADS or min(geometry.block) < 1:
         raise Excluded(f"a block of {geometry.threads} threads; a block may have 1 to {_MOST_THREADS} {where}")
     if any(not 1 <= count <= most for count, most in zip(geometry.grid, _MOST_BLOCKS, strict=True)):
@@ -120,7 +120,7 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
     if not 0 <= geometry.shared <= target.smem:
         line = launch.shared.line
         raise Excluded(
-            f"{geometry.shared} bytes of shared memory; a block may have {target.smem} ({variant.path}:{line})"
+            f"{geometry.shared} bytes of shared memory; a block may have {target.smem} ({variant.cite_line(line)})"
         )
 
 
@@ -153,12 +153,12 @@ def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
     declared = variant.workspace
     nbytes = 0 if declared is None else evaluate(variant, declared, names)
     if declared is not None and nbytes < 0:
-        raise Excluded(f"a workspace of {nbytes} bytes ({variant.path}:{declared.line})")
+        raise Excluded(f"a workspace of {nbytes} bytes ({variant.cite_line(declared.line)})")
     if variant.zeroed is None:
         return nbytes, 0
     zeroed = evaluate(variant, variant.zeroed, names)
     if zeroed < 0 or (declared is not None and zeroed > nbytes):
-        raise Excluded(f"{zeroed} zeroed bytes of a workspace of {nbytes} ({variant.path}:{variant.zeroed.line})")
+        raise Excluded(f"{zeroed} zeroed bytes of a workspace of {nbytes} ({variant.cite_line(variant.zeroed.line)})")
     return max(nbytes, zeroed), zeroed
 
 
@@ -169,7 +169,7 @@ def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:
     numbers = [evaluate(variant, each, names) for each in variant.tile]
     rows, columns = reversed(numbers) if variant.call.column_major else numbers
     if min(rows, columns) < 1:
-        raise Excluded(f"a tile of {rows} x {columns} ({variant.path}:{variant.tile[0].line})")
+        raise Excluded(f"a tile of {rows} x {columns} ({variant.cite_line(variant.tile[0].line)})")
     return rows, columns
 
 
@@ -202,7 +202,7 @@ def _evaluate_map(
     tensor = TiledTensor(mapped, offset, shape, strides, numbers(declared.box), swizzle)
     whole = workspace if mapped == "workspace" else problem.operand_bytes(mapped)
     if fault := _explain_misfit(tensor, storage, whole):
-        raise Excluded(f"tensor map of {mapped}: {fault} ({variant.path}:{declared.line})")
+        raise Excluded(f"tensor map of {mapped}: {fault} ({variant.cite_line(declared.line)})")
     return tensor
 
 
@@ -271,6 +271,6 @@ def _evaluate_argument(variant: Variant, argument: Argument, names: Names, probl
     value = evaluate(variant, argument.value, names)
     if ctype in _RANGES and value not in _RANGES[ctype]:
         hint = f"; write long({argument.value})" if ctype == "int" else ""
-        where = f"({variant.path}:{argument.value.line})"
+        where = f"({variant.cite_line(argument.value.line)})"
         raise Excluded(f"the argument {argument.value} is {value}, which {ctype} cannot hold{hint} {where}")
     return PassedArgument(role, ctype, value)

@@ -68,3 +68,19 @@ def test_the_fields_of_a_class():
     ]
     assert read(text).list_fields("M") == read(text).list_fields("tag") == fields
     assert read(text).list_fields("Other") is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct M { typedef float T; T *a; };",
+        "struct M { using T = float; T *a; };",
+        "typedef float T; struct M { T *a; };",
+        "using T = float; typedef struct { T *a; } M;",
+        "struct M { typedef float T, *P; P a; };",
+        "struct S { using T = float; }; struct M { S::T *a; };",
+        "namespace n { typedef float real; } struct M { typedef n::real T; T *a; };",
+    ],
+)
+def test_types_of_fields_are_found_behind_aliases_in_and_around_their_class(text):
+    assert read(text).list_fields("M") == [Parameter("a", "float", 1)]

@@ -6,6 +6,9 @@
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash, after a reply `crash TEXT`
 // where it is known what was accessed.
+#include <cassert>
+#include <ucontext.h>
+
 #include "workers.h"
 
 namespace gb {
@@ -22,18 +25,36 @@ void fault(const char* format, ...) {
 
 constexpr size_t kNear = 1 << 20;  // bytes behind static shared memory, where an index of it may lead
 
-// Note an access `at`, if no operand before was nearer.
-static void note_access(const char* operand, const char* begin, size_t bytes, const char* at, size_t& nearest) {
-    const bool is_before = at < begin;
-    const size_t distance = is_before ? begin - at : at - (begin + bytes);
-    if ((!is_before && at < begin + bytes) || distance >= nearest) return;
-    nearest = distance;
-    snprintf(control->crash, kComplaint, "an access %zu bytes %s %s", distance,
-             is_before ? "before" : "after the end of", operand);
+constexpr size_t kFar = 64 << 20;  // bytes from an operand, where no index of it leads
+
+static size_t measure_distance(const char* begin, size_t bytes, const char* at) {
+    return at < begin ? begin - at : at < begin + bytes ? 0 : at - (begin + bytes);
+}
+
+// Whether a crash was a write, where the processor says so.
+static bool is_write([[maybe_unused]] const void* context) {
+#if defined(__x86_64__) && defined(REG_ERR)
+    return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+    return false;
+#endif
+}
+
+// Note an access `at` far from all operands. What is read may be any of them; only C is written.
+static void note_access(const Set& set, const char* at, const void* context) {
+    const char* c = binding.memory + set.C;
+    const size_t from_c = measure_distance(c, binding.bytes.C, at);
+    const size_t others[] = {measure_distance(binding.memory + set.A, binding.bytes.A, at),
+                             measure_distance(binding.memory + set.B, binding.bytes.B, at)};
+    if (is_write(context) && from_c && from_c < kFar) {
+        snprintf(control->crash, kComplaint, "a write %zu bytes %s C", from_c, at < c ? "before" : "after the end of");
+    } else if (from_c < kFar || others[0] < kFar || others[1] < kFar) {
+        snprintf(control->crash, kComplaint, "an access outside A, B and C");
+    }
 }
 
 // Note what was accessed; then the same access ends the process by its signal.
-static void note_crash(int, siginfo_t* found, void*) {
+static void note_crash(int, siginfo_t* found, void* context) {
     if (found->si_code != SEGV_MAPERR && found->si_code != SEGV_ACCERR) return;
     const char* at = static_cast<const char*>(found->si_addr);
     const bool is_static = at >= gb_shared_begin && at < gb_shared_end + kNear;
@@ -44,11 +65,7 @@ static void note_crash(int, siginfo_t* found, void*) {
         snprintf(control->crash, kComplaint, "an access to shared memory outside its %zu static and %zu dynamic bytes",
                  size_t(gb_shared_end - gb_shared_begin), current ? current->shared : 0);
     } else {
-        const Set& set = binding.sets[control->set];
-        size_t nearest = 64 << 20;
-        note_access("A", binding.memory + set.A, binding.bytes.A, at, nearest);
-        note_access("B", binding.memory + set.B, binding.bytes.B, at, nearest);
-        note_access("C", binding.memory + set.C, binding.bytes.C, at, nearest);
+        note_access(binding.sets[control->set], at, context);
     }
     if (connection >= 0 && *control->crash) reply("crash", control->crash);
 }
@@ -161,3 +178,11 @@ int main(int, char** arguments) {
     gb::serve();
     gb::end_workers();
 }
+
+#ifdef __GLIBC__
+// What assert calls, in place of glibc's, whose message begins with the name of this executable and the kernel's type.
+extern "C" void __assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept {
+    fprintf(stderr, "%s:%u: assertion `%s` failed\n", file, line, condition);
+    abort();
+}
+#endif
