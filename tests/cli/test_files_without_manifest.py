@@ -566,7 +566,9 @@ def test_a_grid_is_not_that_of_another_size_which_is_larger(verify):
     said = verify(
         body.replace("blockIdx.y", "blockIdx.x").replace("blockIdx.w", "blockIdx.y") + launch, sizes="17x100x27"
     )
-    assert said.code == 1 and "wrong: grid [cdiv(K, 16), cdiv(M, 16)]; right with grid [cdiv(N, 16)" in said.err, said.err
+    assert said.code == 1 and "wrong: grid [cdiv(K, 16), cdiv(M, 16)]; right with grid [cdiv(N, 16)" in said.err, (
+        said.err
+    )
 
 
 def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmbench):
