@@ -2,7 +2,7 @@
 
 The compiler calls a hook at each load and store; prelude/watch has what the hooks do. All blocks run one after the
 other in a process behind the walls of all kernels; of a problem with large operands only a few, on memory that is
-reserved and hardly touched, for indices that overflow.
+reserved and hardly touched, for indices that overflow. What accesses cost on a GPU is counted there, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,18 +21,19 @@ from typing import Any
 
 import numpy as np
 
+from gemmbench.analysis.accesses import READINGS, Access, AccessCounts, Cost, merge_accesses
 from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Watched
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faults
 from gemmbench.backends.cpu.kernel_process import KernelProcess
 from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
-from gemmbench.errors import LaunchError, Unsupported
+from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
-_SECONDS, _SAMPLE_SECONDS = 5, 1
-"""For all blocks of a launch, and for a few of a huge one; a hook takes some 20 ns."""
+_SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
+"""For all blocks of a launch, for a few of a huge one, and for the blocks that are counted; a hook takes some 20 ns."""
 _GRACE = 5.0
 """Seconds until a process must have answered after that."""
 _LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
@@ -67,6 +68,47 @@ class KernelWatcher:
             granule = smallest  # neighbours would seem to race
         addresses = {each[key] for each in seen["faults"] for key in ("at", "other")}
         return describe_faults(seen["faults"], _find_places(path, addresses - {0}), operands)
+
+    def count(self, plan: Plan) -> AccessCounts:
+        """As base.Watcher."""
+        _check_watchable(plan)
+        path = self._compiler.compile_watched(plan)
+        arrays = _read_static_arrays(path)
+        seen = _run(path, plan, arrays, _LARGEST_GRANULE, counts=True)
+        reports = [each for each in seen["counts"] if each["written"][0]]
+        addresses = {each["at"] for each in (*reports, *seen["faults"])} - {0}
+        places = _find_places(path, addresses)
+        _check_counted(plan, seen["faults"], places)
+        names = [operand.name for operand in _list_operands(plan, arrays)]
+        accesses = merge_accesses(_make_access(each, places, names) for each in reports)
+        if not accesses:
+            raise Unsupported("nothing to count: its blocks access neither operands nor shared memory")
+        return AccessCounts(accesses, seen["ran"], seen["blocks"])
+
+
+_ENDS = ("crash", "stuck", "endless")
+"""Kinds of faults after which a launch was not complete."""
+
+
+def _check_counted(plan: Plan, faults: Sequence[Mapping[str, Any]], places: Mapping[int, Place]) -> None:
+    """Raise LaunchError, LaunchTimeout for a launch that did not end by itself."""
+    for fault in faults:
+        if fault["kind"] not in _ENDS:
+            continue
+        place = f"at {places[fault['at']]} " if fault["at"] in places else ""
+        if fault["kind"] == "endless":
+            raise LaunchTimeout(
+                f"{plan.problem.size}: one block takes more than {_COUNT_SECONDS} s to count; choose a smaller --sizes"
+            )
+        end = "stops at barriers" if fault["kind"] == "stuck" else "crashes"
+        raise LaunchError(f"it {end} {place}on the CPU; gemmbench verify {plan.variant.name} says why")
+
+
+def _make_access(report: Mapping[str, Any], places: Mapping[int, Place], names: Sequence[str]) -> Access:
+    place = places.get(report["at"], Place("", 0))
+    costs = {name: Cost(*report[name]) for name in READINGS}
+    facts = (report["shared"], report["writes"], report["bytes"], report["used"], report["ragged"] > 0, report["most"])
+    return Access(place.file, place.line, names[report["region"]], *facts, costs)
 
 
 def _check_watchable(plan: Plan) -> None:
@@ -108,9 +150,9 @@ class _WatchedProcess(KernelProcess):
 
     longest_reply = 1 << 22
 
-    def watch(self, seconds: int) -> dict[str, Any]:
-        """Run all launches once, for at most so long. Raises LaunchError, LaunchTimeout."""
-        reply = self._ask("watch", str(seconds))
+    def run(self, command: str, seconds: int) -> dict[str, Any]:
+        """Run all launches once, for at most so long, to `watch` or to `count`. Raises LaunchError, LaunchTimeout."""
+        reply = self._ask(command, str(seconds))
         try:
             seen = json.loads(reply)
             if isinstance(seen, dict) and seen.keys() >= {"smallest", "faults"}:
@@ -120,9 +162,10 @@ class _WatchedProcess(KernelProcess):
         raise LaunchError("the kernel forged the reply of the runtime that watches it")
 
 
-def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -> dict[str, Any]:
+def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, counts: bool = False) -> dict[str, Any]:
     problem, numbers = plan.problem, list[float]()
-    sampled = problem.bytes > _MOST_BYTES
+    sampled = counts or problem.bytes > _MOST_BYTES
+    seconds = _COUNT_SECONDS if counts else _SAMPLE_SECONDS if sampled else _SECONDS
     with ExitStack() as held:
         files: list[int] = []
         for name in "ABC":
@@ -139,9 +182,9 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -
         steps = [len(plan.launches)]
         for _, geometry in plan.launches:
             steps += [*geometry.grid, *geometry.block, geometry.shared]
-        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS + _GRACE)
+        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, seconds + _GRACE)
         held.callback(process.end)
-        return process.watch(_SAMPLE_SECONDS if sampled else _SECONDS)
+        return process.run("count" if counts else "watch", seconds)
 
 
 def _make_operand(problem: Problem, name: str) -> int:
