@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faul
 from gemmbench.backends.cpu.kernel_process import KernelProcess
 from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
 from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
+from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
@@ -73,6 +74,11 @@ class KernelWatcher:
         """As base.Watcher."""
         _check_watchable(plan)
         path = self._compiler.compile_watched(plan)
+        if called := _list_called_functions(path, plan.symbols or ("gemm",)):
+            raise Unsupported(
+                f"{called[0]} calls itself or is called by its address, so not all of its loads and stores can be "
+                "seen; write it as a loop"
+            )
         arrays = _read_static_arrays(path)
         seen = _run(path, plan, arrays, _LARGEST_GRANULE, counts=True)
         reports = [each for each in seen["counts"] if each["written"][0]]
@@ -225,11 +231,21 @@ _ELF_SECTION = struct.Struct("<II8xQQQII8xQ")
 """Name, type, address, offset, size, link, info, size of an entry."""
 _ELF_SYMBOL = struct.Struct("<IBBHQQ")
 """Name, type, visibility, section, value, size."""
-_SYMBOLS, _OBJECT = 2, 1
+_SYMBOLS, _OBJECT, _FUNCTION = 2, 1, 2
 
 
-def _read_static_arrays(path: Path) -> list[_StaticArray]:
-    """The arrays of `__shared__` and their guards, by address."""
+@dataclass(frozen=True)
+class _Symbol:
+    """A symbol of an executable: its mangled name, its kind, the section in which it is, its address and size."""
+
+    name: str
+    kind: int
+    section: str
+    address: int
+    nbytes: int
+
+
+def _read_symbols(path: Path) -> Iterator[_Symbol]:
     code = path.read_bytes()
     table, step, count, naming = _ELF_HEADER.unpack_from(code)
     sections = [_ELF_SECTION.unpack_from(code, table + number * step) for number in range(count)]
@@ -238,20 +254,46 @@ def _read_static_arrays(path: Path) -> list[_StaticArray]:
         begin = sections[strings][3] + offset
         return code[begin : code.index(b"\0", begin)].decode(errors="replace")
 
-    shared = next((number for number, each in enumerate(sections) if read_name(naming, each[0]) == "gb_shared"), -1)
-    arrays = []
+    names = [read_name(naming, each[0]) for each in sections]
     for _, kind, _, offset, size, strings, _, each in sections:
         if kind != _SYMBOLS:
             continue
         for at in range(offset, offset + size, each):
             name, info, _, section, value, nbytes = _ELF_SYMBOL.unpack_from(code, at)
-            if section == shared and info & 15 == _OBJECT and nbytes:
-                arrays.append(_StaticArray(read_name(strings, name), value, nbytes))
-    named = (each for each in arrays if each.name != "gb_dynamic_shared")
-    return sorted(
-        (_StaticArray(_shorten_name(each.name), each.address, each.nbytes) for each in named),
-        key=lambda each: each.address,
-    )
+            yield _Symbol(read_name(strings, name), info & 15, names[section] if section < count else "", value, nbytes)
+
+
+def _read_static_arrays(path: Path) -> list[_StaticArray]:
+    """The arrays of `__shared__` and their guards, by address."""
+    arrays = [
+        _StaticArray(_shorten_name(each.name), each.address, each.nbytes)
+        for each in _read_symbols(path)
+        if each.section == "gb_shared" and each.kind == _OBJECT and each.nbytes and each.name != "gb_dynamic_shared"
+    ]
+    return sorted(arrays, key=lambda each: each.address)
+
+
+_OF_KERNEL = re.compile(r"_ZN?K?12_GLOBAL__N_1L?(?=\d)")
+"""How the names of functions of a kernel's text begin."""
+_COMPONENT = re.compile(r"\d+")
+
+
+def _list_called_functions(path: Path, symbols: Sequence[str]) -> list[str]:
+    """Functions that the compiler could not inline into the kernels of these names."""
+    kernels = {split_template(symbol)[0].rpartition("::")[2] for symbol in symbols}
+    called = [_name_function(each.name) for each in _read_symbols(path) if each.kind == _FUNCTION]
+    return sorted(set(called) - kernels - {""})
+
+
+def _name_function(mangled: str) -> str:
+    """`sum` of the mangled name of a function of a kernel's text; "" of others."""
+    if not (found := _OF_KERNEL.match(mangled)):
+        return ""
+    name, rest = "", mangled[found.end() :]
+    while length := _COMPONENT.match(rest):
+        end = length.end() + int(length[0])
+        name, rest = rest[length.end() : end], rest[end:]
+    return name
 
 
 _LAST_NAME = re.compile(r"(\d+)(?=([A-Za-z_]\w*?)E?(?:_\d*_?)?(?:\.\d+)?$)")
