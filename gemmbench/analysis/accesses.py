@@ -58,6 +58,11 @@ class Access:
     reading: str = ""
 
     @property
+    def key(self) -> tuple[str, int, bool]:
+        """Its place, and whether it is a store."""
+        return self.file, self.line, self.writes
+
+    @property
     def cost(self) -> Cost:
         """The cost in its reading; without one, the least."""
         return self.least if not self.reading else self.costs[self.reading]
@@ -136,43 +141,42 @@ _ACCESS = re.compile(r"^\s*(?:/\*[0-9a-f]+\*/\s+)?(?:@!?U?P\w+\s+)?(LDS|STS)((?:
 _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 
 
-@dataclass(frozen=True)
-class SharedCode:
-    """The accesses of machine code to shared memory: how many there are of each width, by file, line and direction."""
-
-    widths: Mapping[tuple[str, int, bool], Counter[int]]
-
-    def choose_reading(self, access: Access) -> str:
-        """How the compiler reads an access, "" if its line has no such instruction.
-
-        It loads nothing twice where it has at least as many instructions as a warp needs between two barriers, because
-        then the loops between them are unrolled.
-        """
-        widths = self.widths.get((access.file, access.line, access.writes))
-        if not widths:
-            return ""
-        if not access.writes and sum(widths.values()) >= access.most:
-            return UNITED
-        return JOINED if max(widths) > access.nbytes else WRITTEN
+SharedCode = Mapping[tuple[str, int, bool], Counter[int]]
+"""The accesses of machine code to shared memory: how many of each width, by file, line, and whether they are stores."""
 
 
 def read_shared_code(listing: str) -> SharedCode:
     """The accesses of a listing by `nvdisasm -g`, in which lines of the source stand above the instructions."""
-    widths: dict[tuple[str, int, bool], Counter[int]] = {}
+    code: dict[tuple[str, int, bool], Counter[int]] = {}
     file, line = "", 0
     for text in listing.splitlines():
         if place := _PLACE.search(text):
             file, line = place[1].rpartition("/")[2], int(place[2])
         elif found := _ACCESS.match(text):
             width = next((_WIDTHS[word] for word in found[2].split(".") if word in _WIDTHS), 4)
-            widths.setdefault((file, line, found[1] == "STS"), Counter())[width] += 1
-    return SharedCode(widths)
+            code.setdefault((file, line, found[1] == "STS"), Counter())[width] += 1
+    return code
 
 
 def decide_readings(counts: AccessCounts, code: SharedCode) -> AccessCounts:
-    """The counts with the reading of each access to shared memory that machine code has."""
-    read = (replace(each, reading=code.choose_reading(each)) if each.is_shared else each for each in counts.accesses)
-    return replace(counts, accesses=tuple(read))
+    """The counts with the reading of each access to shared memory that machine code has.
+
+    It loads nothing twice where it has at least as many instructions as a warp needs between two barriers: then the
+    loops between them are unrolled. Otherwise it joins neighbours where an instruction is wider than the text.
+    """
+    needed: Counter[tuple[str, int, bool]] = Counter()
+    for each in counts.accesses:
+        needed[each.key] += each.most
+
+    def choose(access: Access) -> str:
+        widths = code.get(access.key)
+        if not access.is_shared or not widths:
+            return ""
+        if not access.writes and sum(widths.values()) >= needed[access.key]:
+            return UNITED
+        return JOINED if max(widths) > access.nbytes else WRITTEN
+
+    return replace(counts, accesses=tuple(replace(each, reading=choose(each)) for each in counts.accesses))
 
 
 def merge_accesses(accesses: Iterable[Access]) -> tuple[Access, ...]:
