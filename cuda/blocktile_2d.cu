@@ -24,6 +24,9 @@ block:
 sass:
   - spills == 0 or TM * TN > 32
   - 2 * ffma > instructions or BK < 32 or TM * TN < 32 or BYTES != 4
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BK > 8 or BYTES != 4
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
+from gemmbench.analysis.sass_facts import explain_limit
+from gemmbench.planning.plans.plan import Plan
+
 SECTOR = 32
 WARP = 32
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
@@ -200,6 +203,35 @@ def bound_time(counts: AccessCounts, flops: int, rate: float | None, cycles: flo
     `rate` is FLOP per cycle of a multiprocessor. Its L1 takes a wavefront per cycle.
     """
     return TimeBound(card, flops / rate / cycles if rate else None, counts.least_wavefronts / cycles)
+
+
+def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
+    """The names that expressions under `accesses` may read, with their values: the parameters and ACCESS_NAMES.
+
+    Those of the line with the most, rounded up: sectors per request, and percent of its wavefronts in shared memory.
+    """
+    problem = plan.problem
+
+    def most_sectors(writes: bool) -> int:
+        found = (each.costs[WRITTEN] for each in counts.accesses if not each.is_shared and each.writes == writes)
+        return max((-(-cost.sectors // cost.requests) for cost in found), default=0)
+
+    shared = (each.costs[JOINED] for each in counts.accesses if each.is_shared)
+    return {
+        **dict(plan.config.values),
+        "BYTES": problem.storage("A").nbytes(1),
+        "TRANS_A": int(problem.trans_a),
+        "TRANS_B": int(problem.trans_b),
+        "load_sectors": most_sectors(writes=False),
+        "store_sectors": most_sectors(writes=True),
+        "conflicts": max((-(-100 * cost.conflicts // cost.wavefronts) for cost in shared), default=0),
+    }
+
+
+def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
+    """One sentence for each limit under `accesses` of the plan's variant that is broken."""
+    known = name_access_values(plan, counts)
+    return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known))]
 
 
 def list_ragged_lines(accesses: Sequence[Access]) -> list[str]:

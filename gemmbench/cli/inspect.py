@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gemmbench.analysis.accesses import find_broken_access_limits
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
 from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
 from gemmbench.cli.output import print_line, print_reports
@@ -105,7 +106,7 @@ def inspect(options: InspectOptions) -> int:
 
     With --accesses, blocks of the kernel run on this CPU instead, and what each load and store costs
     on a GPU is counted by line. That needs g++; nvcc, where it is installed, decides which accesses
-    to shared memory are joined.
+    to shared memory are joined. Exits with 1 if a limit under `accesses` of the manifest is broken.
     """
     if options.accesses:
         return _count_accesses(options)
@@ -127,7 +128,7 @@ def inspect(options: InspectOptions) -> int:
 
 
 def _count_accesses(options: InspectOptions) -> int:
-    """Print and export the counts; exit code 3 if nothing could be counted."""
+    """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
     if options.mix or options.text or options.ptx or options.sass:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
     if options.out == _STDOUT:
@@ -141,7 +142,10 @@ def _count_accesses(options: InspectOptions) -> int:
     print_reports([report_accesses(counted)], options.style)
     if options.out:
         write_text(Path(options.out), encode_json(export_accesses(counted)))
-    return OK
+    broken = [(each.plan, fault) for each in counted for fault in find_broken_access_limits(each.plan, each.counts)]
+    for plan, fault in broken:
+        print_line(f"limit of accesses broken: {plan.variant.name} {plan.config}: {fault}", to_stderr=True)
+    return BAD_ROW if broken else OK
 
 
 def _describe_target(inspected: InspectedKernel) -> str:

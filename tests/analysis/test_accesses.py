@@ -13,9 +13,12 @@ from gemmbench.analysis.accesses import (
     Cost,
     bound_time,
     decide_readings,
+    find_broken_access_limits,
     merge_accesses,
+    name_access_values,
     read_shared_code,
 )
+from gemmbench.planning.manifests.expressions import ACCESS_NAMES, parse
 
 LISTING = """
 .section .text.gemm
@@ -86,3 +89,12 @@ def test_an_access_that_is_joined_is_wider():
 def test_accesses_of_a_line_to_one_operand_are_one():
     first, second = merge_accesses([LOAD, GLOBAL, LOAD])
     assert first == GLOBAL and second.costs[WRITTEN].requests == 32 and second.used == 256 and second.most == 8
+
+
+def test_limits_read_the_line_with_the_most_and_a_broken_one_says_what_it_found(make_text_plan):
+    counts = count(LOAD, GLOBAL, replace(GLOBAL, line=70, costs={WRITTEN: Cost(2, 9, 2, 4, 2)}))
+    plan = make_text_plan("")
+    assert sorted(name_access_values(plan, counts)) == sorted((*ACCESS_NAMES, "T"))
+    limits = tuple(parse(text, ACCESS_NAMES) for text in ("load_sectors <= 4", "load_sectors <= 5", "conflicts == 0"))
+    limited = replace(plan, variant=replace(plan.variant, accesses=limits))
+    assert find_broken_access_limits(limited, counts) == ["load_sectors <= 4: load_sectors is 5"]

@@ -125,3 +125,14 @@ def test_a_file_needs_something_to_count(gemmbench):
 def test_a_library_has_no_accesses_to_count(gemmbench):
     said = gemmbench("inspect", "cublas", "--accesses")
     assert said.code == 2 and "cublas is no kernel that gemmbench launches itself" in said.err
+
+
+def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):
+    text = (HEAD + KERNEL).replace("grid:", "accesses:\n  - load_sectors <= 4\n  - conflicts == 0 or PITCH > 16\ngrid:")
+    said = inspect(text=text)
+    assert said.code == 1 and "load of As" in said.out
+    assert (
+        said.err
+        == "limit of accesses broken: mine PITCH=16: conflicts == 0 or PITCH > 16: conflicts is 88, PITCH is 16\n"
+    )
+    assert inspect("--param", "PITCH=18", text=text).code == 0
