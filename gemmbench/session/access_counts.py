@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from gemmbench.analysis.accesses import (
@@ -15,23 +16,30 @@ from gemmbench.analysis.accesses import (
 )
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.record import Record
 from gemmbench.errors import GemmbenchError, PlanError, UsageError
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import TimeLimits
-from gemmbench.report.diagnostics.access_report import CountedKernel
+from gemmbench.report.diagnostics.access_report import CountedKernel, compare_accesses
 from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CLOCK, USUAL_SMS
 from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
 
 _HOST = "cpu"
+_USUAL_ARCHITECTURE, _USUAL_SIZE = "90", "4096"
 
 
 def count_accesses(
-    request: KernelRequest, architecture: Architecture, clock: float | None, report_skip: Callable[[str], None]
+    request: KernelRequest,
+    architecture: Architecture,
+    clock: float | None,
+    report_skip: Callable[[str], None],
+    asks_nvcc: bool = True,
 ) -> list[CountedKernel]:
     """Count every configuration of a kernel; needs g++ only. `clock` is in GHz (None: that of a usual GPU).
 
-    What cannot be counted is passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
+    With `asks_nvcc`, machine code decides how accesses are joined, where there is an nvcc. What cannot be counted is
+    passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
     """
     variant = request.find_variant()
     if not variant.is_kernel or variant.computes == "mlp":
@@ -48,9 +56,26 @@ def count_accesses(
         except PlanError as fault:
             report_skip(f"{variant.name} {item.config}: {fault}" if str(item.config) else f"{variant.name}: {fault}")
             continue
-        counts, undecided = decide.decide(item, counts)
+        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, "")
         counted.append(CountedKernel(item, counts, _bound(item, counts, architecture, clock), undecided))
     return counted
+
+
+def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
+    """What differs on a GPU between the first of these rows of the CPU device and each other, in sentences.
+
+    Rows whose kernels cannot be counted are left out.
+    """
+    architecture = Architecture(_USUAL_ARCHITECTURE, USUAL_SMS[int(_USUAL_ARCHITECTURE)])
+    counted: list[CountedKernel] = []
+    for record in records:
+        params = tuple(f"{name}={value}" for name, value in record.config.items())
+        request = KernelRequest(
+            record.variant, _USUAL_SIZE, record.problem.precision_name, record.problem.layout, params, kernels
+        )
+        with suppress(GemmbenchError):
+            counted += count_accesses(request, architecture, None, lambda text: None, asks_nvcc=False)[:1]
+    return [compare_accesses(counted[0], later) for later in counted[1:]]
 
 
 def _pretend_cores(machine: Machine, cores: int) -> Machine:

@@ -24,6 +24,7 @@ _LEFT = ("access", "per request")
 _HEADINGS = ("line", "access", "bytes", "requests", "per request", "bytes used")
 _DIGITS = 3
 _MOST_NAMED = 3
+_CLEARLY = 1.05
 _UNKNOWN = (
     "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
     "A GPU shows a few percent more conflicts of stores."
@@ -185,6 +186,23 @@ def _describe_reading(kernel: CountedKernel) -> str:
     joined = sorted({each.line for each in counts.accesses if each.is_joined})
     lines = f", here in {'line' if len(joined) == 1 else 'lines'} {', '.join(map(str, joined))}" if joined else ""
     return f"nvcc's machine code says which accesses to shared memory are joined{lines}."
+
+
+def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
+    """What two kernels for one problem ask of L1 and the bounds on their times, in a sentence."""
+    names = earlier.plan.variant.name, later.plan.variant.name
+    fewer, more = (later, earlier) if later.counts.global_bytes <= earlier.counts.global_bytes else (earlier, later)
+    ratio = more.counts.global_bytes / max(fewer.counts.global_bytes, 1)
+    asked = (
+        f"{fewer.plan.variant.name} asks L1 for {number(ratio, 2)}x fewer sectors than {more.plan.variant.name}"
+        if ratio >= _CLEARLY
+        else f"{names[1]} asks L1 for as many sectors as {names[0]}"
+    )
+    text = f"On a GPU, at {later.plan.problem.size}: {asked} (before any cache)"
+    if earlier.bound is None or later.bound is None:
+        return f"{text}."
+    times = [_format_time(each.bound.seconds) for each in (later, earlier) if each.bound]
+    return f"{text}; on {later.bound.card} {names[1]} takes at least {times[0]}, {names[0]} at least {times[1]}."
 
 
 def export_accesses(kernels: Sequence[CountedKernel]) -> dict[str, Any]:
