@@ -16,6 +16,8 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= 4 or TRANS_B or BYTES != 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

@@ -16,6 +16,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

@@ -179,6 +179,11 @@ def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str
 def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
     if missing := [name for name in limit.names if name not in known]:
         return f"{limit}: there is no {missing[0]}, because the loop uses nothing from shared memory"
+    return explain_limit(limit, known)
+
+
+def explain_limit(limit: Expression, known: Mapping[str, int]) -> str:
+    """A limit with the values of its names if it is broken, "" if it holds."""
     try:
         holds = limit.value(known)
     except ExpressionError as fault:

@@ -151,6 +151,13 @@ def find_cuobjdump() -> str:
     raise DeviceError("no cuobjdump found: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm")
 
 
+def find_nvdisasm() -> str:
+    """Path of nvdisasm, as find_cuobjdump. Raises DeviceError."""
+    if found := find_tool("nvdisasm", str(Path(find_nvcc()).resolve().parent)):
+        return found
+    raise DeviceError("no nvdisasm found: pip install nvidia-cuda-nvdisasm")
+
+
 def find_tool(tool: str, folders: str = "") -> str | None:
     """Path of a tool of NVIDIA's: PATH, `folders`, /usr/local/cuda*, NVIDIA's wheels; or None."""
     local, wheels = Path("/usr/local"), find_spec("nvidia")

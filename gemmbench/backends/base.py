@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from gemmbench.analysis.accesses import AccessCounts
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.precisions import StorageType
 from gemmbench.planning.sizes import Amount
@@ -383,6 +384,9 @@ class Watcher(Protocol):
     def watch(self, plan: Plan) -> Watched:
         """Run a plan of the CPU device. Raises Unsupported if it cannot be watched, other PlanErrors, DeviceError."""
 
+    def count(self, plan: Plan) -> AccessCounts:
+        """Count what the accesses of a plan of the CPU device cost on a GPU. Raises as `watch`."""
+
 
 class Compiler(Protocol):
     """Turns plans into machine code; safe to call from several threads."""
@@ -414,6 +418,12 @@ class InspectingCompiler(Compiler, Protocol):
         """The machine code of a plan, disassembled.
 
         Raises as compile does, or DeviceError without a disassembler.
+        """
+
+    def sass_by_line(self, plan: Plan) -> str:
+        """The machine code of a plan with the lines of its source above the instructions, as nvdisasm writes it.
+
+        Raises as `sass`.
         """
 
 

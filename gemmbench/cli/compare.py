@@ -24,10 +24,12 @@ from gemmbench.report.differences.difference_tables import (
 from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
-from gemmbench.report.verdicts import explain_margin, judge_variants
+from gemmbench.report.verdicts import explain_margin, find_best_rows, judge_variants
+from gemmbench.session.access_counts import compare_accesses_of_rows
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.saved_runs import find_two_runs, refuse_other_device, refuse_overlapping, refuse_renamed
 
+_CPU = "cpu"
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 
 
@@ -74,6 +76,11 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()
     closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
+    if comparison.problems:
+        best = find_best_rows(comparison.problems[0].rows)
+        rows = [best[name].record for name in names if name in best]
+        if all(record.backend == _CPU for record in rows):
+            closing += compare_accesses_of_rows(rows, options.sweep.where.kernels)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)

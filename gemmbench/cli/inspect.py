@@ -1,4 +1,4 @@
-"""`gemmbench inspect`: what the compiler made of a kernel; needs nvcc but no GPU."""
+"""`gemmbench inspect`: what the compiler made of a kernel, and what its accesses cost; needs no GPU."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from pathlib import Path
 
 import click
 
+from gemmbench.analysis.accesses import find_broken_access_limits
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
 from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
 from gemmbench.cli.output import print_line, print_reports
-from gemmbench.errors import BAD_ROW, OK, UsageError
+from gemmbench.errors import BAD_ROW, NO_DEVICE, OK, UsageError
 from gemmbench.report.diagnostics import inspection_report
+from gemmbench.report.diagnostics.access_report import export_accesses, report_accesses
 from gemmbench.report.diagnostics.inspection_report import report_inspections
-from gemmbench.report.export import write_text
+from gemmbench.report.export import encode_json, write_text
+from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.single_kernel import (
     InspectedKernel,
     KernelRequest,
@@ -42,14 +45,14 @@ class InspectOptions:
         type=click.IntRange(1),
         metavar="COUNT",
         heading=DEVICE,
-        help="Multiprocessors, for the waves.  [default: those of a usual GPU]",
+        help="Multiprocessors, for the waves and the bound of --accesses.  [default: those of a usual GPU]",
     )
     clock: float | None = option(
         "--clock",
         type=click.FloatRange(0, min_open=True),
         metavar="GHZ",
         heading=DEVICE,
-        help="Clock in GHz, for the bound of --sass-mix.  [default: as --sms]",
+        help="Clock in GHz, for the bounds of --sass-mix and --accesses.  [default: as --sms]",
     )
     shape: ShapeOptions
     text: str | None = option(
@@ -70,6 +73,19 @@ class InspectOptions:
         heading=OUTPUT,
         help="Show the instructions of the hottest loop, and the bound on its speed.",
     )
+    accesses: bool = option(
+        "--accesses",
+        is_flag=True,
+        heading=OUTPUT,
+        help="Count loads and stores by line instead, with g++: sectors, bank conflicts, and the bound on time.",
+    )
+    out: str | None = option(
+        "--out",
+        type=click.Path(),
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write what --accesses counts to FILE, as JSON.",
+    )
     kernels: str | None = kernels_option()
     style: str | None = style_option()
 
@@ -87,7 +103,15 @@ def inspect(options: InspectOptions) -> int:
 
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
+
+    With --accesses, blocks of the kernel run on this CPU instead, and what each load and store costs
+    on a GPU is counted by line. That needs g++; nvcc, where it is installed, decides which accesses
+    to shared memory are joined. Exits with 1 if a limit under `accesses` of the manifest is broken.
     """
+    if options.accesses:
+        return _count_accesses(options)
+    if options.out:
+        raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
     code_on_stdout = _STDOUT in (options.text, options.ptx, options.sass)
     if options.mix and code_on_stdout:
         raise UsageError("--sass-mix writes to stdout, so FILE cannot be - there; name a file for the code")
@@ -101,6 +125,27 @@ def inspect(options: InspectOptions) -> int:
         print_reports([report_inspections(inspected.inspections, _describe_target(inspected))], options.style)
     _write_code(inspected, options)
     return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
+
+
+def _count_accesses(options: InspectOptions) -> int:
+    """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
+    if options.mix or options.text or options.ptx or options.sass:
+        raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
+    if options.out == _STDOUT:
+        raise UsageError("--accesses writes to stdout, so --out cannot be -; name a file")
+    architecture = choose_architecture(options.arch, options.sms)
+    counted = count_accesses(
+        options.request, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
+    )
+    if not counted:
+        return NO_DEVICE
+    print_reports([report_accesses(counted)], options.style)
+    if options.out:
+        write_text(Path(options.out), encode_json(export_accesses(counted)))
+    broken = [(each.plan, fault) for each in counted for fault in find_broken_access_limits(each.plan, each.counts)]
+    for plan, fault in broken:
+        print_line(f"limit of accesses broken: {plan.variant.name} {plan.config}: {fault}", to_stderr=True)
+    return BAD_ROW if broken else OK
 
 
 def _describe_target(inspected: InspectedKernel) -> str:

@@ -192,7 +192,7 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     Raises UsageError, DeviceError and BuildError.
     """
     compiler = registry.make_inspecting_compiler()
-    expanded = _plan_inspection(request, architecture)
+    expanded = plan_inspection(request, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
     launches = [launch for plan in plans for launch in plan.split_launches() or (plan,)]
@@ -201,7 +201,8 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
 
 
-def _plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+def plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+    """Plan a kernel for a GPU that need not be there. Raises UsageError."""
     variant = request.find_variant()
     if not (variant.is_kernel or variant.is_launcher):
         raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")

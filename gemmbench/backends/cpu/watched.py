@@ -2,7 +2,7 @@
 
 The compiler calls a hook at each load and store; prelude/watch has what the hooks do. All blocks run one after the
 other in a process behind the walls of all kernels; of a problem with large operands only a few, on memory that is
-reserved and hardly touched, for indices that overflow.
+reserved and hardly touched, for indices that overflow. What accesses cost on a GPU is counted there, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,18 +21,20 @@ from typing import Any
 
 import numpy as np
 
+from gemmbench.analysis.accesses import READINGS, Access, AccessCounts, Cost, merge_accesses
 from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Watched
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faults
 from gemmbench.backends.cpu.kernel_process import KernelProcess
 from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
-from gemmbench.errors import LaunchError, Unsupported
+from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
+from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
-_SECONDS, _SAMPLE_SECONDS = 5, 1
-"""For all blocks of a launch, and for a few of a huge one; a hook takes some 20 ns."""
+_SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
+"""For all blocks of a launch, for a few of a huge one, and for the blocks that are counted; a hook takes some 20 ns."""
 _GRACE = 5.0
 """Seconds until a process must have answered after that."""
 _LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
@@ -67,6 +69,52 @@ class KernelWatcher:
             granule = smallest  # neighbours would seem to race
         addresses = {each[key] for each in seen["faults"] for key in ("at", "other")}
         return describe_faults(seen["faults"], _find_places(path, addresses - {0}), operands)
+
+    def count(self, plan: Plan) -> AccessCounts:
+        """As base.Watcher."""
+        _check_watchable(plan)
+        path = self._compiler.compile_watched(plan)
+        if called := _list_called_functions(path, plan.symbols or ("gemm",)):
+            raise Unsupported(
+                f"{called[0]} calls itself or is called by its address, so not all of its loads and stores can be "
+                "seen; write it as a loop"
+            )
+        arrays = _read_static_arrays(path)
+        seen = _run(path, plan, arrays, _LARGEST_GRANULE, counts=True)
+        reports = [each for each in seen["counts"] if each["written"][0]]
+        addresses = {each["at"] for each in (*reports, *seen["faults"])} - {0}
+        places = _find_places(path, addresses)
+        _check_counted(plan, seen["faults"], places)
+        names = [operand.name for operand in _list_operands(plan, arrays)]
+        accesses = merge_accesses(_make_access(each, places, names) for each in reports)
+        if not accesses:
+            raise Unsupported("nothing to count: its blocks access neither operands nor shared memory")
+        return AccessCounts(accesses, seen["ran"], seen["blocks"])
+
+
+_ENDS = ("crash", "stuck", "endless")
+"""Kinds of faults after which a launch was not complete."""
+
+
+def _check_counted(plan: Plan, faults: Sequence[Mapping[str, Any]], places: Mapping[int, Place]) -> None:
+    """Raise LaunchError, LaunchTimeout for a launch that did not end by itself."""
+    for fault in faults:
+        if fault["kind"] not in _ENDS:
+            continue
+        place = f"at {places[fault['at']]} " if fault["at"] in places else ""
+        if fault["kind"] == "endless":
+            raise LaunchTimeout(
+                f"{plan.problem.size}: one block takes more than {_COUNT_SECONDS} s to count; choose a smaller --sizes"
+            )
+        end = "stops at barriers" if fault["kind"] == "stuck" else "crashes"
+        raise LaunchError(f"it {end} {place}on the CPU; gemmbench verify {plan.variant.name} says why")
+
+
+def _make_access(report: Mapping[str, Any], places: Mapping[int, Place], names: Sequence[str]) -> Access:
+    place = places.get(report["at"], Place("", 0))
+    costs = {name: Cost(*report[name]) for name in READINGS}
+    facts = (report["shared"], report["writes"], report["bytes"], report["used"], report["ragged"] > 0, report["most"])
+    return Access(place.file, place.line, names[report["region"]], *facts, costs)
 
 
 def _check_watchable(plan: Plan) -> None:
@@ -108,9 +156,9 @@ class _WatchedProcess(KernelProcess):
 
     longest_reply = 1 << 22
 
-    def watch(self, seconds: int) -> dict[str, Any]:
-        """Run all launches once, for at most so long. Raises LaunchError, LaunchTimeout."""
-        reply = self._ask("watch", str(seconds))
+    def run(self, command: str, seconds: int) -> dict[str, Any]:
+        """Run all launches once, for at most so long, to `watch` or to `count`. Raises LaunchError, LaunchTimeout."""
+        reply = self._ask(command, str(seconds))
         try:
             seen = json.loads(reply)
             if isinstance(seen, dict) and seen.keys() >= {"smallest", "faults"}:
@@ -120,9 +168,10 @@ class _WatchedProcess(KernelProcess):
         raise LaunchError("the kernel forged the reply of the runtime that watches it")
 
 
-def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -> dict[str, Any]:
+def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, counts: bool = False) -> dict[str, Any]:
     problem, numbers = plan.problem, list[float]()
-    sampled = problem.bytes > _MOST_BYTES
+    sampled = counts or problem.bytes > _MOST_BYTES
+    seconds = _COUNT_SECONDS if counts else _SAMPLE_SECONDS if sampled else _SECONDS
     with ExitStack() as held:
         files: list[int] = []
         for name in "ABC":
@@ -139,9 +188,9 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int) -
         steps = [len(plan.launches)]
         for _, geometry in plan.launches:
             steps += [*geometry.grid, *geometry.block, geometry.shared]
-        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, _SECONDS + _GRACE)
+        process = _WatchedProcess(path, " ".join(map(str, [*scalars, *numbers, *steps])), files, seconds + _GRACE)
         held.callback(process.end)
-        return process.watch(_SAMPLE_SECONDS if sampled else _SECONDS)
+        return process.run("count" if counts else "watch", seconds)
 
 
 def _make_operand(problem: Problem, name: str) -> int:
@@ -182,11 +231,21 @@ _ELF_SECTION = struct.Struct("<II8xQQQII8xQ")
 """Name, type, address, offset, size, link, info, size of an entry."""
 _ELF_SYMBOL = struct.Struct("<IBBHQQ")
 """Name, type, visibility, section, value, size."""
-_SYMBOLS, _OBJECT = 2, 1
+_SYMBOLS, _OBJECT, _FUNCTION = 2, 1, 2
 
 
-def _read_static_arrays(path: Path) -> list[_StaticArray]:
-    """The arrays of `__shared__` and their guards, by address."""
+@dataclass(frozen=True)
+class _Symbol:
+    """A symbol of an executable: its mangled name, its kind, the section in which it is, its address and size."""
+
+    name: str
+    kind: int
+    section: str
+    address: int
+    nbytes: int
+
+
+def _read_symbols(path: Path) -> Iterator[_Symbol]:
     code = path.read_bytes()
     table, step, count, naming = _ELF_HEADER.unpack_from(code)
     sections = [_ELF_SECTION.unpack_from(code, table + number * step) for number in range(count)]
@@ -195,20 +254,46 @@ def _read_static_arrays(path: Path) -> list[_StaticArray]:
         begin = sections[strings][3] + offset
         return code[begin : code.index(b"\0", begin)].decode(errors="replace")
 
-    shared = next((number for number, each in enumerate(sections) if read_name(naming, each[0]) == "gb_shared"), -1)
-    arrays = []
+    names = [read_name(naming, each[0]) for each in sections]
     for _, kind, _, offset, size, strings, _, each in sections:
         if kind != _SYMBOLS:
             continue
         for at in range(offset, offset + size, each):
             name, info, _, section, value, nbytes = _ELF_SYMBOL.unpack_from(code, at)
-            if section == shared and info & 15 == _OBJECT and nbytes:
-                arrays.append(_StaticArray(read_name(strings, name), value, nbytes))
-    named = (each for each in arrays if each.name != "gb_dynamic_shared")
-    return sorted(
-        (_StaticArray(_shorten_name(each.name), each.address, each.nbytes) for each in named),
-        key=lambda each: each.address,
-    )
+            yield _Symbol(read_name(strings, name), info & 15, names[section] if section < count else "", value, nbytes)
+
+
+def _read_static_arrays(path: Path) -> list[_StaticArray]:
+    """The arrays of `__shared__` and their guards, by address."""
+    arrays = [
+        _StaticArray(_shorten_name(each.name), each.address, each.nbytes)
+        for each in _read_symbols(path)
+        if each.section == "gb_shared" and each.kind == _OBJECT and each.nbytes and each.name != "gb_dynamic_shared"
+    ]
+    return sorted(arrays, key=lambda each: each.address)
+
+
+_OF_KERNEL = re.compile(r"_ZN?K?12_GLOBAL__N_1L?(?=\d)")
+"""How the names of functions of a kernel's text begin."""
+_COMPONENT = re.compile(r"\d+")
+
+
+def _list_called_functions(path: Path, symbols: Sequence[str]) -> list[str]:
+    """Functions that the compiler could not inline into the kernels of these names."""
+    kernels = {split_template(symbol)[0].rpartition("::")[2] for symbol in symbols}
+    called = [_name_function(each.name) for each in _read_symbols(path) if each.kind == _FUNCTION]
+    return sorted(set(called) - kernels - {""})
+
+
+def _name_function(mangled: str) -> str:
+    """`sum` of the mangled name of a function of a kernel's text; "" of others."""
+    if not (found := _OF_KERNEL.match(mangled)):
+        return ""
+    name, rest = "", mangled[found.end() :]
+    while length := _COMPONENT.match(rest):
+        end = length.end() + int(length[0])
+        name, rest = rest[length.end() : end], rest[end:]
+    return name
 
 
 _LAST_NAME = re.compile(r"(\d+)(?=([A-Za-z_]\w*?)E?(?:_\d*_?)?(?:\.\d+)?$)")

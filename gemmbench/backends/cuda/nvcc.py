@@ -14,7 +14,14 @@ from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
 
-from gemmbench.analysis.toolkit import COMPILER_NICENESS, find_cuobjdump, find_nvcc, nvcc_version, run_limited
+from gemmbench.analysis.toolkit import (
+    COMPILER_NICENESS,
+    find_cuobjdump,
+    find_nvcc,
+    find_nvdisasm,
+    nvcc_version,
+    run_limited,
+)
 from gemmbench.backends import code_cache
 from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build, holds
@@ -325,10 +332,16 @@ class NvccCompiler:
 
         Raises as compile does, or DeviceError without cuobjdump.
         """
-        command = [find_cuobjdump(), "--dump-sass", self.compile(plan).path]
-        done = run_limited(command, self._limit)
+        return self._disassemble("cuobjdump", [find_cuobjdump(), "--dump-sass"], plan)
+
+    def sass_by_line(self, plan: Plan) -> str:
+        """As InspectingCompiler."""
+        return self._disassemble("nvdisasm", [find_nvdisasm(), "-g", "-c"], plan)
+
+    def _disassemble(self, name: str, command: list[str], plan: Plan) -> str:
+        done = run_limited([*command, self.compile(plan).path], self._limit)
         if done.returncode:
-            raise DeviceError(f"cuobjdump failed: {done.stderr.strip()}")
+            raise DeviceError(f"{name} failed: {done.stderr.strip()}")
         return done.stdout
 
     def _run(self, mode: list[str], unit: CompilerUnit, out: Path) -> str:

@@ -28,6 +28,7 @@ _COUNTS = (
     *("shared_loads", "load_distance", "code_bytes"),
 )
 SASS_NAMES = ("BYTES", "sm", *_COUNTS)
+ACCESS_NAMES = ("BYTES", "TRANS_A", "TRANS_B", "load_sectors", "store_sectors", "conflicts")
 
 _LARGEST = 2**128
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from gemmbench.errors import at_line, nearest
 from gemmbench.planning.manifests.code_keys import read_arguments, read_code
 from gemmbench.planning.manifests.expressions import (
+    ACCESS_NAMES,
     DEVICE_NAMES,
     NETWORK_NAMES,
     PROBLEM_NAMES,
@@ -50,12 +51,13 @@ _FIRST_TMA = 90  # compute capability
 _COMPILED = ("file", "define", "include", "flags", "maxregcount")
 _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
-_CUDA = ("grid", "block", "pdl", "cluster", "sass", *_COMPILED, *_CALLED)
-_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", "sass", "epilogue")
+_LIMITS = ("sass", "accesses")
+_CUDA = ("grid", "block", "pdl", "cluster", *_LIMITS, *_COMPILED, *_CALLED)
+_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", *_LIMITS, "epilogue")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
-_NOT_PYTHON = (*_OPTIONAL, *_ONE_LAUNCH, *_COMPILED, "args", "storage", "host", "epilogue", "sass", "computes")
-_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", "sass", *_COMPILED, *_CALLED)
+_NOT_PYTHON = (*_OPTIONAL, *_ONE_LAUNCH, *_COMPILED, "args", "storage", "host", "epilogue", *_LIMITS, "computes")
+_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", *_LIMITS, *_COMPILED, *_CALLED)
 
 
 class ManifestReader:
@@ -107,6 +109,9 @@ class ManifestReader:
             picks=sections.read_picks(manifest.pick, manifest.estimates),
             sass=SectionReader(self.document, (*manifest.params, *SASS_NAMES)).read_expressions(
                 ("sass",), manifest.sass
+            ),
+            accesses=SectionReader(self.document, (*manifest.params, *ACCESS_NAMES)).read_expressions(
+                ("accesses",), manifest.accesses
             ),
             computes=manifest.computes,
             product_class=manifest.product_class,

@@ -99,6 +99,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `let` may, `let` itself, and the `params` and `costs` of the entry.
         sass: Conditions on the machine code of the hottest loop, one expression per line.
             `gemmbench inspect --sass-mix` checks them.
+        accesses: Conditions on what its loads and stores cost, one expression per line.
+            `gemmbench inspect --accesses` checks them.
         class: The class of its products, if it is weaker than that of the precision: `bf16x6`,
             `3xtf32`, `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of
             fewer bits. Its rows are listed without being ranked. A weaker class that is not declared
@@ -144,6 +146,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     pick: list[PickFields] = []
     estimates: dict[str, dict[str, Text]] = {}
     sass: list[str] = []
+    accesses: list[str] = []
     product_class: str = msgspec.field(name="class", default="")
     packages: list[str] = []
     source: str = ""

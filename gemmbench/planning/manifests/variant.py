@@ -188,13 +188,14 @@ class Variant:
     carries state from one launch to the next. Unless `deterministic`, equal launches may give other
     bits. `tile` is the rows and columns of C that share one reading of A and B (empty if not declared),
     `tensor_maps` are the arrays that TMA moves. `sass` is what must be true of the machine code of its
-    hottest loop. `product_class` is declared if it is weaker than that of a precision. A variant with
-    `picks` has no code of its own: the first row whose `when` holds names the variant that has. If it
-    has more configurations than `shortlist` (0: no limit), only that many are measured in full: those
-    that a short load ranks first. `text` and `path` are empty for a library. A file that cannot be read
-    is a variant with nothing but a name and its `fault`, and one without a manifest that needs another device
-    to find it has nothing but a name and the reason `unsupported`. `drafted` is one whose manifest is in no file,
-    and `wrongly_launched` one that is right, but not as the file itself launches it.
+    hottest loop, `accesses` of what its loads and stores cost. `product_class` is declared if it is
+    weaker than that of a precision. A variant with `picks` has no code of its own: the first row whose
+    `when` holds names the variant that has. If it has more configurations than `shortlist` (0: no
+    limit), only that many are measured in full: those that a short load ranks first. `text` and `path`
+    are empty for a library. A file that cannot be read is a variant with nothing but a name and its
+    `fault`, and one without a manifest that needs another device to find it has nothing but a name and
+    the reason `unsupported`. `drafted` is one whose manifest is in no file, and `wrongly_launched` one that
+    is right, but not as the file itself launches it.
     """
 
     name: str
@@ -218,6 +219,7 @@ class Variant:
     tensor_maps: tuple[TensorMap, ...] = ()
     picks: tuple[Pick, ...] = ()
     sass: tuple[Expression, ...] = ()
+    accesses: tuple[Expression, ...] = ()
     computes: str = "gemm"
     epilogue: tuple[str, ...] = ()
     shortlist: int = 0

@@ -35,6 +35,16 @@ _HEADINGS = (
 USUAL_SMS = {70: 80, 75: 40, 80: 108, 86: 82, 89: 128, 90: 132, 100: 148, 120: 170}
 # Their highest clocks in GHz: f32 peak of the data sheet over SMs, lanes and 2.
 USUAL_CLOCK = {70: 1.53, 75: 1.59, 80: 1.41, 86: 1.70, 89: 2.52, 90: 1.98, 100: 1.98, 120: 2.41}
+USUAL_CARDS = {
+    70: "a V100",
+    75: "a T4",
+    80: "an A100",
+    86: "an RTX 3090",
+    89: "an RTX 4090",
+    90: "an H100 or H200",
+    100: "a B200",
+    120: "an RTX 5090",
+}
 
 
 @dataclass(frozen=True)

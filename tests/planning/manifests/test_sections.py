@@ -104,6 +104,12 @@ def test_limits_on_machine_code_read_the_parameters_and_what_is_counted(read):
     assert read().sass == ()
 
 
+def test_limits_on_accesses_read_the_parameters_and_what_is_counted(read):
+    limits = read(params={"BK": "[8]"}, accesses=["load_sectors <= 4", "conflicts == 0 or BK == 32"]).accesses
+    assert [set(limit.names) for limit in limits] == [{"load_sectors"}, {"conflicts", "BK"}]
+    assert read().accesses == ()
+
+
 def test_a_manifest_declares_what_its_workspace_holds(read):
     variant = read(workspace="8 * M", zeroed="4 * M", state="true")
     assert (str(variant.zeroed), variant.state) == ("4 * M", True)
@@ -187,6 +193,7 @@ SASS = [
         {"sass": ["ffma > 0", "spill == 0"]},
         "sass: 'spill == 0': unknown name 'spill' (did you mean 'spills'?)",
     ),
+    ("- ffma > 0", {"accesses": ["ffma > 0"]}, "accesses: 'ffma > 0': unknown name 'ffma'"),
     ("- rows > ffma", {**lets("rows", rows="M"), "sass": ["rows > ffma"]}, "sass: 'rows > ffma': unknown name 'rows'"),
 ]
 

@@ -1,0 +1,239 @@
+"""What the accesses of a kernel cost on a GPU: counts by source line, how nvcc may join them, and the bound on time.
+
+A request is one execution of a load or a store by a warp. It costs sectors of 32 bytes if the memory is global, and
+wavefronts, passes over the 32 banks, in L1 or shared memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+from gemmbench.analysis.sass_facts import explain_limit
+from gemmbench.planning.plans.plan import Plan
+
+SECTOR = 32
+WARP = 32
+READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
+"""How accesses to shared memory become requests: as in the text; neighbouring words between two barriers as one access
+of up to 16 bytes; and moreover nothing loaded twice between two barriers."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Requests of warps, and what they cost.
+
+    `sectors` are distinct ones of each request, `lines` distinct 128 bytes; `conflicts` are wavefronts beyond the first
+    of a group of lanes that are served together.
+    """
+
+    requests: int = 0
+    sectors: int = 0
+    lines: int = 0
+    wavefronts: int = 0
+    conflicts: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True)
+class Access:
+    """The loads or stores of one line from or to one operand or array, with `nbytes` each, in all launches of a plan.
+
+    `used` are distinct bytes of its requests. `ragged` says that lanes executed it different numbers of times between
+    two barriers, so that they may have been matched wrongly. `most` are the most united requests of a warp between two
+    barriers. `reading` is the one that `code` decided on, "" where it did not.
+    """
+
+    file: str
+    line: int
+    operand: str
+    is_shared: bool
+    writes: bool
+    nbytes: int
+    used: int
+    ragged: bool
+    most: int
+    costs: Mapping[str, Cost]
+    reading: str = ""
+
+    @property
+    def key(self) -> tuple[str, int, bool]:
+        """Its place, and whether it is a store."""
+        return self.file, self.line, self.writes
+
+    @property
+    def cost(self) -> Cost:
+        """The cost in its reading; without one, the least."""
+        return self.least if not self.reading else self.costs[self.reading]
+
+    @property
+    def least(self) -> Cost:
+        """The least that it may cost."""
+        return self.costs[UNITED if self.is_shared else WRITTEN]
+
+    @property
+    def mean_bytes(self) -> float:
+        """Bytes that a lane asks for in a request of its reading."""
+        written = self.costs[WRITTEN].requests
+        return self.nbytes * written / self.costs[JOINED].requests if self.is_joined else self.nbytes
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether its requests are wider than in the text."""
+        return self.is_shared and self.reading != WRITTEN and self.costs[JOINED].requests < self.costs[WRITTEN].requests
+
+
+@dataclass(frozen=True)
+class AccessCounts:
+    """Every access of a plan's launches, by line. `ran` of `blocks` blocks ran, and stand for the others."""
+
+    accesses: tuple[Access, ...]
+    ran: int
+    blocks: int
+
+    def total(self, is_shared: bool) -> Cost:
+        """What all accesses to shared or to global memory cost, as they are read."""
+        return sum((each.cost for each in self.accesses if each.is_shared == is_shared), Cost())
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes asked of L1 by accesses to global memory."""
+        return SECTOR * self.total(is_shared=False).sectors
+
+    @property
+    def least_wavefronts(self) -> int:
+        """The fewest cycles, of one multiprocessor, for which shared memory and L1 are busy."""
+        return sum(each.least.wavefronts for each in self.accesses)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether machine code decided how to read all accesses to shared memory, or there is nothing to decide."""
+        return all(each.reading or each.least == each.costs[WRITTEN] for each in self.accesses if each.is_shared)
+
+    @property
+    def most_wavefronts(self) -> int:
+        """As `least_wavefronts`, with every access as it is written."""
+        return sum(each.costs[WRITTEN].wavefronts for each in self.accesses)
+
+
+@dataclass(frozen=True)
+class TimeBound:
+    """The least seconds of a product on a card: those of its multiply-adds (None: at no known rate), and of L1."""
+
+    card: str
+    math: float | None
+    l1: float
+
+    @property
+    def seconds(self) -> float:
+        """The larger of both."""
+        return max(self.math or 0.0, self.l1)
+
+    @property
+    def share_of_peak(self) -> float | None:
+        """The most of the card's peak that is left."""
+        return self.math / self.seconds if self.math else None
+
+
+_PLACE = re.compile(r'//## File "([^"]*)", line (\d+)')
+_ACCESS = re.compile(r"^\s*(?:/\*[0-9a-f]+\*/\s+)?(?:@!?U?P\w+\s+)?(LDS|STS)((?:\.\w+)*)\s", re.MULTILINE)
+_WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+
+
+SharedCode = Mapping[tuple[str, int, bool], Counter[int]]
+"""The accesses of machine code to shared memory: how many of each width, by file, line, and whether they are stores."""
+
+
+def read_shared_code(listing: str) -> SharedCode:
+    """The accesses of a listing by `nvdisasm -g`, in which lines of the source stand above the instructions."""
+    code: dict[tuple[str, int, bool], Counter[int]] = {}
+    file, line = "", 0
+    for text in listing.splitlines():
+        if place := _PLACE.search(text):
+            file, line = place[1].rpartition("/")[2], int(place[2])
+        elif found := _ACCESS.match(text):
+            width = next((_WIDTHS[word] for word in found[2].split(".") if word in _WIDTHS), 4)
+            code.setdefault((file, line, found[1] == "STS"), Counter())[width] += 1
+    return code
+
+
+def decide_readings(counts: AccessCounts, code: SharedCode) -> AccessCounts:
+    """The counts with the reading of each access to shared memory that machine code has.
+
+    It loads nothing twice where it has at least as many instructions as a warp needs between two barriers: then the
+    loops between them are unrolled. Otherwise it joins neighbours where an instruction is wider than the text.
+    """
+    needed: Counter[tuple[str, int, bool]] = Counter()
+    for each in counts.accesses:
+        needed[each.key] += each.most
+
+    def choose(access: Access) -> str:
+        widths = code.get(access.key)
+        if not access.is_shared or not widths:
+            return ""
+        if not access.writes and sum(widths.values()) >= needed[access.key]:
+            return UNITED
+        return JOINED if max(widths) > access.nbytes else WRITTEN
+
+    return replace(counts, accesses=tuple(replace(each, reading=choose(each)) for each in counts.accesses))
+
+
+def merge_accesses(accesses: Iterable[Access]) -> tuple[Access, ...]:
+    """One for each line, operand, direction and width, in the order of the text."""
+    merged: dict[tuple[str, int, bool, str, int], Access] = {}
+    for each in accesses:
+        key = (each.file, each.line, each.writes, each.operand, each.nbytes)
+        merged[key] = _add_accesses(merged[key], each) if key in merged else each
+    return tuple(merged[key] for key in sorted(merged))
+
+
+def _add_accesses(first: Access, second: Access) -> Access:
+    costs = {name: first.costs[name] + second.costs[name] for name in READINGS}
+    ragged, most = first.ragged or second.ragged, first.most + second.most
+    return replace(first, used=first.used + second.used, ragged=ragged, most=most, costs=costs)
+
+
+def bound_time(counts: AccessCounts, flops: int, rate: float | None, cycles: float, card: str) -> TimeBound:
+    """The bound on a card, of so many cycles per second on all multiprocessors.
+
+    `rate` is FLOP per cycle of a multiprocessor. Its L1 takes a wavefront per cycle.
+    """
+    return TimeBound(card, flops / rate / cycles if rate else None, counts.least_wavefronts / cycles)
+
+
+def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
+    """The names that expressions under `accesses` may read, with their values: the parameters and ACCESS_NAMES.
+
+    Those of the line with the most, rounded up: sectors per request, and percent of its wavefronts in shared memory.
+    """
+    problem = plan.problem
+
+    def most_sectors(writes: bool) -> int:
+        found = (each.costs[WRITTEN] for each in counts.accesses if not each.is_shared and each.writes == writes)
+        return max((-(-cost.sectors // cost.requests) for cost in found), default=0)
+
+    shared = (each.costs[JOINED] for each in counts.accesses if each.is_shared)
+    return {
+        **dict(plan.config.values),
+        "BYTES": problem.storage("A").nbytes(1),
+        "TRANS_A": int(problem.trans_a),
+        "TRANS_B": int(problem.trans_b),
+        "load_sectors": most_sectors(writes=False),
+        "store_sectors": most_sectors(writes=True),
+        "conflicts": max((-(-100 * cost.conflicts // cost.wavefronts) for cost in shared), default=0),
+    }
+
+
+def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
+    """One sentence for each limit under `accesses` of the plan's variant that is broken."""
+    known = name_access_values(plan, counts)
+    return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known))]
+
+
+def list_ragged_lines(accesses: Sequence[Access]) -> list[str]:
+    """The places, as `tiled.cu:69`, whose requests may have been matched wrongly."""
+    return list(dict.fromkeys(f"{each.file}:{each.line}" for each in accesses if each.ragged))

@@ -1,0 +1,248 @@
+"""What `gemmbench inspect --accesses` shows and exports: accesses by source line, totals, and the bound on a card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gemmbench.analysis.accesses import (
+    READINGS,
+    SECTOR,
+    WARP,
+    WRITTEN,
+    Access,
+    AccessCounts,
+    TimeBound,
+    list_ragged_lines,
+)
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.report.table import Report, Table
+from gemmbench.report.text import count_noun, number, percent
+
+_LEFT = ("access", "per request")
+_HEADINGS = ("line", "access", "bytes", "requests", "per request", "bytes used")
+_DIGITS = 3
+_MOST_NAMED = 3
+_CLEARLY = 1.05
+_UNKNOWN = (
+    "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
+    "A GPU shows a few percent more conflicts of stores."
+)
+_UNDECIDED = (
+    "accesses to shared memory are counted as few as nvcc can make them: neighbours joined to at most 16 bytes, and "
+    "nothing loaded twice between two barriers"
+)
+
+
+@dataclass(frozen=True)
+class CountedKernel:
+    """The accesses of a plan, and the bound on its time (None: the card is not known).
+
+    `undecided` says why no machine code decided how accesses to shared memory are read, "" if it did.
+    """
+
+    plan: Plan
+    counts: AccessCounts
+    bound: TimeBound | None
+    undecided: str = ""
+
+    @property
+    def multiply_adds(self) -> int:
+        """Of the product."""
+        return self.plan.problem.flops // 2
+
+
+def report_accesses(kernels: Sequence[CountedKernel]) -> Report:
+    """A table for each kernel, with its totals below, and what cannot be known."""
+    return Report([_tabulate_accesses(each) for each in kernels], [_UNKNOWN])
+
+
+def _tabulate_accesses(kernel: CountedKernel) -> Table:
+    plan, counts = kernel.plan, kernel.counts
+    has_several = len({each.file for each in counts.accesses}) > 1
+    cells = [_format_access(each, has_several) for each in counts.accesses]
+    name = " ".join(filter(None, (plan.variant.name, str(plan.config))))
+    title = f"{name}, {plan.problem}: {counts.ran:,} of {count_noun(counts.blocks, 'block')} executed on this CPU"
+    return Table(title, _HEADINGS, cells, _describe_totals(kernel), left=_LEFT)
+
+
+def _format_access(access: Access, has_several: bool) -> list[str]:
+    place = (f"{access.file}:{access.line}" if has_several else str(access.line)) if access.line else "-"
+    return [
+        place,
+        _name_access(access),
+        _format_mean(access.mean_bytes),
+        _format_count(access.cost.requests),
+        _format_request(access),
+        "-" if access.is_shared else percent(access.used / SECTOR / access.cost.sectors),
+    ]
+
+
+def _name_access(access: Access) -> str:
+    return f"{'store to' if access.writes else 'load of'} {access.operand}"
+
+
+def _format_request(access: Access) -> str:
+    """`4 sectors`, or `4 wavefronts, 3 of them conflicts`."""
+    cost = access.cost
+    if not access.is_shared:
+        return _count(cost.sectors / cost.requests, "sector")
+    wavefronts = _count(cost.wavefronts / cost.requests, "wavefront")
+    conflicts = f", {_format_mean(cost.conflicts / cost.requests)} of them conflicts" if cost.conflicts else ""
+    return wavefronts + conflicts
+
+
+def _count(value: float, noun: str) -> str:
+    shown = _format_mean(value)
+    return f"{shown} {noun}{'' if shown == '1' else 's'}"
+
+
+def _format_mean(value: float) -> str:
+    """`4`, `2.67`, `0.0312`."""
+    return number(value, _DIGITS) if value % 1 else f"{value:.0f}"
+
+
+def _format_count(count: float) -> str:
+    """`536.9M`, `8,192`."""
+    for power, unit in ((1e9, "G"), (1e6, "M")):
+        if count >= power:
+            return f"{count / power:.1f}{unit}"
+    return f"{count:,.0f}"
+
+
+def _describe_totals(kernel: CountedKernel) -> list[str]:
+    problem, counts = kernel.plan.problem, kernel.counts
+    asked, requests = counts.global_bytes, counts.total(is_shared=True).requests
+    notes = []
+    if asked:
+        notes.append(
+            f"Global memory: {_format_bytes(asked)} asked of L1, {number(asked / problem.bytes, _DIGITS)} times the "
+            f"operands; {number(problem.flops / asked, _DIGITS)} FLOP per byte."
+        )
+    notes.append(
+        f"Shared memory: {number(WARP * requests / kernel.multiply_adds, _DIGITS)} accesses per multiply-add."
+        if requests
+        else "Shared memory: not used."
+    )
+    if kernel.bound:
+        notes.append(_describe_bound(kernel, kernel.bound))
+    notes.append(_name_busiest(counts))
+    if reading := _describe_reading(kernel):
+        notes.append(reading)
+    if ragged := list_ragged_lines(counts.accesses):
+        named = ", ".join(ragged[:_MOST_NAMED]) + (" and others" if len(ragged) > _MOST_NAMED else "")
+        notes.append(
+            f"About right only: {named}, where lanes of a warp go round a loop different numbers of times between two "
+            "barriers."
+        )
+    return notes
+
+
+def _format_bytes(count: float) -> str:
+    for power, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= power:
+            return f"{number(count / power, _DIGITS)} {unit}"
+    return f"{count} bytes"
+
+
+def _describe_bound(kernel: CountedKernel, bound: TimeBound) -> str:
+    least, l1 = (_format_time(each) for each in (bound.seconds, bound.l1))
+    start = f"On {bound.card} it takes at least {least}: "
+    if bound.math is None or bound.share_of_peak is None:
+        return f"{start}L1 is busy that long."
+    if bound.l1 <= bound.math:
+        return f"{start}the multiply-adds take that long, L1 is busy for {l1}."
+    peak = f"{number(100 * bound.share_of_peak, 2)} % of the peak of {kernel.plan.problem.precision_name}"
+    return f"{start}L1 is busy that long, the multiply-adds take {_format_time(bound.math)}. At most {peak}."
+
+
+def _format_time(seconds: float) -> str:
+    for power, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= power:
+            return f"{number(seconds / power, _DIGITS)} {unit}"
+    return f"{number(seconds * 1e6, _DIGITS)} us"
+
+
+def _name_busiest(counts: AccessCounts) -> str:
+    """Where most of the cycles of L1 go."""
+    busiest = max(counts.accesses, key=lambda each: each.cost.wavefronts)
+    whole = sum(each.cost.wavefronts for each in counts.accesses)
+    place = f"{busiest.file}:{busiest.line}, " if busiest.line else ""
+    return (
+        f"L1 is busiest with {place}{_name_access(busiest)}: {percent(busiest.cost.wavefronts / whole)} of its cycles."
+    )
+
+
+def _describe_reading(kernel: CountedKernel) -> str:
+    """How accesses to shared memory were joined; "" where there is nothing to join."""
+    counts = kernel.counts
+    if all(each.least == each.costs[WRITTEN] for each in counts.accesses):
+        return ""
+    if kernel.undecided or not counts.is_decided:
+        why = kernel.undecided or "nvcc's code has no accesses of some lines"
+        ratio = number(counts.most_wavefronts / counts.least_wavefronts, _DIGITS)
+        return f"{why[0].upper()}{why[1:]}. So {_UNDECIDED}. As they are written, L1 is busy {ratio} times as long."
+    joined = sorted({each.line for each in counts.accesses if each.is_joined})
+    lines = f", here in {'line' if len(joined) == 1 else 'lines'} {', '.join(map(str, joined))}" if joined else ""
+    return f"nvcc's machine code says which accesses to shared memory are joined{lines}."
+
+
+def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
+    """What two kernels for one problem ask of L1 and the bounds on their times, in a sentence."""
+    names = earlier.plan.variant.name, later.plan.variant.name
+    fewer, more = (later, earlier) if later.counts.global_bytes <= earlier.counts.global_bytes else (earlier, later)
+    ratio = more.counts.global_bytes / max(fewer.counts.global_bytes, 1)
+    asked = (
+        f"{fewer.plan.variant.name} asks L1 for {number(ratio, 2)}x fewer sectors than {more.plan.variant.name}"
+        if ratio >= _CLEARLY
+        else f"{names[1]} asks L1 for as many sectors as {names[0]}"
+    )
+    text = f"On a GPU, at {later.plan.problem.size}: {asked} (before any cache)"
+    if earlier.bound is None or later.bound is None:
+        return f"{text}."
+    times = [_format_time(each.bound.seconds) for each in (later, earlier) if each.bound]
+    return f"{text}; on {later.bound.card} {names[1]} takes at least {times[0]}, {names[0]} at least {times[1]}."
+
+
+def export_accesses(kernels: Sequence[CountedKernel]) -> dict[str, Any]:
+    """All counts, for a file of JSON."""
+    return {"kernels": [_export_kernel(each) for each in kernels]}
+
+
+def _export_kernel(kernel: CountedKernel) -> dict[str, Any]:
+    plan, problem, counts, bound = kernel.plan, kernel.plan.problem, kernel.counts, kernel.bound
+    return {
+        "variant": plan.variant.name,
+        "configuration": dict(plan.config.values),
+        "M": problem.M,
+        "N": problem.N,
+        "K": problem.K,
+        "layout": problem.layout,
+        "precision": problem.precision_name,
+        "blocks": counts.blocks,
+        "executed_blocks": counts.ran,
+        "global_bytes": counts.global_bytes,
+        "operand_bytes": problem.bytes,
+        "flops": problem.flops,
+        "shared_requests": counts.total(is_shared=True).requests,
+        "bound": asdict(bound) | {"seconds": bound.seconds, "share_of_peak": bound.share_of_peak} if bound else None,
+        "undecided": kernel.undecided,
+        "accesses": [_export_access(each) for each in counts.accesses],
+    }
+
+
+def _export_access(access: Access) -> dict[str, Any]:
+    return {
+        "file": access.file,
+        "line": access.line,
+        "operand": access.operand,
+        "memory": "shared" if access.is_shared else "global",
+        "direction": "store" if access.writes else "load",
+        "bytes": access.nbytes,
+        "used_bytes": access.used,
+        "ragged": access.ragged,
+        "reading": access.reading,
+        **asdict(access.cost),
+        "readings": {name: asdict(access.costs[name]) for name in READINGS} if access.is_shared else {},
+    }

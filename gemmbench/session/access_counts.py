@@ -1,0 +1,121 @@
+"""What `inspect --accesses` does: count the accesses of a kernel on the CPU, for a GPU that need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from gemmbench.analysis.accesses import (
+    AccessCounts,
+    SharedCode,
+    TimeBound,
+    bound_time,
+    decide_readings,
+    read_shared_code,
+)
+from gemmbench.backends import registry
+from gemmbench.backends.devices import Machine
+from gemmbench.bench.record import Record
+from gemmbench.errors import GemmbenchError, PlanError, UsageError
+from gemmbench.planning.plans.plan import Config, Plan, Skip
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.report.diagnostics.access_report import CountedKernel, compare_accesses
+from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CLOCK, USUAL_SMS
+from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
+
+_HOST = "cpu"
+_USUAL_ARCHITECTURE, _USUAL_SIZE = "90", "4096"
+
+
+def count_accesses(
+    request: KernelRequest,
+    architecture: Architecture,
+    clock: float | None,
+    report_skip: Callable[[str], None],
+    asks_nvcc: bool = True,
+) -> list[CountedKernel]:
+    """Count every configuration of a kernel; needs g++ only. `clock` is in GHz (None: that of a usual GPU).
+
+    With `asks_nvcc`, machine code decides how accesses are joined, where there is an nvcc. What cannot be counted is
+    passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
+    """
+    variant = request.find_variant()
+    if not variant.is_kernel or variant.computes == "mlp":
+        why = "computes a network" if variant.computes == "mlp" else "is no kernel that gemmbench launches itself"
+        raise UsageError(f"--accesses counts the loads and stores of a kernel in a .cu file, and {variant.name} {why}")
+    machine = registry.describe_machine(registry.choose_device(_HOST))
+    counted: list[CountedKernel] = []
+    watcher, decide = registry.make_watcher(TimeLimits.compile), _ReadingChoice(request, architecture)
+    for item in plan_kernel(request, variant, _pretend_cores(machine, architecture.sms)):
+        try:
+            if isinstance(item, Skip):
+                raise PlanError(item.reason)
+            counts = watcher.count(item)
+        except PlanError as fault:
+            report_skip(f"{variant.name} {item.config}: {fault}" if str(item.config) else f"{variant.name}: {fault}")
+            continue
+        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, "")
+        counted.append(CountedKernel(item, counts, _bound(item, counts, architecture, clock), undecided))
+    return counted
+
+
+def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
+    """What differs on a GPU between the first of these rows of the CPU device and each other, in sentences.
+
+    Rows whose kernels cannot be counted are left out.
+    """
+    architecture = Architecture(_USUAL_ARCHITECTURE, USUAL_SMS[int(_USUAL_ARCHITECTURE)])
+    counted: list[CountedKernel] = []
+    for record in records:
+        params = tuple(f"{name}={value}" for name, value in record.config.items())
+        request = KernelRequest(
+            record.variant, _USUAL_SIZE, record.problem.precision_name, record.problem.layout, params, kernels
+        )
+        with suppress(GemmbenchError):
+            counted += count_accesses(request, architecture, None, lambda text: None, asks_nvcc=False)[:1]
+    return [compare_accesses(counted[0], later) for later in counted[1:]]
+
+
+def _pretend_cores(machine: Machine, cores: int) -> Machine:
+    """The CPU with so many cores: grids of some kernels are as large as the device."""
+    host = machine.devices[_HOST]
+    return replace(machine, devices={_HOST: replace(host, target=replace(host.target, sms=cores))})
+
+
+def _bound(plan: Plan, counts: AccessCounts, architecture: Architecture, clock: float | None) -> TimeBound | None:
+    ghz = clock or USUAL_CLOCK.get(architecture.sm)
+    if not ghz:
+        return None
+    rate = plan.problem.precision.peak.of_device("", architecture.sm)
+    is_usual = architecture.sms == USUAL_SMS.get(architecture.sm) and not clock
+    name = USUAL_CARDS.get(architecture.sm, "") if is_usual else f"an sm_{architecture.name}"
+    card = f"{name} ({architecture.sms} SMs at {ghz:g} GHz)"
+    return bound_time(counts, plan.problem.flops, rate, architecture.sms * ghz * 1e9, card)
+
+
+class _ReadingChoice:
+    """Asks nvcc's machine code, where there is an nvcc, how accesses to shared memory are joined."""
+
+    def __init__(self, request: KernelRequest, architecture: Architecture):
+        self._request, self._architecture = request, architecture
+        self._plans: Mapping[tuple[Problem, Config], Plan] | None = None
+
+    def decide(self, plan: Plan, counts: AccessCounts) -> tuple[AccessCounts, str]:
+        """The counts as the code has them, and why not if it does not."""
+        if counts.is_decided:
+            return counts, ""
+        try:
+            return decide_readings(counts, self._read_code(plan)), ""
+        except GemmbenchError as fault:
+            return counts, str(fault).partition("\n")[0].rstrip(":")
+
+    def _read_code(self, plan: Plan) -> SharedCode:
+        if self._plans is None:
+            planned: Sequence[Plan | Skip] = plan_inspection(self._request, self._architecture)
+            self._plans = {(each.problem, each.config): each for each in planned if isinstance(each, Plan)}
+        found = self._plans.get((plan.problem, plan.config))
+        if found is None:
+            raise PlanError(f"it is not planned for sm_{self._architecture.name}")
+        return read_shared_code(registry.make_inspecting_compiler().sass_by_line(found))
