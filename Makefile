@@ -55,13 +55,13 @@ CHOSEN := $(if $(SIZES),--sizes $(SIZES))
 verify: verify-ladder verify-posts verify-shapes verify-precisions
 
 verify-ladder: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --precision f32 --layout nn,nt,tn,tt $(CHOSEN) openblas $(filter-out $(SHAPES),$(call names,cuda cuda/sgemm))
+	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout nn,nt,tn,tt $(CHOSEN) openblas $(filter-out $(SHAPES),$(call names,cuda cuda/sgemm))
 
 verify-shapes: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --layout nn,tn --sizes 1,33x65x17,3x1030x515,515x5x1032,300x40x8 $(SHAPES)
 
 verify-posts: $(VENV)/.bench
-	$(BIN)/gemmbench verify --device cpu --precision f32 --layout nn,nt,tn,tt $(CHOSEN) $(call names,cuda/posts)
+	$(BIN)/gemmbench verify --device cpu --no-watch --precision f32 --layout nn,nt,tn,tt $(CHOSEN) $(call names,cuda/posts)
 
 verify-precisions: $(VENV)/.bench
 	$(BIN)/gemmbench verify --device cpu --no-watch --precision f64,f16,f16_f16,f16_f32,bf16,bf16_f32,e4m3,e5m2 --sizes 33x65x17 --layout nn

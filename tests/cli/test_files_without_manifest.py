@@ -326,6 +326,9 @@ def make_found_out(names, a="i * {5} + p", b="p * {4} + j", step="{4}"):
 )
 def test_a_mistake_is_named_without_launch_and_manifest_whatever_the_names_are(verify, hurried, names, mistake, cause):
     said = verify(make_found_out(names, **mistake), sizes="31x61x97")
+    if names == UNNAMED and said.code == 2:  # without names several assumptions may explain the result
+        assert "explain its result equally well" in said.err and cause in said.err
+        return
     assert said.code == 1 and cause in said.out and "see mine.cu:" in said.out, said.out + said.err
     assert "assumed args [A, B, C, M, N, K]" in said.err and "this is assumed because" in said.err
 
