@@ -77,13 +77,17 @@ def _read_memory_size(path: Path) -> int:
 
 
 PRELUDE = Path(__file__).parent / "prelude"
+PRELUDE_NAME = "/gemmbench/prelude"
+"""How the lines of executables name it, since clones in several folders share the cache."""
 _READERS = (cuda_words, items, preprocessing, reach, support, tokens)
 _OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READERS)]
 """Modules that decide what is compiled."""
 
 # nvcc lets kernels read memory through other types than it was written with.
 _DIALECT = ("-std=c++17", "-fdiagnostics-color=never")
-_MEANING = ("-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla")
+_MEANING = (
+    "-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla", f"-ffile-prefix-map={PRELUDE}={PRELUDE_NAME}",
+)  # fmt: skip
 _NATIVE = "-march=native"
 
 

@@ -27,7 +27,7 @@ from gemmbench.backends.base import Watched
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.fault_sentences import Operand, Place, describe_faults
 from gemmbench.backends.cpu.kernel_process import KernelProcess
-from gemmbench.backends.cpu.translation import PRELUDE, CpuCompiler
+from gemmbench.backends.cpu.translation import PRELUDE_NAME, CpuCompiler
 from gemmbench.errors import LaunchError, LaunchTimeout, Unsupported
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.plans.plan import Plan
@@ -333,7 +333,7 @@ _FRAME = re.compile(r"(.*):(\d+)(?: \(discriminator \d+\))?$")
 
 
 def _is_ours(file: str) -> bool:
-    return str(PRELUDE) in file or ": call of " in file
+    return file.startswith(PRELUDE_NAME) or ": call of " in file
 
 
 def _make_place(frames: Sequence[tuple[str, int]]) -> Place:

@@ -98,6 +98,13 @@ def test_two_blocks_that_write_one_element_race(bench):
     assert second.endswith("elements of C are never written, the first in row 9, column 6")
 
 
+def test_executables_do_not_depend_on_the_folder_of_the_clone_because_clones_share_them(bench):
+    plan = bench.plan(TILED, (13, 11, 10), (2, 2), (TILE, TILE))
+    made = bench.compiler.compile_watched(plan).read_bytes()
+    assert str(translation.PRELUDE).encode() not in made
+    assert translation.PRELUDE_NAME.encode() in made
+
+
 def test_threads_that_return_before_a_barrier_are_told_with_the_line_of_the_return(bench):
     text = mutate("    float sum = 0;", "    if (row >= M) return;\n    float sum = 0;")
     (first,) = sentences(watch(bench, text))
