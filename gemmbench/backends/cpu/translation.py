@@ -116,7 +116,7 @@ _WATCHED = _Recipe(
 )  # fmt: skip
 _MOST_ERRORS = 3
 _MOST_OUTPUT = 1 << 20
-_SUFFIX = ".kernel"
+_SUFFIX, _RUNTIME = ".kernel", "runtime.o"
 _LIMITS = walls.Limits(memory=4 << 30, file=256 << 20)
 _VARIABLES = (
     "PATH LD_LIBRARY_PATH COMPILER_PATH GCC_EXEC_PREFIX CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH"
@@ -384,20 +384,17 @@ class CpuCompiler:
             self._run_checked([*flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        with self._runtime_lock:  # the walls around a linker know the file, so no other thread may replace it
+        with self._runtime_lock:  # threads wait for the one that builds it
             return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
-    def _run(
-        self, arguments: list[str], folder: Path | None = None, readable: Sequence[str] = ()
-    ) -> subprocess.CompletedProcess[str]:
+    def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run the compiler behind walls; it writes to `folder` only. Raises BuildTimeout, DeviceError."""
         kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         kept |= {name: value for name, value in os.environ.items() if name.startswith("NIX_")}
         # ccache and distcc would need files and network that are behind the walls.
         environment = {**kept, "LC_ALL": "C", "CCACHE_DISABLE": "1", "TMPDIR": str(folder or "/nowhere")}
         writable = [folder] if folder else []
-        paths = [*self._readable, *readable]
-        command = walls.wrap_command([*self._command, *arguments], paths, writable, _LIMITS, self._limit)
+        command = walls.wrap_command([*self._command, *arguments], self._readable, writable, _LIMITS, self._limit)
         try:
             return run_limited(command, self._limit, folder, environment, COMPILER_NICENESS, most_output=_MOST_OUTPUT)
         except OSError as fault:
@@ -420,17 +417,18 @@ class CpuCompiler:
             if found is None or isinstance(fault, BuildTimeout):
                 raise
             raise _explain_error(str(fault), found) from None
-        runtime = self._compile_runtime(recipe)
+        # A copy, since the walls name files, and another process may replace that in the cache.
+        shutil.copyfile(self._compile_runtime(recipe), folder / _RUNTIME)
         script = f"-Wl,-T,{PRELUDE / recipe.script}"
-        arguments = [*recipe.link_flags, f"{kind}.o", runtime, script, "-o", path.name]
-        self._run_checked(arguments, folder, [runtime])
+        arguments = [*recipe.link_flags, f"{kind}.o", _RUNTIME, script, "-o", path.name]
+        self._run_checked(arguments, folder)
         if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
             limit = walls.KERNEL_MEMORY >> 20
             raise BuildError(f"code and static arrays take {needed >> 20} MiB of memory, but {limit} MiB is the limit")
         return Build(shared=read_static_shared(path))
 
-    def _run_checked(self, arguments: list[str], folder: Path, readable: Sequence[str] = ()) -> None:
-        done = self._run(arguments, folder, readable)
+    def _run_checked(self, arguments: list[str], folder: Path) -> None:
+        done = self._run(arguments, folder)
         made = folder / (arguments[-1] if "-o" in arguments else f"{Path(arguments[-1]).stem}.o")
         if done.returncode or not made.is_file():
             raise BuildError(_first_errors(done.stderr) or walls.explain_compiler(self._command, done, made.name))
