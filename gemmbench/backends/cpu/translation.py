@@ -468,9 +468,8 @@ def _is_of_linker(line: str) -> bool:
 
 
 def _first_errors(output: str) -> str:
-    lines = output.splitlines()
+    lines = [line for line in output.splitlines() if not line.startswith("collect2:")]  # "ld returned 1 exit status"
     errors = [line for line in lines if re.search(r"\berror: |undefined reference", line)]
-    errors = [line for line in errors if not line.startswith("collect2:")]  # "ld returned 1 exit status"
     shown = (errors or [line for line in lines if _is_of_linker(line)] or lines)[:_MOST_ERRORS]
     if errors and (fix := suggest_fix(shown[0])):
         shown[0] += f"; {fix}"

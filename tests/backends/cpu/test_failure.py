@@ -157,8 +157,8 @@ def test_what_a_kernel_prints_is_one_escaped_line_of_a_known_length(bench, capfd
 
 def test_what_the_linker_says_is_the_reason_and_not_that_it_failed(bench, monkeypatch, tmp_path):
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path))
-    (tmp_path / "empty.o").write_text("")
-    monkeypatch.setattr(CpuCompiler, "_compile_runtime", lambda self, recipe: str(tmp_path / "empty.o"))
+    (tmp_path / "damaged.o").write_bytes(b"\x7fELF")
+    monkeypatch.setattr(CpuCompiler, "_compile_runtime", lambda self, recipe: str(tmp_path / "damaged.o"))
     with pytest.raises(BuildError, match=r"runtime\.o: file not recognized") as caught:
         CpuCompiler().compile(bench.plan("SIGNATURE { C[0] = 1; }"))
     assert "collect2" not in str(caught.value) and "include" not in str(caught.value)
