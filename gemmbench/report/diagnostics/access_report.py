@@ -71,15 +71,16 @@ def _format_access(access: Access, has_several: bool) -> list[str]:
     place = (f"{access.file}:{access.line}" if has_several else str(access.line)) if access.line else "-"
     return [
         place,
-        _name_access(access),
-        _format_mean(access.mean_bytes),
-        _format_count(access.cost.requests),
+        name_access(access),
+        format_mean(access.mean_bytes),
+        format_count(access.cost.requests),
         _format_request(access),
         "-" if access.is_shared else percent(access.used / SECTOR / access.cost.sectors),
     ]
 
 
-def _name_access(access: Access) -> str:
+def name_access(access: Access) -> str:
+    """`load of A`."""
     return f"{'store to' if access.writes else 'load of'} {access.operand}"
 
 
@@ -89,22 +90,22 @@ def _format_request(access: Access) -> str:
     if not access.is_shared:
         return _count(cost.sectors / cost.requests, "sector")
     wavefronts = _count(cost.wavefronts / cost.requests, "wavefront")
-    conflicts = f", {_format_mean(cost.conflicts / cost.requests)} of them conflicts" if cost.conflicts else ""
+    conflicts = f", {format_mean(cost.conflicts / cost.requests)} of them conflicts" if cost.conflicts else ""
     return wavefronts + conflicts
 
 
 def _count(value: float, noun: str) -> str:
-    shown = _format_mean(value)
+    shown = format_mean(value)
     return f"{shown} {noun}{'' if shown == '1' else 's'}"
 
 
-def _format_mean(value: float) -> str:
-    """`4`, `2.67`, `0.0312`."""
+def format_mean(value: float) -> str:
+    """Format what a request costs as `4`, `2.67` or `0.0312`."""
     return number(value, _DIGITS) if value % 1 else f"{value:.0f}"
 
 
-def _format_count(count: float) -> str:
-    """`536.9M`, `8,192`."""
+def format_count(count: float) -> str:
+    """Format a count as `536.9M` or `8,192`."""
     for power, unit in ((1e9, "G"), (1e6, "M")):
         if count >= power:
             return f"{count / power:.1f}{unit}"
@@ -170,7 +171,7 @@ def _name_busiest(counts: AccessCounts) -> str:
     whole = sum(each.cost.wavefronts for each in counts.accesses)
     place = f"{busiest.file}:{busiest.line}, " if busiest.line else ""
     return (
-        f"L1 is busiest with {place}{_name_access(busiest)}: {percent(busiest.cost.wavefronts / whole)} of its cycles."
+        f"L1 is busiest with {place}{name_access(busiest)}: {percent(busiest.cost.wavefronts / whole)} of its cycles."
     )
 
 
