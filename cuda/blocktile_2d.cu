@@ -26,7 +26,8 @@ sass:
   - 2 * ffma > instructions or BK < 32 or TM * TN < 32 or BYTES != 4
 accesses:
   - load_sectors <= 4 or BYTES != 4
-  - conflicts == 0 or BK > 8 or BYTES != 4
+  - store_sectors <= max(4, 32 * TN // BN) or BYTES != 4
+  - conflicts <= (0 if TRANS_A and not TRANS_B else 100 - 800 // BK) or BYTES != 4
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 

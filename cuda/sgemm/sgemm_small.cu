@@ -47,6 +47,10 @@ shared: 4 * max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4))
 pdl: true
 sass:
   - spills == 0
+accesses:
+  - load_sectors <= 16
+  - store_sectors <= 16
+  - conflicts == 0
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
