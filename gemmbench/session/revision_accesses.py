@@ -61,6 +61,8 @@ def check_accesses(request: AccessCheckRequest, reporter: Reporter = SILENT) -> 
             catalog.check_name(name)  # which says what is like it
     label = request.revision if request.revision == past.commit else f"{request.revision} ({past.commit})"
     reporter.message(f"counting accesses on this CPU, against revision {label}")
+    if params := parse_params(request.params):
+        check_params([(variant, params) for variant in catalog.get_ladder(present) if not variant.fault])
     checker = _Checker(request, past, catalog)
     for name in present:
         checker.check(name)
@@ -123,8 +125,6 @@ class _Checker:
         self._machine: Machine = describe_counting_machine()
         self._watcher: Watcher = registry.make_watcher(self.request.compile_limit)
         self._params = parse_params(self.request.params)
-        if self._params and self.request.variants:
-            check_params([(self.catalog.get(name), self._params) for name in self.request.variants])
 
     def check(self, name: str) -> None:
         """Check a kernel that is there. Raises UsageError, SpecError if it was named, DeviceError."""

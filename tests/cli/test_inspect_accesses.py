@@ -138,10 +138,19 @@ def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):
     assert inspect("--param", "PITCH=18", text=text).code == 0
 
 
-def test_a_comparison_on_the_cpu_ends_with_what_differs_on_a_gpu(gemmbench):
+def test_limits_are_not_checked_where_rows_begin_within_sectors(inspect):
+    text = (HEAD + KERNEL).replace("grid:", "accesses:\n  - load_sectors <= 1\ngrid:")
+    said = inspect("--sizes", "36", text=text)
+    assert said.code == 0
+    assert "limits of accesses not checked at 36 nn f32: rows of its operands begin within sectors" in said.err
+
+
+def test_a_comparison_on_the_cpu_begins_with_what_differs_on_a_gpu(gemmbench):
     said = gemmbench("compare", "naive_rows", "tiled", "--device", "cpu", "--sizes", "16", "--rounds", "2")
     assert said.code == 0
-    assert said.out.splitlines()[-1] == (
+    first, blank, *times = said.out.splitlines()
+    assert (blank, times[0]) == ("", "M = 16, N = 16, K = 16, nn, f32") and "On a GPU" not in "".join(times)
+    assert first == (
         "On a GPU, at 4096: tiled asks L1 for 34x fewer sectors than naive_rows (before any cache); on an H100 or H200 "
         "(132 SMs at 1.98 GHz) tiled takes at least 15.4 ms, naive_rows at least 140 ms."
     )
