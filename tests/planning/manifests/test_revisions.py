@@ -55,8 +55,8 @@ def test_files_are_those_of_the_commit(checkout, git):
 
 
 def test_headers_of_a_picked_kernel_can_still_be_read(git, write_kernel, tmp_path):
-    body = '#include "helper.cuh"\n'
-    write_kernel("mine.cu", body=body)
+    kernel = write_kernel("mine.cu")
+    kernel.write_text(f'{kernel.read_text()}#include "helper.cuh"\n')
     (tmp_path / "kernels/helper.cuh").write_text("// the header")
     (tmp_path / "kernels/choice.cu").write_text(
         "/*---\nsummary: x\norder: 1\nprecisions: [f32]\nlayouts: [nn]\npick:\n  - variant: mine\n---*/\n"
