@@ -151,7 +151,7 @@ def test_the_screen_says_why_naive_rows_is_slower_and_in_which_line(gemmbench):
     assert f"L1 is busiest with naive_rows.cu:{line}, load of A: 94 % of its cycles." in said.out
     assert (
         f"naive_rows.cu:{line}, load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because "
-        "neighbouring threads read places that are far apart; side by side, 2 would do." in said.out
+        "neighbouring threads read words that are not neighbours; side by side, 2 would do." in said.out
     )
     assert "The line is: sum += TACC(A[row * a_i + k * a_k])" in said.out
     assert "would do" not in gemmbench("inspect", "naive", "--accesses").out

@@ -194,7 +194,7 @@ def _explain_access(access: Access) -> str:
         used, sectors = _format_mean(access.used / cost.requests), _format_mean(cost.sectors / cost.requests)
         return (
             f"the threads of a warp {verb} {used} bytes in {sectors} sectors of 32 bytes, because neighbouring threads "
-            f"{verb} places that are far apart; side by side, {access.fewest_sectors} would do. Let neighbouring "
+            f"{verb} words that are not neighbours; side by side, {access.fewest_sectors} would do. Let neighbouring "
             f"threads (threadIdx.x) {verb} neighbouring elements."
         )
     if access.is_shared and cost.conflicts >= _NOTABLE * cost.wavefronts:
