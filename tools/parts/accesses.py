@@ -56,7 +56,7 @@ def _mark_code(note: str) -> str:
 
 def _write_pads(_: Page, name: str, array: str, *words: str) -> str:
     """Passes over the banks per store to an array, for values of PAD and, last, of a parameter: `0 1 BK=32,16`."""
-    parameter, _, values = words[-1].partition("=")
+    parameter, values = (words[-1].partition("=") if words else ("", "", ""))[::2]
     kernel = next((ROOT / "cuda").glob(f"**/{name}.cu"), None)
     source = kernel.read_text(encoding="utf-8") if kernel else ""
     if not values or not _PAD.search(source):
