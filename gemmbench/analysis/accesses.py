@@ -6,6 +6,7 @@ wavefronts, passes over the 32 banks, in L1 or shared memory.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,8 @@ from gemmbench.planning.problems import Problem
 
 SECTOR = 32
 WARP = 32
+_SCATTERED = 4
+"""From so many times the fewest sectors on, more than a warp whose lanes share a few rows of a tile would need."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
 """How accesses to shared memory become requests: as in the text; neighbouring words between two barriers as one access
 of up to 16 bytes; and moreover nothing loaded twice between two barriers."""
@@ -81,6 +84,16 @@ class Access:
         """Bytes that a lane asks for in a request of its reading."""
         written = self.costs[WRITTEN].requests
         return self.nbytes * written / self.costs[JOINED].requests if self.is_joined else self.nbytes
+
+    @property
+    def fewest_sectors(self) -> int:
+        """Sectors that would hold what a request to global memory uses, if its lanes asked for neighbouring bytes."""
+        return math.ceil(self.used / self.cost.requests / SECTOR)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether its requests to global memory touch many times as many sectors as they need."""
+        return not self.is_shared and self.cost.sectors >= _SCATTERED * self.fewest_sectors * self.cost.requests
 
     @property
     def is_joined(self) -> bool:

@@ -27,6 +27,7 @@ from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CL
 from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
 
 _HOST = "cpu"
+_NOT_ASKED = "no machine code was read"
 _USUAL_ARCHITECTURE, _USUAL_SIZE = "90", "4096"
 
 
@@ -57,7 +58,7 @@ def count_accesses(
         except PlanError as fault:
             report_skip(f"{variant.name} {item.config}: {fault}" if str(item.config) else f"{variant.name}: {fault}")
             continue
-        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, "")
+        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, _NOT_ASKED)
         counted.append(CountedKernel(item, counts, _bound(item, counts, architecture, clock), undecided))
     return counted
 
