@@ -334,6 +334,22 @@ def run_job(tmp_path: Path, install: Callable[..., Installed]) -> Callable[..., 
 
 
 @pytest.fixture
+def run_whole_job(tmp_path: Path) -> Callable[..., Job]:
+    """Run a job of a workflow of this repository, from its first step, in a checkout of it."""
+
+    def run(job: dict[str, Any], names: dict[str, str], variables: dict[str, str]) -> Job:
+        checkout = copy_repository(tmp_path / "checkout")
+        _git(tmp_path, "init", "-q", "checkout")
+        _git(checkout, "add", ".")
+        _git(checkout, "commit", "-qm", "all")
+        done = Job(tmp_path, checkout, variables={**find_downloads(), **variables})
+        done.run(job["steps"], {"github.sha": "0" * 40, **names})
+        return done
+
+    return run
+
+
+@pytest.fixture
 def run_action(run_job: Callable[..., Job]) -> Callable[..., Job]:
     """Run the action as the only step of a job."""
 
