@@ -110,7 +110,7 @@ class Job:
             condition = condition if _STATUS.search(condition) else f"success() && ({_strip(condition)})"
             if not evaluate(condition, {**known, "success()": str(fine)}):
                 continue
-            inputs = {name: fill(str(value), known) for name, value in step.get("with", {}).items()}
+            inputs = {name: fill(_as_text(value), known) for name, value in step.get("with", {}).items()}
             if "run" in step and step.get("id") == "install" and self.installed:
                 self.steps[step["name"]] = self.installed.step
                 self.path += self.installed.path
@@ -189,6 +189,11 @@ def _take_lines(path: Path) -> list[str]:
 def is_ours(step: Mapping[str, Any]) -> bool:
     """Whether a step is this action."""
     return step.get("uses", "").startswith(("./", "OWNER/"))
+
+
+def _as_text(value: object) -> str:
+    """A value of YAML as a runner passes it on."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _strip(expression: str) -> str:
