@@ -122,21 +122,31 @@ def test_the_first_examples_fail_on_what_cannot_be_decided_and_one_only_verifies
 
 
 def test_the_commands_of_the_guide_run(run_job, script_of_mine):
-    """In a checkout with a branch main, and after a run that was saved."""
-    save = {"run": "gemmbench run mine --kernels my-kernels --save first"}
-    clone = {
-        "run": 'git fetch --quiet origin +HEAD:refs/remotes/origin/main "$BASE" && git branch --force main "$BASE"'
-    }
-    steps = [
-        {"uses": "./", "with": {"device": script_of_mine, "variants": "mine", "kernels": "my-kernels"}},
-        clone,
-        save,
+    """In a checkout with a branch main, and after a run that was saved; a saved run is repeated at its own sizes."""
+    mine = {"variants": "mine", "kernels": "my-kernels", "sizes": "16"}
+    main = 'git -C ../origin update-ref refs/heads/main "$BASE" && git fetch -q origin main'
+    first, *others = COMMANDS
+    commands = [
+        f"{main} && git update-ref refs/heads/main FETCH_HEAD",
+        "gemmbench run mine --kernels my-kernels --save first",
+        *first.splitlines(),
+        *others,
     ]
-    steps += [{"run": body} for body in COMMANDS]
-    variables = {"GEMMBENCH_DEVICE": script_of_mine, "GEMMBENCH_SIZES": "16", "GEMMBENCH_DATA_DIR": "kept"}
-    for step in steps[1:]:
-        step["env"] = {**variables, "BASE": "${{ github.event.pull_request.base.sha }}"}
-    done = run_job({"steps": steps}, base=True, folder="my-kernels")
+    sizes = {True: {"GEMMBENCH_SIZES": "16"}, False: {}}
+    steps = [
+        {
+            "run": command,
+            "env": {
+                "BASE": "${{ github.event.pull_request.base.sha }}",
+                "GEMMBENCH_DEVICE": script_of_mine,
+                "GEMMBENCH_DATA_DIR": "kept",
+                **sizes["gemmbench check --margin" not in command],
+            },
+        }
+        for command in commands
+    ]
+    ours = {"uses": "./", "with": {"device": script_of_mine, **mine}}
+    done = run_job({"steps": [ours, *steps]}, base=True, folder="my-kernels")
     assert not any(done.codes), done.output
     assert {"rows.csv", "junit.xml", "report.html"} <= {path.name for path in (done.checkout / "measured").iterdir()}
 
