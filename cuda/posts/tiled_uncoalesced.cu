@@ -4,7 +4,6 @@ order: 140
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
-epilogue: [bias, relu]
 params:
   TILE: [16, 32]
 tile: [TILE, TILE]
@@ -39,7 +38,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // passes over C.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];
     __shared__ TB Bs[TILE][TILE];
 
@@ -66,8 +65,5 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int row = row0 + x, column = column0 + y;
     if (row >= M || column >= N) return;
     TC* c = C + size_t(row) * N + column;
-    TACC value = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
-    if (BIAS) value += TACC(bias[column]);
-    if (RELU && value < 0) value = 0;  // a NaN stays
-    *c = TC(value);
+    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
 }

@@ -4,7 +4,6 @@ order: 141
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
-epilogue: [bias, relu]
 params:
   TILE: [16, 32]
   WPT: [4, 8, 2]                # results per thread; TILE / WPT threads do the work of TILE
@@ -51,7 +50,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 #define RTS (TILE / WPT)
 
 extern "C" __global__ void __launch_bounds__(TILE * RTS)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];
     __shared__ TB Bs[TILE][TILE];
 
@@ -81,9 +80,6 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
         const int row = row0 + x, column = column0 + y + w * RTS;
         if (row >= M || column >= N) continue;
         TC* c = C + size_t(row) * N + column;
-        TACC value = beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c);  // beta 0: C is not read
-        if (BIAS) value += TACC(bias[column]);
-        if (RELU && value < 0) value = 0;  // a NaN stays
-        *c = TC(value);
+        *c = TC(beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c));  // beta 0: C is not read
     }
 }

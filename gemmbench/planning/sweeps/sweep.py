@@ -175,7 +175,7 @@ def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) ->
 def _choose_rows(reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
     names = reader.options.variants
     for index, row in enumerate(post.rows):
-        if not names or row.variant in names:
+        if (not names or row.variant in names) and not row.copies:
             line = reader.document.line(("post", "rows", index))
             yield VariantChoice(row.variant, {name: (value,) for name, value in row.config}, True, line, row)
 
