@@ -282,7 +282,7 @@ def _keep_filled(heading: str, cells: list[str]) -> dict[str, list[str]]:
 def _count_facts(line: _Line, name: str) -> str:
     """What the compiler says of the kernel; `-` if unknown, and for a library."""
     count: int = getattr(line.record, name, -1)
-    return str(count) if count >= 0 and line.record is not None and line.record.block else "-"
+    return str(count) if count >= 0 else "-"
 
 
 def _publish_column(kind: ColumnKind, kinds: Mapping[str, ColumnKind], lines: Sequence[_Line]) -> list[str]:
