@@ -20,11 +20,11 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
-// From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks": the stage with more work per thread, before its memory accesses were fixed. The post
-// prints only the code of its last stage, so this is a reconstruction. Against tiled_uncoalesced:
-// the tile stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of
-// As, once in a register, serves WPT multiply-adds.
+// Our reconstruction of the second stage of "Building a matrix-multiplication kernel from scratch
+// using CUDA and applying it to Neural Networks": more work per thread, before its memory accesses
+// were fixed. The post prints only the code of its last stage. Against tiled_uncoalesced: the tile
+// stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
+// in a register, serves WPT multiply-adds.
 //
 //      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
 //                    |       |       |       |       threads, a broadcast
@@ -43,9 +43,9 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // Bound by these accesses: a load from global memory takes 16 or 32 transactions, one from As 8 or
 // 32 cycles of shared memory.
 //
-// Shortcomings of the post's last stage, fixed here: it is tied to its network (rows of a batch lie
-// maxNeurons apart, however narrow the layer, so small layers fetch memory that they do not use),
-// and bias and activation are separate passes over C.
+// Unlike the post's last stage, it is not tied to the network, in which rows of a batch lie
+// maxNeurons apart, however narrow the layer, so that small layers fetch memory that they do not
+// use. As in the post, bias and activation are a separate pass over C.
 
 #define RTS (TILE / WPT)
 
