@@ -178,7 +178,9 @@ def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch,
 
 def test_profiles_are_written_below_their_origin(load, tmp_path, monkeypatch, capsys):
     profiles = load("profiles")
-    monkeypatch.setattr(profiles, "profile", lambda words, folder: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n")
+    monkeypatch.setattr(
+        profiles, "profile", lambda words, folder: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n"
+    )
     monkeypatch.setattr("sys.argv", ["profiles.py", "profile", "--out", str(tmp_path)])
     profiles.main()
     ((origin, text),) = split_origins((tmp_path / "profile.txt").read_text())

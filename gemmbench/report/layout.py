@@ -60,9 +60,7 @@ def fit_columns(
     broken between words, so that a column is as wide as its cells.
     """
     least = [max(map(len, heading.split()), default=0) if fold_headings else len(heading) for heading in headings]
-    extents = [
-        _measure(least[i], [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)
-    ]
+    extents = [_measure(least[i], [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
     shown = list(range(len(headings)))
     if width is None:
         return Fit(shown, [extent.natural for extent in extents])

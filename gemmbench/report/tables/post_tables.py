@@ -156,7 +156,6 @@ def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
 
 def _tabulate_sizes(post: Post, comparison: Comparison) -> Iterator[Table]:
     measured = list(dict.fromkeys(row.record.problem.size for row in comparison.rows))
-    baseline = comparison.environment.baseline
     if "size" in dict(post.columns).values():
         lines = [line for row in post.rows for line in _match_all_sizes(row, measured, comparison)]
         yield _make_table(post, post.title, post.gpu or "post", lines, comparison)
@@ -340,8 +339,9 @@ def _measure_cell(kind: ColumnKind, line: _Line, first: _Line) -> str:
         case "faster":
             return _format_gain(time.value, first.time.value)
         case "gflops" | "gflops_mnk":
-            flops = _nan_if_none(line.record and line.record.flops) * (0.5 if kind == "gflops_mnk" else 1.0)
-            return number_within(flops / time.value / 1e9, time)
+            operations = line.record.flops if line.record else math.nan
+            counted = operations / 2 if kind == "gflops_mnk" else operations
+            return number_within(counted / time.value / 1e9, time)
     return "-"
 
 

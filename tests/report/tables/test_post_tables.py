@@ -233,7 +233,9 @@ def test_no_eligible_comes_from_a_profile_next_to_the_results_or_the_command_tha
 ):
     line, device = no_eligible()
     path = tmp_path / "tiled-64.profile.json"
-    assert line.startswith("No Eligible, v1: 56.05 % on T4; not profiled here: `gemmbench profile tiled --param TILE=16")
+    assert line.startswith(
+        "No Eligible, v1: 56.05 % on T4; not profiled here: `gemmbench profile tiled --param TILE=16"
+    )
     assert f"--sizes 64 --out {path}` counts it." in line
     launch = {"kernel": "gemm", "grid": "1", "block": "1", "values": {"eligible": 48.65}, "stalls": {}}
     profile = {"variant": "tiled", "configuration": {"TILE": 16}, "size": "64", "layout": "nn", "precision": "f32"}
