@@ -1,6 +1,7 @@
 """The kernels and configs that come with the program."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_post, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import read_sweep
+from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post, read_sweep
 from gemmbench.session.dispatch import PickRow, replace_pick_rows
 from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel
 
@@ -123,14 +125,43 @@ def test_the_libraries_stand_below_every_kernel():
     assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in list_library_variants())
 
 
+def _read_any_post(config):
+    return read_network_post(config) if describes_network(config) else read_post(config)
+
+
+def _list_corrections():
+    return [
+        (above, row) for config in known_posts() for above, row in pairwise(_list_post_rows(config)) if row.corrects
+    ]
+
+
+def test_the_first_line_of_a_post_s_kernel_says_whether_it_is_our_reconstruction(kernel):
+    if Path(kernel.path).parent.name != "posts" or kernel.name.startswith("post"):
+        return
+    corrected = {row.variant for _, row in _list_corrections()}
+    first = kernel.text.partition("---*/")[2].strip().splitlines()[0]
+    assert first.startswith("// Our reconstruction") != (kernel.name in corrected)
+
+
+def _list_post_rows(config):
+    network = describes_network(config)
+    return read_network_sweep(config, NetworkOverrides(), False).rows if network else read_post(config).rows
+
+
 def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
     assert 10 < len(kernel.summary) < 120 and not kernel.summary.endswith(".")
-    assert kernel.source.startswith("https://")
+    posts = {post.source for post in map(_read_any_post, known_posts())}
+    assert kernel.source.startswith("https://") or kernel.source in posts  # not every post has an address
+    if Path(kernel.path).parent.name == "posts":
+        assert kernel.source in posts
 
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.name)
 def test_a_kernel_says_what_bounds_it_and_draws_its_tile(path):
     text = comment(read_variant(path))
+    if corrected := [row.variant for above, row in _list_corrections() if above.variant == path.stem]:
+        assert all(name in text for name in corrected), "name the corrected kernel, which says so"
+        return
     assert re.search(r"\b[Bb]ound(s)?\b", text), "name what bounds it"
     drawn = [line for line in text.splitlines() if re.match(r"\s*/?/?\s{4,}\S", line)]
     assert len(drawn) >= 3, "draw the tile"

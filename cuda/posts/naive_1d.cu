@@ -11,7 +11,7 @@ grid:
   - cdiv(M * N, THREADS)
 block:
   - THREADS
-source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
+source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its naive kernel. Against naive:

@@ -23,7 +23,7 @@ grid:
   - cdiv(M, BM)
 block:
   - BM / TM * (BN / TN)
-source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
+source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Against blocktile_2d:
