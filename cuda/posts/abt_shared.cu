@@ -14,6 +14,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= TILE or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 
