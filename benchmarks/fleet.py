@@ -27,8 +27,7 @@ from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Pace
-from gemmbench.bench.workers.fleet_machine import FleetMachine
-from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetMachine, FleetRunner, FleetWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan

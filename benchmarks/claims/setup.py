@@ -13,9 +13,10 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.session.machine import describe_local
 from gemmbench.session.sweep_runs import SweepRequest, plan_request
 
-MACHINE = registry.describe_machine(registry.choose_device("cuda"))
+MACHINE = describe_local(registry.choose_device("cuda"))
 
 
 def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | None = None) -> dict[Plan, Built]:

@@ -23,6 +23,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.report.diagnostics.access_report import CountedKernel, compare_accesses
 from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CLOCK, USUAL_SMS
+from gemmbench.session.machine import describe_local
 from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
 
 _HOST = "cpu"
@@ -45,7 +46,7 @@ def count_accesses(
     if not variant.is_kernel or variant.computes == "mlp":
         why = "computes a network" if variant.computes == "mlp" else "is no kernel that gemmbench launches itself"
         raise UsageError(f"--accesses counts the loads and stores of a kernel in a .cu file, and {variant.name} {why}")
-    machine = registry.describe_machine(registry.choose_device(_HOST))
+    machine = describe_local(registry.choose_device(_HOST))
     counted: list[CountedKernel] = []
     watcher, decide = registry.make_watcher(TimeLimits.compile), _ReadingChoice(request, architecture)
     for item in plan_kernel(request, variant, _pretend_cores(machine, architecture.sms)):

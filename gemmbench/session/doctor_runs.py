@@ -13,8 +13,8 @@ from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_ser
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import SWEEP
 from gemmbench.bench.experiments.noise import Noise, compare_with_itself
-from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
-from gemmbench.bench.workers.fleet_tasks import measure_load
+from gemmbench.bench.workers.fleet_tasks import WorkerFacts, WorkerHealth, measure_load
+from gemmbench.bench.workers.fleet_worker import FleetMachine, group_by_kind
 from gemmbench.errors import DeviceError, PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits

@@ -30,7 +30,7 @@ from gemmbench.planning.plans.plan import GRAPH, Chain
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 
@@ -73,7 +73,7 @@ def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwo
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
-    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, find_refusal(machine))
+    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, machine.why_refused)
     return PlannedNetwork(sweep, given, rows)
 
 

@@ -14,10 +14,8 @@ from msgspec.structs import replace
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine, Peaks
-from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import Environment, Record, Request, TransferRecord
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX, is_compressed, list_results
 from gemmbench.planning.plans.plan import Chain, Plan
@@ -207,15 +205,7 @@ class OpenRun:
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
     """What the device reaches at best, if the sweep asks for it; in a fleet, that of the first worker."""
-    if not sweep.policy.peaks:
-        return None
-    if not isinstance(machine, FleetMachine):
-        return measure_peaks(machine)
-    from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks  # see above
-
-    task = machine.connection.submit(measure_worker_peaks, machine.choice.option, workers=[machine.members[0].address])
-    peaks: Peaks | None = machine.connection.take(task)
-    return peaks
+    return machine.measure_peaks() if sweep.policy.peaks else None
 
 
 @contextmanager

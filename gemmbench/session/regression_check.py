@@ -33,7 +33,7 @@ from gemmbench.report.row import Row
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination, Run
 from gemmbench.session.awkward_checks import check_elsewhere
-from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
+from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 from gemmbench.session.saved_runs import (
@@ -105,7 +105,7 @@ def _plan_baseline(name: str, problems: Sequence[Problem], catalog: Catalog, mac
 
 def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) -> list[Plan | Skip]:
     chosen = [(variant, [config])]
-    return make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    return make_plans([problem], chosen, machine.choice.primary, machine.targets, machine.why_refused)
 
 
 def read_policy(environment: Environment) -> Policy:
@@ -165,7 +165,7 @@ def _plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cat
     if config is None:
         return f"{revision} has other parameters"
     primary, targets = machine.choice.primary, machine.targets
-    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, find_refusal(machine))
+    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, machine.why_refused)
     return item if isinstance(item, Plan) else f"{revision} cannot run here: {item.reason}"
 
 

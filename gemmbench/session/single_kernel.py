@@ -34,7 +34,7 @@ from gemmbench.report.diagnostics.inspection_report import (
     PeakRate,
     inspect_launch,
 )
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import LocalMachine, open_catalog
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> l
     check_params([(variant, params)])
     chosen = [(variant, list_configurations(variant, params))]
     problems, primary = request.list_problems(variant), machine.choice.primary
-    return make_plans(problems, chosen, primary, machine.targets, find_refusal(machine))
+    return make_plans(problems, chosen, primary, machine.targets, machine.why_refused)
 
 
 def _plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
@@ -207,7 +207,7 @@ def plan_inspection(request: KernelRequest, architecture: Architecture) -> list[
     if not (variant.is_kernel or variant.is_launcher):
         raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
     target = registry.find_inspecting_entry().architecture(architecture.sm, architecture.sms)
-    machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
+    machine = LocalMachine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
     if variant.computes == "mlp":
         return _plan_network(request, variant, machine)
     return plan_kernel(request, variant, machine)

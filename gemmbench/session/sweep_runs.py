@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.workers.fleet_machine import FleetMachine
-from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.awkward_checks import check_elsewhere
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 from gemmbench.session.winners import TunedConfigs, read_winners
@@ -68,8 +65,8 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
 def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = SILENT) -> PlannedSweep:
     """Plan a sweep without measuring it. Raises UsageError, SpecError, and DeviceError for transfers."""
     if request.transfers is not None:
-        _check_transfers(machine)
-    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
+        machine.refuse_transfers()
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)
     catalog = open_catalog(request.kernels, reporter)
     tuned = TunedConfigs(read_winners(), machine) if request.tuned else None
     find = tuned.find if tuned else None
@@ -77,11 +74,3 @@ def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = S
     if tuned and planned.expanded and tuned.missing:
         reporter.message(f"--tuned: no winner is kept for {tuned.describe_missing()}; the default configuration runs")
     return planned
-
-
-def _check_transfers(machine: Machine) -> None:
-    """Raise DeviceError if nothing is copied to and from the primary device, UsageError for a fleet."""
-    if isinstance(machine, FleetMachine):
-        raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
-    if why := registry.why_no_transfers(machine):
-        raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")

@@ -62,7 +62,7 @@ from gemmbench.session.dispatch import (
     refuse_unwritable,
     write_rows,
 )
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, measure_sweep_peaks, open_results
 from gemmbench.session.open_session import Session, open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_time_on_cpu
@@ -174,7 +174,7 @@ def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], m
 def _is_unfit(chain: Chain, machine: Machine) -> bool:
     """The device cannot run the variant, whatever the problem and the configuration."""
     target = machine.targets.get(chain.device)
-    return bool(explain_unfit_device(chain.variant, target) or find_refusal(machine)(chain.variant, chain.device))
+    return bool(explain_unfit_device(chain.variant, target) or machine.why_refused(chain.variant, chain.device))
 
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
@@ -186,7 +186,7 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
     problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
-    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))
 
 
@@ -348,7 +348,7 @@ def _plan_tuning(
         request.overrides,
         sustained=(request.overrides.sustained or SUSTAINED_SECONDS) if loads else (request.overrides.sustained or 0.0),
     )
-    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)
     sweep = read_tuning(request.config, overrides, devices.on_cpu)
     if dispatching:
         present = list_present_choices(dispatching, sweep.problems, machine)

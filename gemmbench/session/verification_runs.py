@@ -22,7 +22,7 @@ from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse
 from gemmbench.planning.sweeps.policy import Policy, check_seed
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
@@ -246,4 +246,4 @@ def _plan_problems(
     variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
 ) -> list[Plan | Skip]:
     check_memory(problems, machine.targets)
-    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, find_refusal(machine))
+    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, machine.why_refused)

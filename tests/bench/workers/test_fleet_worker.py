@@ -17,9 +17,8 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.workers import fleet_tasks
 from gemmbench.bench.workers.connection import MOST_LOSSES, WorkersLost
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.bench.workers.fleet_tasks import Outcome
-from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetMachine, FleetRunner, FleetWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans import configurations
