@@ -20,7 +20,7 @@ from gemmbench.errors import DeviceError, StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX, is_compressed, list_results
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.overrides import Destination, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.differences.run_differences import explain_other_machine
@@ -34,7 +34,7 @@ from gemmbench.report.store.reading import (
     read_environment,
     read_results,
 )
-from gemmbench.report.store.recorded_run import TORN, Destination, Run
+from gemmbench.report.store.recorded_run import TORN, Run
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 
