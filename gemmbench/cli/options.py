@@ -6,6 +6,7 @@ Options are fields of frozen dataclasses: read by click, passed on with types. E
 from __future__ import annotations
 
 import functools
+import inspect
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -185,16 +186,22 @@ def command(
     name: str | None = None,
     hidden: bool = False,
     complete: Callable[[click.Context], Values] = lambda context: {},
-) -> Callable[[Callable[[T], int]], click.Command]:
+) -> Callable[[Callable[..., int]], click.Command]:
     """Make a function of one options dataclass a click command; its docstring is the help.
+
+    A function of two arguments gets the request first, which is made from the options of the table.
 
     `complete` returns values that replace those that click parsed, or have no option.
     """
 
-    def wrap(function: Callable[[T], int]) -> click.Command:
+    def wrap(function: Callable[..., int]) -> click.Command:
+        takes_request = len(inspect.signature(function).parameters) > 1
+
         @functools.wraps(function)
         def call(**values: Any) -> int:
-            return function(_build_options(kind, values | complete(click.get_current_context())))
+            values |= complete(click.get_current_context())
+            requests = [read_request(values)] if takes_request else []
+            return function(*requests, _build_options(kind, values))
 
         params = list(_list_parameters(kind))
         return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
@@ -231,12 +238,12 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
         if _PARAMETER in each.metadata:
             yield each.metadata[_PARAMETER](each.name)
         elif _GROUP in each.metadata:
-            yield from (make_parameter(OPTIONS[name]) for name in each.metadata[_GROUP])
+            yield from (_make_parameter(OPTIONS[name]) for name in each.metadata[_GROUP])
         elif _MAKER not in each.metadata and is_dataclass(hints[each.name]):
             yield from _list_parameters(hints[each.name])
 
 
-def make_parameter(declared: Option) -> HeadedOption:
+def _make_parameter(declared: Option) -> HeadedOption:
     """The parameter of click for an option of the table."""
     kind = declared.kind
     settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else _TYPES.get(kind, click.STRING)}

@@ -14,9 +14,7 @@ from gemmbench.cli.options import (
     argument,
     command,
     group,
-    made,
     option,
-    read_request,
     style_option,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
@@ -58,7 +56,6 @@ class VerifyOptions:
         show_default=True,
         help="Time limit for one run of a tool.",
     )
-    request: RunRequest = made(read_request)
     shape: None = group(*SHAPE)
     where: FleetOptions
     seed: None = group("seed")
@@ -79,7 +76,7 @@ class VerifyOptions:
 
 
 @command(VerifyOptions)
-def verify(options: VerifyOptions) -> int:
+def verify(request: RunRequest, options: VerifyOptions) -> int:
     """Verify VARIANTs on shapes where kernels often break.
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
@@ -100,13 +97,13 @@ def verify(options: VerifyOptions) -> int:
     """
     if options.sanitize is not None:
         options.where.refuse_fleet("--sanitize")
-        return _sanitize(options, tuple(options.sanitize.split(",")))
-    return max(_verify(options, machine) for machine in options.where.list_machines())
+        return _sanitize(request, options, tuple(options.sanitize.split(",")))
+    return max(_verify(request, options, machine) for machine in options.where.list_machines())
 
 
-def _verify(options: VerifyOptions, machine: Machine) -> int:
+def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> int:
     found = verify_kernels(
-        options.request,
+        request,
         machine,
         TERMINAL,
         every=options.every,
@@ -121,9 +118,9 @@ def _verify(options: VerifyOptions, machine: Machine) -> int:
     return choose_exit_code(found.records, found.interrupted) or failed
 
 
-def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
+def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...]) -> int:
     found = sanitize_kernels(
-        options.request,
+        request,
         tools,
         options.where.device,
         options.sanitize_limit,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from gemmbench.backends.devices import Machine
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import RunRequest
-from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
+from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
+from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
@@ -68,7 +70,12 @@ def plan_request(
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)
     catalog = open_catalog(request.selection.kernels, reporter)
     winners = TunedConfigs(read_winners(), machine) if tuned else None
-    planned = plan_sweep(request, catalog, devices, compare, winners.find if winners else None)
+    selection = request.selection
+    sweep = adapt_to_files(read_sweep(request, machine.on_cpu), selection, catalog)
+    if compare:
+        sweep = replace(sweep, name="compare", rivals=tuple(dict.fromkeys(selection.variants)))
+    is_explicit = selection.baseline is not None
+    planned = expand_sweep(sweep, is_explicit, catalog, devices, winners.find if winners else None)
     if winners and planned.expanded and winners.missing:
         reporter.message(f"--tuned: no winner is kept for {winners.describe_missing()}; the default configuration runs")
     return planned

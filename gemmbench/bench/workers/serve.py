@@ -29,7 +29,6 @@ from gemmbench.bench.workers.messages import (
     Progressed,
     Ready,
     Refused,
-    RunBatch,
     Stop,
     ToRunner,
 )
@@ -118,7 +117,7 @@ class _Inbox:
         try:
             while True:
                 match pipe.recv():
-                    case RunBatch(batch):
+                    case Batch() as batch:
                         self._batches.put(batch)
                     case Stop():
                         self.stopped.set()

@@ -157,7 +157,7 @@ class TimeLimits:
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 
-def parse_params(written: Sequence[str]) -> Params:
+def _parse_params(written: Sequence[str]) -> Params:
     """Parse parameters written as `BM=64,128` or `all`. Raises UsageError."""
     params: dict[str, tuple[int, ...]] = {}
     for text in written:
@@ -180,7 +180,7 @@ def read_params(written: str | Sequence[str] | Mapping[str, Any]) -> Params:
         if written != ALL:
             raise UsageError(f"params '{written}' is neither a mapping nor 'all'; write {{'BM': [64, 128]}}")
         written = [ALL]
-    return parse_params(write_params(written) if isinstance(written, Mapping) else written)
+    return _parse_params(write_params(written) if isinstance(written, Mapping) else written)
 
 
 def write_params(params: str | Mapping[str, Any]) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def parse_share(written: float | str) -> float:
     return share if 0 <= share < 1 else math.nan
 
 
-def join_names(names: str | Sequence[str]) -> str:
+def _join_names(names: str | Sequence[str]) -> str:
     """Names separated by commas."""
     return names if isinstance(names, str) else ",".join(names)
 
@@ -243,7 +243,7 @@ def _check_scalar(name: str) -> Callable[[float], float]:
     return check
 
 
-def check_seed(seed: int) -> int:
+def _check_seed(seed: int) -> int:
     """Return a seed. Raises UsageError if it is negative, or too long for a results file."""
     check_digits("seed", seed)
     if seed < 0:
@@ -282,7 +282,7 @@ def _check_sustained(seconds: float) -> float:
     return float(seconds)
 
 
-def _join_names(names: Iterable[str]) -> str:
+def _list_choices(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} or {last}"
 
@@ -308,22 +308,22 @@ class Selection:
         "--precision",
         (),
         check=parse_precisions,
-        text=join_names,
+        text=_join_names,
         keyword="precision",
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_join_names(PRECISIONS)}; several with commas.",
+        help=f"{_list_choices(PRECISIONS)}; several with commas.",
         in_python='a name or several, such as "f32" or ["f32", "bf16"].',
     )
     layouts: tuple[str, ...] = option(
         "--layout",
         (),
         check=parse_layouts,
-        text=join_names,
+        text=_join_names,
         keyword="layout",
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_join_names(LAYOUTS)}; several with commas.",
+        help=f"{_list_choices(LAYOUTS)}; several with commas.",
         in_python='a name or several, such as "nn" or ["nn", "nt"].',
     )
     params: Params = option(
@@ -390,7 +390,7 @@ class Measuring:
         kind=int,
         usual=0,
         heading=PROBLEM,
-        check=check_seed,
+        check=_check_seed,
         help="Seed of the data.",
         in_config="Seed of the data.",
     )
