@@ -33,7 +33,6 @@ from gemmbench.planning.sweeps.overrides import (
     Destination,
     Option,
     RunRequest,
-    Selection,
     TransferOptions,
     make_request,
 )
@@ -328,15 +327,10 @@ def read_request(values: Values) -> RunRequest:
     resume = Path(values["resume_from"]) if values.get("resume_from") else None
     return make_request(
         values.get("config", RunRequest.config),
-        Destination(Path(values.get("out", _RESULTS)), resume, command),
+        Destination(Path(_RESULTS if values.get("out") is None else values["out"]), resume, command),
         values.get("variants") or filter(None, [values.get("variant")]),
         **{name: None if value == () else value for name, value in given.items()},
     )
-
-
-def read_selection(values: Values) -> Selection:
-    """The variant, problems and configurations that the options of a command name. Raises UsageError."""
-    return read_request(values).selection
 
 
 def read_transfers(values: Values) -> TransferOptions:

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.cli.options import (
-    DeviceOptions,
-    VariantName,
-    argument,
-    command,
-    group,
-    option,
-    style_option,
-)
+from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest

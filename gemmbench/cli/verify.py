@@ -7,16 +7,7 @@ from dataclasses import dataclass
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.options import (
-    LIMITS,
-    SHAPE,
-    VariantName,
-    argument,
-    command,
-    group,
-    option,
-    style_option,
-)
+from gemmbench.cli.options import LIMITS, SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.cli.run_outputs import choose_exit_code
@@ -102,15 +93,8 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
 
 
 def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> int:
-    found = verify_kernels(
-        request,
-        machine,
-        TERMINAL,
-        every=options.every,
-        exit_first=options.exit_first,
-        pdl=options.overlap,
-        watch=options.watch,
-    )
+    how = {"every": options.every, "exit_first": options.exit_first, "pdl": options.overlap, "watch": options.watch}
+    found = verify_kernels(request, machine, TERMINAL, **how)
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
@@ -119,15 +103,8 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
 
 
 def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...]) -> int:
-    found = sanitize_kernels(
-        request,
-        tools,
-        options.where.device,
-        options.sanitize_limit,
-        TERMINAL,
-        every=options.every,
-        exit_first=options.exit_first,
-    )
+    how = {"every": options.every, "exit_first": options.exit_first}
+    found = sanitize_kernels(request, tools, options.where.device, options.sanitize_limit, TERMINAL, **how)
     print_reports([verification_report.report_results(found.results)], options.style)
     if found.interrupted:
         return INTERRUPTED

@@ -18,18 +18,12 @@ from gemmbench.session.winners import TunedConfigs, read_winners
 
 
 def run_sweep(
-    request: RunRequest,
-    machine: Machine,
-    reporter: Reporter = SILENT,
-    *,
-    compare: bool = False,
-    transfers: PanelCut | None = None,
-    tuned: bool = False,
+    request: RunRequest, machine: Machine, reporter: Reporter = SILENT, transfers: PanelCut | None = None, **how: bool
 ) -> RunResult:
-    """Plan a sweep and measure it into a results file; keywords as for plan_request. Raises GemmbenchError."""
+    """Plan a sweep, as plan_request does with these arguments, and measure it. Raises GemmbenchError."""
     from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep  # a dry run measures nothing
 
-    planned = plan_request(request, machine, reporter, compare=compare, transfers=transfers, tuned=tuned)
+    planned = plan_request(request, machine, reporter, transfers, **how)
     sweep = planned.sweep
     announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
     rows = hash_plans(planned.chains, transfers)
@@ -54,9 +48,9 @@ def plan_request(
     request: RunRequest,
     machine: Machine,
     reporter: Reporter = SILENT,
+    transfers: PanelCut | None = None,
     *,
     compare: bool = False,
-    transfers: PanelCut | None = None,
     tuned: bool = False,
 ) -> PlannedSweep:
     """Plan a sweep without measuring it.

@@ -34,7 +34,7 @@ SHARE, NAME_OF_VARIANT, FOLDER = "share", "variant", "folder"
 class Option:
     """An option: how it is written, checked and explained wherever it can be given.
 
-    `name` is that of the field that declares it, `flag` how the command line writes it, `keyword` how Python does.
+    `name` is that of the field that declares it, `flag` how the command line writes it, `renamed` a keyword of its own.
     `kind` is int, float, str, bool, one of the kinds above, or a tuple of words. `usual` is the value that holds if
     nothing else is said (None: what runs decides), `bounds` are those of an integer. Without a value, the option means
     `bare`. `check` returns a value as it is kept, and raises UsageError; `text` returns it as it is typed. `in_python`
@@ -43,10 +43,10 @@ class Option:
 
     flag: str
     help: str
-    heading: str
+    heading: str = MEASURING
     kind: Any = str
     name: str = ""
-    keyword: str = ""
+    renamed: str = ""
     metavar: str | None = None
     repeats: bool = False
     usual: Any = None
@@ -56,6 +56,11 @@ class Option:
     text: Callable[[Any], Any] = lambda value: value
     in_python: str = ""
     in_config: str = ""
+
+    @property
+    def keyword(self) -> str:
+        """What Python calls it: the long form, or another word."""
+        return self.renamed or self.words[0].removeprefix("--").replace("-", "_")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -101,10 +106,7 @@ def option(flag: str, absent: Any = None, **declared: Any) -> Any:
 def list_options(kind: type) -> dict[str, Option]:
     """The options that the fields of a dataclass declare, by name."""
     declared = {each.name: each.metadata[_OPTION] for each in fields(kind) if _OPTION in each.metadata}
-    return {
-        each.name or name: replace(each, name=each.name or name, keyword=each.keyword or each.name or name)
-        for name, each in declared.items()
-    }
+    return {each.name or name: replace(each, name=each.name or name) for name, each in declared.items()}
 
 
 def _check_limit(flag: str) -> Callable[[float], float]:
@@ -309,7 +311,6 @@ class Selection:
         (),
         check=parse_precisions,
         text=_join_names,
-        keyword="precision",
         metavar="NAMES",
         heading=PROBLEM,
         help=f"{_list_choices(PRECISIONS)}; several with commas.",
@@ -320,7 +321,6 @@ class Selection:
         (),
         check=parse_layouts,
         text=_join_names,
-        keyword="layout",
         metavar="NAMES",
         heading=PROBLEM,
         help=f"{_list_choices(LAYOUTS)}; several with commas.",
@@ -329,7 +329,7 @@ class Selection:
     params: Params = option(
         "--param",
         dict,
-        keyword="params",
+        renamed="params",
         check=read_params,
         text=write_params,
         repeats=True,
@@ -347,7 +347,6 @@ class Selection:
     baseline: str | None = option(
         "--baseline",
         kind=NAME_OF_VARIANT,
-        heading=MEASURING,
         help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
     )
     kernels: str | None = option(
@@ -359,9 +358,12 @@ class Selection:
         help="A folder with more .cu files.",
     )
 
-    def list_params(self) -> tuple[str, ...]:
-        """The values of parameters as --param takes them."""
-        return write_params(self.params)
+    def list_words(self, *names: str) -> list[str]:
+        """The words of a command that give these options, if they are given."""
+        return [word for name in names for word in OPTIONS[name].write(getattr(self, name) or None)]
+
+
+_SEED, _MAX_TIME = "Seed of the data.", "Maximum seconds of timing per kernel and problem."
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,6 @@ class Measuring:
     cache: Cache | None = option(
         "--cache",
         kind=get_args(Cache),
-        heading=MEASURING,
         help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
         in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, "
         "which have B in common. Empty: cold; hot on the CPU device.",
@@ -381,18 +382,11 @@ class Measuring:
         kind=get_args(Fill),
         metavar="FILL",
         usual="uniform",
-        heading=MEASURING,
         help="Contents of A and B: uniform, normal, zeros, ones or ints.",
         in_config="Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.",
     )
     seed: int | None = option(
-        "--seed",
-        kind=int,
-        usual=0,
-        heading=PROBLEM,
-        check=_check_seed,
-        help="Seed of the data.",
-        in_config="Seed of the data.",
+        "--seed", kind=int, usual=0, heading=PROBLEM, check=_check_seed, help=_SEED, in_config=_SEED
     )
     rounds: int | None = option(
         "--rounds",
@@ -421,15 +415,14 @@ class Measuring:
         usual=5.0,
         heading=STOPPING,
         check=_check_time,
-        help="Maximum seconds of timing per kernel and problem.",
-        in_config="Maximum seconds of timing per kernel and problem.",
+        help=_MAX_TIME,
+        in_config=_MAX_TIME,
     )
     sustained: float | None = option(
         "--sustained",
         kind=float,
         bare="4",
         metavar="[SECONDS]",
-        heading=MEASURING,
         check=_check_sustained,
         help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
         in_python="seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.",
@@ -440,25 +433,18 @@ class Measuring:
         "--peaks",
         kind=bool,
         usual=False,
-        heading=MEASURING,
         help="Also measure the limits of a GPU, for the roofline (2 s).",
         in_config="Whether to measure what a GPU reaches at best too: copies in its memory, and "
         "multiply-adds in registers. A roofline then has measured limits.",
     )
     gate: bool = option(
-        "--gate/--no-gate",
-        True,
-        kind=bool,
-        usual=True,
-        heading=MEASURING,
-        help="Queue launches behind a gate (short kernels need it).",
+        "--gate/--no-gate", True, kind=bool, usual=True, help="Queue launches behind a gate (short kernels need it)."
     )
     pdl: bool = option(
         "--pdl",
         False,
         kind=bool,
         usual=False,
-        heading=MEASURING,
         help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
         in_python="True lets products overlap where a manifest says `pdl`; `verify` does both unless this is False.",
     )
