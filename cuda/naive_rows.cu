@@ -16,12 +16,16 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= (max(32 // BX, BX // 8) if TRANS_A else BX) or BYTES != 4
+  - store_sectors <= BX or BYTES != 4
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 
 // The naive kernel with x and y exchanged: thread (x, y) computes C[x][y], so neighbouring threads
-// differ in the row. It computes the same and reads the same elements, but in layout nn about five
-// times more slowly than naive. It is the rung below, and the lesson on coalescing.
+// differ in the row. It reads the same elements and computes the same result, but in layout nn it
+// takes about five times as long as naive. It is the rung below naive, and the lesson on
+// coalescing.
 //
 // Bound by memory transactions: in layout nn, each load of A and each store of C touches one
 // 32-byte sector for every row that the warp covers.
