@@ -25,6 +25,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from claims import command, format_table
 from tables import show_table
@@ -35,48 +36,69 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.sweeps.overrides import Selection, make_request
 from gemmbench.report.diagnostics.access_report import CountedKernel
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.text import shorten_device
 from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.machine import find_gpu
-from gemmbench.session.single_kernel import Architecture, KernelRequest, choose_architecture, profile_kernel
+from gemmbench.session.single_kernel import Architecture, choose_architecture, profile_kernel
 
 ROOT = Path(__file__).parents[1]
 AWKWARD = "1023x1025x511"
 ONE_TILE = ("TILE=16",)
 SMALL_TILES = ("BM=64", "BN=64", "BK=16")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel, as options name it."""
+
+    variant: str
+    sizes: str = "4096"
+    precisions: str | None = None
+    layouts: str | None = None
+    params: tuple[str, ...] = ()
+
+    @property
+    def selection(self) -> Selection:
+        """The launch as sessions take it."""
+        problem = {"sizes": self.sizes, "precisions": self.precisions, "layouts": self.layouts}
+        given: dict[str, Any] = {**problem, "params": self.params}
+        return make_request(variants=(self.variant,), **given).selection
+
+
 LAUNCHES = (
-    KernelRequest("naive_rows", "1024"),
-    KernelRequest("naive_rows", AWKWARD, layouts="tn"),
-    KernelRequest("naive", "2048"),
-    KernelRequest("naive", "1000x1500x777", layouts="tt"),
-    KernelRequest("naive", "1024", layouts="nt", params=("BX=32", "BY=8")),
-    KernelRequest("naive", "1024", precisions="f64"),
-    KernelRequest("tiled", "2048", params=ONE_TILE),
-    KernelRequest("tiled", AWKWARD, layouts="nt", params=("TILE=32",)),
-    KernelRequest("tiled", "1024", precisions="f64", params=ONE_TILE),
-    KernelRequest("tiled", "1024", precisions="f16", params=("TILE=32",)),
-    KernelRequest("sgemm_1d", "2048"),
-    KernelRequest("blocktile_2d", "2048"),
-    KernelRequest("blocktile_2d", "1024", layouts="nt", params=("BM=64", "BN=64", "BK=8")),
-    KernelRequest("blocktile_2d", "1024", precisions="f64", params=SMALL_TILES),
-    KernelRequest("blocktile_2d", AWKWARD, precisions="f64", layouts="tt", params=SMALL_TILES),
-    KernelRequest("sgemm_vectorised", "2048"),
-    KernelRequest("sgemm_warptile", "2048"),
-    KernelRequest("sgemm_warptile", AWKWARD),
-    KernelRequest("sgemm_pipelined", "2048"),
-    KernelRequest("sgemm_pipelined", "1000", layouts="tn"),
-    KernelRequest("sgemm_outer", "2048x2048x32"),
-    KernelRequest("sgemm_stream", "16x4096x4096"),
-    KernelRequest("gemm_v3", "1024"),
-    KernelRequest("gemm_v4", "2048", params=SMALL_TILES),
-    KernelRequest("abt_shared", "2048", layouts="nt", params=("TILE=16", "UNROLL=0")),
-    KernelRequest("abt_shared", "1024", layouts="nt", params=("TILE=16", "UNROLL=-1")),
-    KernelRequest("register_block", "1024"),
-    KernelRequest("tiled_uncoalesced", "256x100x784", params=ONE_TILE),
-    KernelRequest("wpt", "1024x100x784", params=ONE_TILE),
-    KernelRequest("wpt_coalesced", "1024x100x784", params=ONE_TILE),
+    Launch("naive_rows", "1024"),
+    Launch("naive_rows", AWKWARD, layouts="tn"),
+    Launch("naive", "2048"),
+    Launch("naive", "1000x1500x777", layouts="tt"),
+    Launch("naive", "1024", layouts="nt", params=("BX=32", "BY=8")),
+    Launch("naive", "1024", precisions="f64"),
+    Launch("tiled", "2048", params=ONE_TILE),
+    Launch("tiled", AWKWARD, layouts="nt", params=("TILE=32",)),
+    Launch("tiled", "1024", precisions="f64", params=ONE_TILE),
+    Launch("tiled", "1024", precisions="f16", params=("TILE=32",)),
+    Launch("sgemm_1d", "2048"),
+    Launch("blocktile_2d", "2048"),
+    Launch("blocktile_2d", "1024", layouts="nt", params=("BM=64", "BN=64", "BK=8")),
+    Launch("blocktile_2d", "1024", precisions="f64", params=SMALL_TILES),
+    Launch("blocktile_2d", AWKWARD, precisions="f64", layouts="tt", params=SMALL_TILES),
+    Launch("sgemm_vectorised", "2048"),
+    Launch("sgemm_warptile", "2048"),
+    Launch("sgemm_warptile", AWKWARD),
+    Launch("sgemm_pipelined", "2048"),
+    Launch("sgemm_pipelined", "1000", layouts="tn"),
+    Launch("sgemm_outer", "2048x2048x32"),
+    Launch("sgemm_stream", "16x4096x4096"),
+    Launch("gemm_v3", "1024"),
+    Launch("gemm_v4", "2048", params=SMALL_TILES),
+    Launch("abt_shared", "2048", layouts="nt", params=("TILE=16", "UNROLL=0")),
+    Launch("abt_shared", "1024", layouts="nt", params=("TILE=16", "UNROLL=-1")),
+    Launch("register_block", "1024"),
+    Launch("tiled_uncoalesced", "256x100x784", params=ONE_TILE),
+    Launch("wpt", "1024x100x784", params=ONE_TILE),
+    Launch("wpt_coalesced", "1024x100x784", params=ONE_TILE),
 )
 NSIGHT_HEAD = ("launch", "quantity", "counted", "Nsight Compute", "difference")
 BOUNDS_HEAD = ("kernel", "configuration", "problem", "card", "time (ms)", "bound (ms)", "multiply-adds (ms)", "ratio",
@@ -155,7 +177,7 @@ QUANTITIES = tuple(
 class Profile:
     """A launch, the GPU that it ran on, and what Nsight Compute counted in all of its kernels."""
 
-    launch: KernelRequest
+    launch: Launch
     architecture: Architecture
     card: str
     values: Mapping[str, float]
@@ -168,7 +190,7 @@ def profile_launches(path: Path) -> list[Profile]:
     with path.open("w", encoding="utf-8") as file:
         for launch in LAUNCHES:
             try:
-                _, counted = profile_kernel(launch, None, machine)
+                _, counted = profile_kernel(launch.selection, None, machine)
             except GemmbenchError as fault:
                 print(f"not profiled: {name_launch(launch)}: {fault}", file=sys.stderr)
                 continue
@@ -187,7 +209,7 @@ def read_profiles(path: Path) -> list[Profile]:
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [
         Profile(
-            KernelRequest(**{**each["launch"], "params": tuple(each["launch"]["params"])}),
+            Launch(**{**each["launch"], "params": tuple(each["launch"]["params"])}),
             Architecture(**each["architecture"]),
             each["card"],
             each["values"],
@@ -196,18 +218,18 @@ def read_profiles(path: Path) -> list[Profile]:
     ]
 
 
-def name_launch(launch: KernelRequest) -> str:
+def name_launch(launch: Launch) -> str:
     """`tiled TILE=16 2048 nt f64`."""
     return " ".join(filter(None, (launch.variant, *launch.params, launch.sizes, launch.layouts, launch.precisions)))
 
 
 def count_launch(
-    launch: KernelRequest, architecture: Architecture, clock: float | None = None, asks_nvcc: bool = True
+    launch: Launch, architecture: Architecture, clock: float | None = None, asks_nvcc: bool = True
 ) -> CountedKernel | str:
     """The counts of one launch, or why there are none."""
     reasons: list[str] = []
     try:
-        counted = count_accesses(launch, architecture, clock, reasons.append, asks_nvcc)
+        counted = count_accesses(launch.selection, architecture, clock, reasons.append, asks_nvcc)
     except GemmbenchError as fault:
         return str(fault).partition("\n")[0]
     return counted[0] if counted else reasons[0]
@@ -264,7 +286,7 @@ def compare_with_nsight(out: Path, counters: Path | None) -> int:
 class Measured:
     """The shortest time of a configuration on a card, in seconds, at a clock in Hz, and whether its code is today's."""
 
-    launch: KernelRequest
+    launch: Launch
     card: str
     architecture: Architecture
     seconds: float
@@ -274,7 +296,7 @@ class Measured:
 
 def read_times(paths: Sequence[Path]) -> list[Measured]:
     """The kernels of results files with their times: right results of one square product in f32 on a GPU."""
-    catalog, shortest = Catalog([data_folder("cuda")]), dict[tuple[str, KernelRequest], Measured]()
+    catalog, shortest = Catalog([data_folder("cuda")]), dict[tuple[str, Launch], Measured]()
     for path in paths:
         run = read_results(path)
         for record in run.records:
@@ -298,7 +320,7 @@ def _measure(environment: Environment, record: Record, catalog: Catalog) -> Meas
     params = tuple(f"{name}={value}" for name, value in record.config.items())
     same = record.code == hash_code(catalog.get(record.variant), record.config.items())
     return Measured(
-        KernelRequest(record.variant, record.problem.size, "f32", record.problem.layout, params),
+        Launch(record.variant, record.problem.size, "f32", record.problem.layout, params),
         shorten_device(environment.device),
         Architecture(str(environment.sm), environment.sms),
         statistics.fmean(record.samples),

@@ -17,9 +17,10 @@ from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.problems import size_text
+from gemmbench.planning.sweeps.overrides import Selection, make_request
 from gemmbench.planning.sweeps.published_post import PostRow
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post
-from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
+from gemmbench.session.single_kernel import choose_architecture, inspect_kernel, read_hottest_loops
 
 HEAD = (
     "kernel",
@@ -42,7 +43,7 @@ def list_rungs() -> list[str]:
 
 def describe(name: str) -> list[str]:
     """One line of the table: of the launch whose loop has the most arithmetic."""
-    inspected = inspect_kernel(KernelRequest(name), choose_architecture("90", None))
+    inspected = inspect_kernel(Selection((name,)), choose_architecture("90", None))
     loops = read_hottest_loops(inspected, None).readings
     launches = [each for each in zip(inspected.inspections, loops, strict=True) if each[1].facts]
     launch, loop = max(launches, key=lambda each: each[1].facts.loop.math if each[1].facts else 0)
@@ -75,10 +76,14 @@ def list_post_kernels() -> list[tuple[str, PostRow]]:
 
 def describe_post_kernel(post: str, row: PostRow) -> list[str]:
     """One line of the table."""
-    params = tuple(f"{name}={value}" for name, value in row.config)
-    size = size_text(*row.published_shape) if row.published_shape else "4096"
-    request = KernelRequest(row.variant, size, row.precision, row.layout, params)
-    (launch,) = inspect_kernel(request, choose_architecture("90", None)).inspections
+    asked = make_request(
+        variants=(row.variant,),
+        sizes=size_text(*row.published_shape) if row.published_shape else "4096",
+        precisions=row.precision,
+        layouts=row.layout,
+        params=dict(row.config),
+    )
+    (launch,) = inspect_kernel(asked.selection, choose_architecture("90", None)).inspections
     build = launch.build
     assert launch.occupancy is not None
     counts = build.registers, build.spills, build.stack, launch.occupancy.blocks_per_sm

@@ -7,9 +7,11 @@ from gemmbench.analysis.sass_facts import explain_limit
 from gemmbench.backends import registry
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Selection
 from gemmbench.session.access_counts import describe_counting_machine, explain_uncountable
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+from gemmbench.session.single_kernel import plan_kernel
 
 CATALOG = open_catalog(None)
 NAMES = [name for name in CATALOG.names if CATALOG.get(name).path]
@@ -31,7 +33,7 @@ UNCOUNTED = {
 
 
 def plan(name, layout):
-    request = KernelRequest(name, SIZE, layouts=layout)
+    request = Selection((name,), read_sizes(SIZE), layouts=(layout,))
     (item,) = plan_kernel(request, CATALOG.get(name), describe_counting_machine())
     return item
 

@@ -498,7 +498,7 @@ NCU_REPORT = """==PROF== Disconnected from process 4711
 def accesses(load, monkeypatch):
     """The program, with one launch and a GPU on which Nsight Compute counts the report."""
     accesses = load("accesses")
-    monkeypatch.setattr(accesses, "LAUNCHES", (accesses.KernelRequest("naive", "256"),))
+    monkeypatch.setattr(accesses, "LAUNCHES", (accesses.Launch("naive", "256"),))
     target, primary = SimpleNamespace(sms=114), "NVIDIA H100 PCIe"
     machine = SimpleNamespace(primary=SimpleNamespace(name=primary, target=target))
     monkeypatch.setattr(accesses, "find_gpu", lambda device, purpose: machine)
@@ -561,7 +561,7 @@ def test_a_bound_above_a_time_of_the_code_of_today_ends_in_1(
     load, tmp_path, monkeypatch, capsys, seconds, code, above, exit_code
 ):
     accesses = load("accesses")
-    launch = accesses.KernelRequest("naive", "4096", "f32", "nn", ("BX=16", "BY=16"))
+    launch = accesses.Launch("naive", "4096", "f32", "nn", ("BX=16", "BY=16"))
     measured = accesses.Measured(launch, "a card", accesses.Architecture("90", 132), seconds, 1.98e9, code)
     monkeypatch.setattr(accesses, "read_times", lambda paths: [measured])
     assert accesses.compare_with_times(tmp_path, []) == exit_code

@@ -16,8 +16,9 @@ from gemmbench.backends import registry
 from gemmbench.cli import group
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.session.machine import open_catalog
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.session.machine import describe_local, open_catalog
+from gemmbench.session.single_kernel import plan_kernel
 from tools.page import README, ROOT, Page, list_pages
 from tools.parts import KINDS
 
@@ -209,14 +210,14 @@ LESSONS = ROOT / "docs" / "learn"
 
 
 def test_every_lesson_whose_kernel_the_cpu_can_run_shows_its_counts():
-    machine = registry.describe_machine(registry.choose_device("cpu"))
+    machine = describe_local(registry.choose_device("cpu"))
     catalog, shown = open_catalog(None), []
     for page in sorted(LESSONS.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         name = re.match(r"# (\w+): ", text)
         if not name or name[1] not in catalog.names:
             continue
-        planned = plan_kernel(KernelRequest(name[1]), catalog.get(name[1]), machine)
+        planned = plan_kernel(Selection((name[1],)), catalog.get(name[1]), machine)
         assert all(isinstance(each, Plan) for each in planned) == (f"<!-- begin accesses {name[1]}" in text), page.name
         shown += [name[1]] if "<!-- begin accesses" in text else []
     assert len(shown) >= 11 and {"naive_rows", "naive", "tiled", "blocktile_2d"} <= set(shown)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
-    ProblemOptions,
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
     RunName,
     VariantName,
+    argument,
+    command,
     config_option,
+    group,
+    option,
     out_option,
     style_option,
 )
@@ -27,14 +29,13 @@ from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
 from gemmbench.planning.files import is_results_name, runs_in_github_actions
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE, RunRequest
 from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.access_check import annotate_accesses, report_access_check
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
-from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.regression_check import CheckRequest, CheckResult, run_check
-from gemmbench.session.revision_accesses import AccessCheckRequest, check_accesses
+from gemmbench.session.regression_check import CheckResult, run_check
+from gemmbench.session.revision_accesses import check_accesses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,10 +60,10 @@ class CheckOptions:
     fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
     force: bool = force_option()
     config: str = config_option("quick", "Config to check against a git revision.")
-    problem: ProblemOptions
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     out: str = out_option()
     junit: str | None = option(
         "--junit",
@@ -80,7 +81,7 @@ class CheckOptions:
 
 
 @command(CheckOptions)
-def check(options: CheckOptions) -> int:
+def check(request: RunRequest, options: CheckOptions) -> int:
     """Fail if VARIANTs became slower than a saved run or a revision.
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
@@ -96,24 +97,13 @@ def check(options: CheckOptions) -> int:
     checks every kernel of --kernels, or of the project. It needs g++ and no GPU.
     """
     if options.accesses:
-        return _check_accesses(options)
-    request = CheckRequest(
-        options.against,
-        options.margin,
-        options.force,
-        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
-        options.config,
-        options.where.kernels,
-        options.limit.limits,
-        Destination(Path(options.out), None, shlex.join(["gemmbench", *sys.argv[1:]])),
-    )
+        return _check_accesses(request, options)
     return max(_check(request, options, machine) for machine in options.where.list_machines())
 
 
-def _check_accesses(options: CheckOptions) -> int:
+def _check_accesses(request: RunRequest, options: CheckOptions) -> int:
     """Print what lines ask for; exit code 1 if one asks for more, 3 if nothing or not all that is named was counted."""
-    request = _make_access_request(options)
-    checked = check_accesses(request, TERMINAL)
+    checked = check_accesses(request, _choose_revision(request, options), TERMINAL)
     report = report_access_check(checked)
     print_reports([report], options.style)
     for annotation in annotate_accesses(checked) if runs_in_github_actions() else []:
@@ -126,31 +116,24 @@ def _check_accesses(options: CheckOptions) -> int:
     return OK if checked.compared_any and not is_missing else NO_DEVICE
 
 
-def _make_access_request(options: CheckOptions) -> AccessCheckRequest:
+def _choose_revision(request: RunRequest, options: CheckOptions) -> str:
     """Raise UsageError for what a check of accesses cannot use."""
     if options.against is None:
         raise UsageError("--accesses compares with a git revision; add one, as in --against HEAD~1")
     if is_results_name(options.against):
         raise UsageError(f"--against {options.against}: no results file has accesses; name a git revision")
     options.where.refuse_fleet("--accesses")
-    problem = options.problem
-    given = SweepOverrides(alpha=problem.alpha, beta=problem.beta, **vars(options.measure)).list_given()
-    if given := [*given, *(["--junit"] if options.junit else [])]:
+    counted = replace(request.selection, sizes=None, precisions=(), layouts=(), params={}, baseline=None)
+    given = replace(request, selection=counted).list_given()
+    others = (("--baseline", request.selection.baseline), ("--junit", options.junit))
+    if given := [*given, *(name for name, value in others if value)]:
         raise UsageError(f"--accesses counts and times nothing; leave out {given[0]}")
-    return AccessCheckRequest(
-        options.against,
-        options.variants,
-        problem.sizes,
-        problem.precisions,
-        problem.layouts,
-        problem.params,
-        options.where.kernels,
-        options.limit.limits.compile,
-    )
+    return options.against
 
 
-def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> int:
-    checked = run_check(request, machine, TERMINAL)
+def _check(request: RunRequest, options: CheckOptions, machine: Machine) -> int:
+    against, margin = options.against, options.margin
+    checked = run_check(request, machine, TERMINAL, against=against, margin=margin, force=options.force)
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
     code = _choose_exit_code(checked, options.fails_inconclusive)

@@ -6,14 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.option_fields import argument, command
-from gemmbench.cli.options import OutputOptions, VariantName, config_option
+from gemmbench.cli.options import OutputOptions, VariantName, argument, command, config_option
 from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options, find_missing
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
     report_differences,
@@ -47,7 +46,7 @@ class CompareOptions:
 
 
 @command(CompareOptions, complete=complete_options)
-def compare(options: CompareOptions) -> int:
+def compare(request: RunRequest, options: CompareOptions) -> int:
     """Measure VARIANTs together and report which is faster.
 
     Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
@@ -60,29 +59,29 @@ def compare(options: CompareOptions) -> int:
     baseline of each run says more than the times.
     """
     names = tuple(dict.fromkeys(options.variants))
-    runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(options.sweep.where.kernels))
+    runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(request.selection.kernels))
     if runs:
-        return _compare_saved(*runs, options)
+        return _compare_saved(*runs, request, options)
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
+    kernels, style = request.selection.kernels, options.sweep.output.style
     sweeps = conduct_sweeps(
-        names,
-        options.config,
+        request,
         options.sweep,
         compare=True,
-        introduce=lambda comparison: _print_gpu_differences(comparison, names, options.sweep),
+        introduce=lambda comparison: _print_gpu_differences(comparison, names, kernels, style),
     )
     return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
 
 
-def _print_gpu_differences(comparison: Comparison, names: Sequence[str], options: SweepOptions) -> None:
+def _print_gpu_differences(
+    comparison: Comparison, names: Sequence[str], kernels: str | None, style: str | None
+) -> None:
     """Print what differs on a GPU between variants that ran on the CPU device, whose times say nothing about one."""
     best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
     rows = [best[name].record for name in names if name in best]
-    if all(record.backend == _CPU for record in rows) and (
-        lines := compare_accesses_of_rows(rows, options.where.kernels)
-    ):
-        print_reports([Report([], closing=lines)], options.output.style)
+    if all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):
+        print_reports([Report([], closing=lines)], style)
         print_line()
 
 
@@ -98,11 +97,10 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 
-def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:
+def _compare_saved(reference_path: Path, path: Path, request: RunRequest, options: CompareOptions) -> int:
     """Compare two results files; nothing is measured."""
     sweep = options.sweep
-    given = SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given()
-    if given := [*given, *sweep.reference.list_given()]:
+    if given := [*request.list_given(), *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = read_results(reference_path), read_results(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)

@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from gemmbench.analysis.accesses import find_broken_access_limits, has_whole_sectors
-from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
-from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
+from gemmbench.cli.options import SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, NO_DEVICE, OK, UsageError
+from gemmbench.planning.sweeps.overrides import DEVICE, OUTPUT, RunRequest
 from gemmbench.report.diagnostics import inspection_report
 from gemmbench.report.diagnostics.access_report import export_accesses, report_accesses
 from gemmbench.report.diagnostics.inspection_report import report_inspections
@@ -19,7 +19,6 @@ from gemmbench.report.export import encode_json, write_text
 from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.single_kernel import (
     InspectedKernel,
-    KernelRequest,
     LoopReadings,
     choose_architecture,
     inspect_kernel,
@@ -54,7 +53,7 @@ class InspectOptions:
         heading=DEVICE,
         help="Clock in GHz, for the bounds of --sass-mix and --accesses.  [default: as --sms]",
     )
-    shape: ShapeOptions
+    shape: None = group(*SHAPE)
     text: str | None = option(
         "--text",
         metavar="FILE",
@@ -86,19 +85,12 @@ class InspectOptions:
         heading=OUTPUT,
         help="Write what --accesses counts to FILE, as JSON.",
     )
-    kernels: str | None = kernels_option()
+    kernels: None = group("kernels")
     style: str | None = style_option()
-
-    @property
-    def request(self) -> KernelRequest:
-        """The kernel and its problems."""
-        shape = self.shape
-        sizes = shape.sizes or "4096"
-        return KernelRequest(self.variant, sizes, shape.precisions, shape.layouts, shape.params, self.kernels)
 
 
 @command(InspectOptions)
-def inspect(options: InspectOptions) -> int:
+def inspect(request: RunRequest, options: InspectOptions) -> int:
     """Show what the compiler made of VARIANT.
 
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
@@ -109,14 +101,14 @@ def inspect(options: InspectOptions) -> int:
     to shared memory are joined. Exits with 1 if a limit under `accesses` of the manifest is broken.
     """
     if options.accesses:
-        return _count_accesses(options)
+        return _count_accesses(request, options)
     if options.out:
         raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
     code_on_stdout = _STDOUT in (options.text, options.ptx, options.sass)
     if options.mix and code_on_stdout:
         raise UsageError("--sass-mix writes to stdout, so FILE cannot be - there; name a file for the code")
     architecture = choose_architecture(options.arch, options.sms)
-    inspected = inspect_kernel(options.request, architecture)
+    inspected = inspect_kernel(request.selection, architecture)
     for skip in inspected.skips:
         print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
@@ -127,7 +119,7 @@ def inspect(options: InspectOptions) -> int:
     return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
 
 
-def _count_accesses(options: InspectOptions) -> int:
+def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
     """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
     if options.mix or options.text or options.ptx or options.sass:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
@@ -135,7 +127,7 @@ def _count_accesses(options: InspectOptions) -> int:
         raise UsageError("--accesses writes to stdout, so --out cannot be -; name a file")
     architecture = choose_architecture(options.arch, options.sms)
     counted = count_accesses(
-        options.request, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
+        request.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
     )
     if not counted:
         return NO_DEVICE

@@ -10,14 +10,14 @@ from pathlib import Path
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.option_fields import OUTPUT, command, option
-from gemmbench.cli.options import DeviceOptions, style_option
+from gemmbench.cli.options import DeviceOptions, command, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK, USAGE
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
+from gemmbench.planning.sweeps.overrides import OUTPUT, RunRequest
 from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 
@@ -75,11 +75,11 @@ class ListedVariant:
 
 
 @command(ListOptions, "list")
-def list_variants(options: ListOptions) -> int:
+def list_variants(request: RunRequest, options: ListOptions) -> int:
     """List the variants and whether each can run here."""
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
-    variants, faults = open_catalog(options.where.kernels).read_all()
+    variants, faults = open_catalog(request.selection.kernels).read_all()
     detailed = options.long or options.as_json
     listed = [_list_variant(variant, choice.primary, targets, detailed) for variant in variants]
     if options.as_json:

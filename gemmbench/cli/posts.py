@@ -10,8 +10,19 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import RESULTS, argument, command, option
-from gemmbench.cli.options import LimitOptions, MeasureOptions, PostName, ProblemOptions, dry_run_option, style_option
+from gemmbench.cli.options import (
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
+    PostName,
+    argument,
+    command,
+    dry_run_option,
+    group,
+    option,
+    style_option,
+)
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import (
@@ -22,12 +33,12 @@ from gemmbench.cli.run_outputs import (
     save_csv,
 )
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RESULTS, RunRequest
 from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.post_tables import report_post
-from gemmbench.session.post_runs import PostsRequest, plan_posts, repeat_posts
+from gemmbench.session.post_runs import plan_posts, repeat_posts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,28 +54,17 @@ class PostsOptions:
         heading=RESULTS,
         help="Show saved results instead of measuring.",
     )
-    problem: ProblemOptions
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time for each post; run nothing.")
     style: str | None = style_option()
 
-    @property
-    def request(self) -> PostsRequest:
-        """Which posts to repeat, and how."""
-        return PostsRequest(
-            self.names,
-            SweepOverrides(**vars(self.problem), **vars(self.measure)),
-            self.where.kernels,
-            self.limit.limits,
-            self.journal.destination,
-        )
-
 
 @command(PostsOptions, complete=complete_options)
-def posts(options: PostsOptions) -> int:
+def posts(request: RunRequest, options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
 
     Without POSTs, repeats all of them. Each table has the post's columns in its order, what was
@@ -75,9 +75,9 @@ def posts(options: PostsOptions) -> int:
     """
     if options.dry_run:
         machines = options.where.list_machines()
-        return max(_print_plans(options, machine) for machine in machines)
+        return max(_print_plans(request, options, machine) for machine in machines)
     worst = OK
-    comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
+    comparisons = _read_runs(options.results) if options.results else _measure_runs(request, options)
     for number, (code, comparison) in enumerate(comparisons):
         if number:
             print_line()
@@ -86,8 +86,8 @@ def posts(options: PostsOptions) -> int:
     return worst
 
 
-def _print_plans(options: PostsOptions, machine: Machine) -> int:
-    return print_plans_of_posts(plan_posts(options.request, machine, TERMINAL), machine, options.style)
+def _print_plans(request: RunRequest, options: PostsOptions, machine: Machine) -> int:
+    return print_plans_of_posts(plan_posts(options.names, request, machine, TERMINAL), machine, options.style)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
@@ -99,8 +99,8 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     return ((OK, compare_rows(run)) for run in runs)
 
 
-def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
-    results = (repeat_posts(options.request, machine, TERMINAL) for machine in options.where.list_machines())
+def _measure_runs(request: RunRequest, options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
+    results = (repeat_posts(options.names, request, machine, TERMINAL) for machine in options.where.list_machines())
     for result in chain.from_iterable(results):
         comparison = compare_rows(result.run)
         if not result.fault:

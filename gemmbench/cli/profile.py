@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
-from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
+from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
+from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM, RunRequest
 from gemmbench.report.diagnostics.profile_report import export_counters, report_counters
 from gemmbench.report.export import encode_json, write_text
 from gemmbench.session.machine import find_gpu
-from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
+from gemmbench.session.single_kernel import launch_kernel_once, profile_kernel
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneShapeOptions(ShapeOptions):
-    """One problem in one configuration."""
+class OneLaunchOptions:
+    """The options of the hidden `gemmbench one-launch`."""
 
+    variant: str = argument(type=VariantName())
     sizes: str = option(
         "--sizes",
         metavar="SIZE",
@@ -27,23 +28,9 @@ class OneShapeOptions(ShapeOptions):
         heading=PROBLEM,
         help="One size: 4096 or 1024x768x1024 (M x N x K).",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneLaunchOptions:
-    """The options of the hidden `gemmbench one-launch`."""
-
-    variant: str = argument(type=VariantName())
-    shape: OneShapeOptions
+    shape: None = group("precisions", "layouts", "params")
     where: DeviceOptions
-    seed: int | None = seed_option()
-
-    @property
-    def request(self) -> KernelRequest:
-        """The kernel and its problem."""
-        shape = self.shape
-        problem = shape.sizes, shape.precisions, shape.layouts, shape.params
-        return KernelRequest(self.variant, *problem, self.where.kernels)
+    seed: None = group("seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +48,7 @@ class ProfileOptions:
 
 
 @command(ProfileOptions)
-def profile(options: ProfileOptions) -> int:
+def profile(request: RunRequest, options: ProfileOptions) -> int:
     """Profile one launch of VARIANT with Nsight Compute.
 
     Names what bounds the kernel, and shows how busy the FMA and tensor pipes, issue slots, DRAM,
@@ -70,7 +57,7 @@ def profile(options: ProfileOptions) -> int:
     """
     launch = options.launch
     machine = find_gpu(launch.where.device, "profile")
-    plan, counted = profile_kernel(launch.request, launch.seed, machine)
+    plan, counted = profile_kernel(request.selection, request.measuring.seed, machine)
     print_line(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     print_reports([report_counters(counted)], options.style)
     if options.out:
@@ -79,10 +66,10 @@ def profile(options: ProfileOptions) -> int:
 
 
 @command(OneLaunchOptions, "one-launch", hidden=True)
-def one_launch(options: OneLaunchOptions) -> int:
+def one_launch(request: RunRequest, options: OneLaunchOptions) -> int:
     """Launch VARIANT once, in the range that a profiler records.
 
     A warm-up launch precedes it.
     """
-    launch_kernel_once(options.request, options.seed, find_gpu(options.where.device, "one-launch"))
+    launch_kernel_once(request.selection, request.measuring.seed, find_gpu(options.where.device, "one-launch"))
     return OK

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.option_fields import OUTPUT, argument, command, option
-from gemmbench.cli.options import OutputOptions, RunName, out_option
+from gemmbench.cli.options import OutputOptions, RunName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning, screen_width
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
+from gemmbench.planning.sweeps.overrides import OUTPUT
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run

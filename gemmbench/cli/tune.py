@@ -9,21 +9,25 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
     OutputOptions,
-    ProblemOptions,
     VariantName,
+    argument,
+    command,
     config_option,
+    group,
+    option,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import MEASURING, OUTPUT, RESULTS, STOPPING, RunRequest
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.tables.search_tables import (
     Winner,
@@ -35,7 +39,7 @@ from gemmbench.report.tables.search_tables import (
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult
-from gemmbench.session.tuning_runs import TuneRequest, TuneResult, tune_kernels
+from gemmbench.session.tuning_runs import SearchOptions, TuneResult, tune_kernels
 from gemmbench.session.winners import change_winners, export_winners, read_winners, winners_path
 
 
@@ -96,16 +100,16 @@ class TuneOptions:
         heading=OUTPUT,
         help="Write the winners that are kept to this JSON file; tune nothing.",
     )
-    problem: ProblemOptions
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     journal: JournalOptions
     output: OutputOptions
 
 
 @command(TuneOptions, complete=complete_options)
-def tune(options: TuneOptions) -> int:
+def tune(request: RunRequest, options: TuneOptions) -> int:
     """Search for the fastest configuration of each VARIANT.
 
     Without --param, the values that the config lists for it are searched, or else all in its
@@ -125,23 +129,18 @@ def tune(options: TuneOptions) -> int:
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} do not go together; give one of them")
     if chosen:
-        return _manage_winners(options)
+        return _manage_winners(request, options)
     code = OK
     for machine in options.where.list_machines():
-        code = max(code, _tune(options, machine))
+        code = max(code, _tune(request, options, machine))
         if code == INTERRUPTED:
             break
     return code
 
 
-def _tune(options: TuneOptions, machine: Machine) -> int:
+def _tune(request: RunRequest, options: TuneOptions, machine: Machine) -> int:
     budget = parse_budget(options.budget)
-    request = TuneRequest(
-        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
-        options.config,
-        options.where.kernels,
-        options.limit.limits,
-        options.journal.destination,
+    how = SearchOptions(
         choose_strategy(options.strategy, budget),
         budget,
         options.goal,
@@ -149,7 +148,7 @@ def _tune(options: TuneOptions, machine: Machine) -> int:
         options.write_pick,
         options.hold_out,
     )
-    result = tune_kernels(request, machine, TERMINAL)
+    result = tune_kernels(request, machine, TERMINAL, how)
     try:
         _finish_finals(result.run, options.output)
     finally:
@@ -190,11 +189,11 @@ def _choose_exit_code(result: TuneResult) -> int:
     return OK if all(each.winner or each.is_outdone for each in result.outcomes) else BAD_ROW
 
 
-def _manage_winners(options: TuneOptions) -> int:
+def _manage_winners(request: RunRequest, options: TuneOptions) -> int:
     """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown variant."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
-        open_catalog(options.where.kernels).check_name(name)
+        open_catalog(request.selection.kernels).check_name(name)
     if options.export:
         export_winners(chosen, Path(options.export))
         print_line(f"{count_noun(len(chosen), 'winner')} in {options.export}", to_stderr=True)

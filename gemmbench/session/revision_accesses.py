@@ -6,7 +6,7 @@ Needs g++ and git only. Kernels whose code is the same, whatever its comments, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gemmbench.analysis.access_changes import AccessChange, compare_lines
@@ -21,49 +21,35 @@ from gemmbench.planning.files import is_file
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.configurations import check_params, list_configurations
-from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import Plan, Skip
-from gemmbench.planning.sweeps.overrides import TimeLimits, parse_params
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection
 from gemmbench.report.differences.access_check import AccessCheck, FailedKernel, LineVerdict, judge_lines
 from gemmbench.session.access_counts import describe_counting_machine, explain_uncountable
-from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
+from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.regression_check import plan_past
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.single_kernel import KernelRequest
-
-_SIZES = "4096"
+from gemmbench.session.single_kernel import plan_kernel
 
 
-@dataclass(frozen=True)
-class AccessCheckRequest:
-    """Kernels (none: all of the folder `kernels`, or of the project) and what to count: by default in each layout."""
+def check_accesses(request: RunRequest, revision: str, reporter: Reporter = SILENT) -> AccessCheck:
+    """Count and compare kernels (none: all of the folder `kernels`, or of the project), by default in each layout.
 
-    revision: str
-    variants: Sequence[str] = ()
-    sizes: str | None = None
-    precisions: str | None = None
-    layouts: str | None = None
-    params: tuple[str, ...] = ()
-    kernels: str | None = None
-    compile_limit: float = TimeLimits.compile
-
-
-def check_accesses(request: AccessCheckRequest, reporter: Reporter = SILENT) -> AccessCheck:
-    """Count and compare. Raises UsageError without the revision or a kernel, DeviceError without g++, SpecError."""
-    catalog = open_catalog(request.kernels)
-    past = _list_past(request, catalog)
-    names = request.variants or sorted(_list_names(request))
+    Raises UsageError without the revision or a kernel, DeviceError without g++, SpecError."""
+    selection = request.selection
+    catalog = open_catalog(selection.kernels)
+    past = _list_past(selection, revision, catalog)
+    names = selection.variants or sorted(_list_names(selection))
     present = [name for name in names if _is_present(name, catalog)]
-    removed = [name for name in request.variants or past.names if not _is_present(name, catalog)]
+    removed = [name for name in selection.variants or past.names if not _is_present(name, catalog)]
     for name in removed:
         if name not in past.names:
             catalog.check_name(name)  # which says what is like it
-    label = request.revision if request.revision == past.commit else f"{request.revision} ({past.commit})"
+    label = revision if revision == past.commit else f"{revision} ({past.commit})"
     reporter.message(f"counting accesses on this CPU, against revision {label}")
-    if params := parse_params(request.params):
+    if params := selection.params:
         check_params([(variant, params) for variant in catalog.get_ladder(present) if not variant.fault])
-    checker = _Checker(request, past, catalog)
+    checker = _Checker(selection, revision, request.limits.compile, past, catalog)
     for name in present:
         checker.check(name)
     return AccessCheck(
@@ -71,35 +57,35 @@ def check_accesses(request: AccessCheckRequest, reporter: Reporter = SILENT) -> 
     )
 
 
-def _list_names(request: AccessCheckRequest) -> Sequence[str]:
-    return Catalog(list_kernel_folders(request.kernels)[-1:]).names
+def _list_names(selection: Selection) -> Sequence[str]:
+    return Catalog(list_kernel_folders(selection.kernels)[-1:]).names
 
 
 def _is_present(name: str, catalog: Catalog) -> bool:
     return is_file(Path(name)) if is_path(name) else name in catalog.names
 
 
-def _list_past(request: AccessCheckRequest, catalog: Catalog) -> RevisionKernels:
+def _list_past(selection: Selection, revision: str, catalog: Catalog) -> RevisionKernels:
     """The kernels at the revision in the folders of those that are checked, and the paths that were named.
 
     Raises UsageError if one of these folders is in no checkout, or that has no such revision.
     """
     names: set[str] = set()
     commit = ""
-    for folder in _list_folders(request, catalog):
+    for folder in _list_folders(selection, catalog):
         try:
-            found = list_kernels_at(request.revision, [folder])
+            found = list_kernels_at(revision, [folder])
         except UsageError as fault:
-            raise UsageError(f"--against {request.revision}: {fault}") from None
+            raise UsageError(f"--against {revision}: {fault}") from None
         names |= set(found.names)
         commit = found.commit
-    return RevisionKernels(names | {each for each in request.variants if Path(each).stem in names}, commit)
+    return RevisionKernels(names | {each for each in selection.variants if Path(each).stem in names}, commit)
 
 
-def _list_folders(request: AccessCheckRequest, catalog: Catalog) -> list[Path]:
-    *others, last = list_kernel_folders(request.kernels)
-    folders = [] if request.variants else [last]
-    for name in request.variants:
+def _list_folders(selection: Selection, catalog: Catalog) -> list[Path]:
+    *others, last = list_kernel_folders(selection.kernels)
+    folders = [] if selection.variants else [last]
+    for name in selection.variants:
         if is_path(name):
             folders.append(Path(name).parent)
         else:
@@ -112,7 +98,9 @@ def _list_folders(request: AccessCheckRequest, catalog: Catalog) -> list[Path]:
 class _Checker:
     """Sorts kernels by what became of them."""
 
-    request: AccessCheckRequest
+    selection: Selection
+    revision: str
+    compile_limit: float
     past: RevisionKernels
     catalog: Catalog
     verdicts: dict[str, list[LineVerdict]] = field(default_factory=dict)
@@ -123,15 +111,14 @@ class _Checker:
 
     def __post_init__(self) -> None:
         self._machine: Machine = describe_counting_machine()
-        self._watcher: Watcher = registry.make_watcher(self.request.compile_limit)
-        self._params = parse_params(self.request.params)
+        self._watcher: Watcher = registry.make_watcher(self.compile_limit)
 
     def check(self, name: str) -> None:
         """Check a kernel that is there. Raises UsageError, SpecError if it was named, DeviceError."""
         try:
             variant = self.catalog.get(name)
         except SpecError as fault:
-            if name in self.request.variants:
+            if name in self.selection.variants:
                 raise
             self.failed.append(FailedKernel(name, fault.location, str(fault)))
             return
@@ -141,7 +128,7 @@ class _Checker:
             self.new.append(name)
             return
         try:
-            earlier = self.catalog.get(f"{self.request.revision}{MARK}{name}")
+            earlier = self.catalog.get(f"{self.revision}{MARK}{name}")
         except (SpecError, UsageError) as fault:
             self.uncounted[name] = str(fault)
             return
@@ -164,7 +151,7 @@ class _Checker:
             try:
                 before = self._watcher.count(past)
             except PlanError as fault:
-                reasons.append(f"at {self.request.revision}: {fault}")
+                reasons.append(f"at {self.revision}: {fault}")
                 continue
             try:
                 now = self._watcher.count(item)
@@ -182,16 +169,11 @@ class _Checker:
             self.uncounted[name] = "; ".join(dict.fromkeys(reasons))
 
     def _plan(self, variant: Variant) -> list[Plan | Skip]:
-        request, machine = self.request, self._machine
-        layouts = request.layouts or ",".join(variant.layouts)
-        problems = KernelRequest(variant.name, request.sizes or _SIZES, request.precisions, layouts).list_problems(
-            variant
-        )
-        chosen = [(variant, list_configurations(variant, self._params))]
-        return make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+        layouts = self.selection.layouts or tuple(variant.layouts)
+        return plan_kernel(replace(self.selection, layouts=layouts), variant, self._machine)
 
     def _plan_past(self, plan: Plan) -> Plan | str:
-        return plan_past(plan, self.request.revision, self.past, self.catalog, self._machine)
+        return plan_past(plan, self.revision, self.past, self.catalog, self._machine)
 
 
 def _name_among(plan: Plan, planned: Sequence[Plan | Skip]) -> str:

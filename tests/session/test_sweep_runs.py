@@ -3,19 +3,15 @@
 import pytest
 
 from gemmbench.errors import DeviceError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import Destination, make_request
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, choose_transfers, plan_request, run_sweep
+from gemmbench.session.sweep_runs import choose_transfers, plan_request, run_sweep
 
 
 def request(*variants, **changes):
-    options = SweepOverrides(
-        variants=variants, sizes="16", rounds=2, cache="hot", baseline=changes.pop("baseline", None)
-    )
-    return SweepRequest(options, **changes)
+    return make_request(variants=variants, sizes="16", rounds=2, cache="hot", **changes)
 
 
 def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, capsys):
@@ -32,8 +28,15 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
     planned = plan_request(request("tiled", "naive"), machine)
     assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
     assert (planned.sweep.baseline, planned.devices, planned.skips) == ("cublas", ["fake"], [])
-    planned = plan_request(request("tiled", "naive", compare=True), machine)
+    planned = plan_request(request("tiled", "naive"), machine, compare=True)
     assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
+
+
+def test_a_comparison_takes_sizes_and_policy_from_a_config(machine):
+    found = plan_request(make_request(variants=("naive", "cublas")), machine, compare=True).sweep
+    quick = plan_request(make_request(), machine).sweep
+    assert [choice.name for choice in found.choices] == ["naive", "cublas"]
+    assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)
 
 
 def test_an_explicit_baseline_must_be_able_to_run():
@@ -58,7 +61,7 @@ post:
 
 def test_a_post_with_copies_measures_the_jobs_of_its_rows_only(machine, tmp_path):
     (tmp_path / "post.yaml").write_text(POST)
-    asked = SweepRequest(config=str(tmp_path / "post.yaml"))
+    asked = make_request(str(tmp_path / "post.yaml"))
     planned = plan_request(asked, machine)
     assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
     cut, jobs = choose_transfers(None, planned, machine)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gemmbench.errors import StoreError
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Selection, make_request
 from gemmbench.report.diagnostics.access_report import CountedKernel, report_accesses
 from gemmbench.session.access_counts import count_accesses
-from gemmbench.session.single_kernel import Architecture, KernelRequest
+from gemmbench.session.single_kernel import Architecture
 from tools.page import ROOT, Page
 from tools.parts.listings import format_table
 
@@ -22,12 +24,12 @@ _PAD = re.compile(r"\bint PAD = .*;")
 _COPY = "padded"
 
 
-def _count(request: KernelRequest) -> CountedKernel:
+def _count(selection: Selection) -> CountedKernel:
     """The counts of one launch. Raises StoreError if there are none or several."""
     reasons: list[str] = []
-    counted = count_accesses(request, _GPU, None, reasons.append, asks_nvcc=False)
+    counted = count_accesses(selection, _GPU, None, reasons.append, asks_nvcc=False)
     if len(counted) != 1:
-        raise StoreError("; ".join(reasons) or f"{request.variant}: give one size and one value per parameter")
+        raise StoreError("; ".join(reasons) or f"{selection.variants[0]}: give one size and one value per parameter")
     return counted[0]
 
 
@@ -38,8 +40,11 @@ def _write_accesses(_: Page, name: str, *options: str) -> str:
     if 2 * len(pairs) != len(options) or not given.keys() <= set(_OPTIONS):
         raise StoreError(f"options must be {', '.join(_OPTIONS)}, each with a value")
     params = tuple(value for option, value in pairs if option == _PARAM)
-    problem = given.get(_SIZES, "4096"), given.get(_PRECISION), given.get(_LAYOUT)
-    (table,) = report_accesses([_count(KernelRequest(name, *problem, params))]).tables
+    precisions, layouts = given.get(_PRECISION), given.get(_LAYOUT)
+    asked = make_request(
+        variants=[name], sizes=given.get(_SIZES), precisions=precisions, layouts=layouts, params=params
+    ).selection
+    (table,) = report_accesses([_count(asked)]).tables
     commands = [
         f"gemmbench verify {name} --sizes {_VERIFIED}",
         shlex.join(["gemmbench", "inspect", name, "--accesses", *options]),
@@ -67,7 +72,7 @@ def _write_pads(_: Page, name: str, array: str, *words: str) -> str:
             text = _PAD.sub(f"int PAD = {pad};", source)
             (Path(folder) / f"{_COPY}.cu").write_text(text, encoding="utf-8")
             counted = [
-                _count(KernelRequest(_COPY, "1024", params=(f"{parameter}={value}",), kernels=folder))
+                _count(Selection((_COPY,), read_sizes(1024), params={parameter: (int(value),)}, kernels=folder))
                 for value in values.split(",")
             ]
             rows.append([pad, *(f"{_count_passes(each, array):g}" for each in counted)])

@@ -1,4 +1,4 @@
-"""From a config and the command line to plans: a sweep with its baseline, for the available devices."""
+"""From a sweep to plans: a sweep with its baseline, for the available devices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gemmbench.planning.plans.configurations import Configurations, check_params
 from gemmbench.planning.plans.expansion import MOST_SECONDS, check_memory, make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import check_plans
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice, read_comparison, read_sweep
+from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 
 TunedConfig = Callable[[Variant, Problem], Config | None]
 """(variant, problem) -> the configuration to take instead of the default, if one is known."""
@@ -83,61 +83,33 @@ class PlannedSweep:
         return sorted({plan.device for plan in self.plans})
 
 
-def plan_sweep(
-    config: str,
-    options: SweepOverrides,
-    catalog: Catalog,
-    devices: AvailableDevices,
-    compare: bool = False,
-    tuned: TunedConfig | None = None,
-) -> PlannedSweep:
-    """Read a config, choose the baseline and expand. With `compare` the variants of `options` are rivals.
-
-    `tuned` chooses the configuration of a variant at a problem where no parameters are given.
-    Raises UsageError and SpecError.
-    """
-
-    def read(options: SweepOverrides) -> Sweep:
-        if compare:
-            return read_comparison(options.variants, config, options, devices.on_cpu)
-        return read_sweep(config, options, devices.on_cpu)
-
-    sweep = read(options)
-    adapted = _adapt_to_files(options, sweep, catalog)
-    return expand_sweep(sweep if adapted == options else read(adapted), options, catalog, devices, tuned)
-
-
-def _adapt_to_files(options: SweepOverrides, sweep: Sweep, catalog: Catalog) -> SweepOverrides:
+def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
     """With a precision and a layout of the named files, where none is asked for and no file has those of the sweep."""
-    paths = [name for name in options.variants if is_path(name.partition(MARK)[0])]
-    if not paths or (options.precisions and options.layouts):
-        return options
-    files: list[Variant] = []
-    for name in paths:
+    paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
+    grid, files = sweep.problems, list[Variant]()
+    for name in paths if isinstance(grid, ProblemGrid) else ():
         with suppress(SpecError):  # a file that cannot be read costs its own row
             files += [variant for variant in [catalog.get(name)] if not variant.unsupported]
+    if not isinstance(grid, ProblemGrid) or not files:
+        return sweep
     precisions = dict.fromkeys(name for file in files for name in file.precisions)
     layouts = dict.fromkeys(name for file in files for name in file.layouts)
-    if (
-        not options.precisions
-        and precisions
-        and precisions.keys().isdisjoint(problem.precision_name for problem in sweep.problems)
-    ):
-        options = replace(options, precisions=next(iter(precisions)))
-    if not options.layouts and layouts and layouts.keys().isdisjoint(problem.layout for problem in sweep.problems):
-        options = replace(options, layouts=next(iter(layouts)))
-    return options
+    if not selection.precisions and precisions and precisions.keys().isdisjoint(grid.precisions):
+        grid = replace(grid, precisions=tuple(precisions)[:1])
+    if not selection.layouts and layouts and layouts.keys().isdisjoint(grid.layouts):
+        grid = replace(grid, layouts=tuple(layouts)[:1])
+    return replace(sweep, problems=grid)
 
 
 def expand_sweep(
     sweep: Sweep,
-    options: SweepOverrides,
+    explicit: bool,
     catalog: Catalog,
     devices: AvailableDevices,
     tuned: TunedConfig | None = None,
 ) -> PlannedSweep:
-    """Choose the baseline of a sweep and expand it. Raises UsageError and SpecError."""
-    baseline = _choose_baseline(sweep, catalog, devices, explicit=options.baseline is not None)
+    """Choose the baseline of a sweep and expand it; an `explicit` one must run. Raises UsageError and SpecError."""
+    baseline = _choose_baseline(sweep, catalog, devices, explicit)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
     sweep = replace(sweep, baseline=baseline, choices=choices)
