@@ -16,7 +16,9 @@ from gemmbench.session import sweep_runs
 
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl.gz"))
 WIDTHS = (80, 100, 120)
+TWO_WIDTHS = ("sizes", "shapes", "parameters", "skips", "list")
 FAST = ["--sizes", "32,64", "--rounds", "10"]
+SHAPES = ",".join(f"{side}x{side + 32}x64" for side in range(32, 416, 32))
 COMMANDS = {
     "run": ["run", "naive", "tiled", *FAST],
     "compare": ["compare", "naive", "tiled", *FAST],
@@ -27,6 +29,11 @@ COMMANDS = {
     "mlp-dry-run": ["mlp", "tiled", "mlp_fused", "--batch", "16", "--dry-run"],
     "transfers": ["run", "tiled", *FAST, "--with-transfers"],
     "doctor": ["doctor", "--quick"],
+    "sizes": ["run", "naive_rows", "naive", "tiled", "sgemm_1d", *FAST, "--sizes", "32,64,96,128"],
+    "shapes": ["run", "naive", "tiled", "--sizes", SHAPES, "--rounds", "10"],
+    "parameters": ["run", "naive", "--param", "all", "--sizes", "64", "--rounds", "10"],
+    "skips": ["run", "naive", "tiled", "blocktile_2d", "--param", "TILE=16,48,64", *FAST],
+    "list": ["list"],
 }
 TIMES = {"naive": 2e-3, "tiled": [1e-3, 1.1e-3, 1.05e-3], "cublas": 2.5e-4, "mlp_fused": 1e-4}
 
@@ -69,7 +76,7 @@ def mask(text):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_fits_the_screen(screen, golden, name):
-    for width in WIDTHS:
+    for width in WIDTHS[::2] if name in TWO_WIDTHS else WIDTHS:
         text = screen(name, width)
         assert max(map(len, text.splitlines())) <= width
         golden(f"screens/{name}.{width}.txt", mask(text))
