@@ -79,6 +79,8 @@ def command(
     def wrap(function: Callable[[T], int]) -> click.Command:
         @functools.wraps(function)
         def call(**values: Any) -> int:
+            if list(values.values()).count("-") > 1:
+                raise UsageError("only one export can go to stdout, -; name a file for each of the others")
             return function(_build_options(kind, complete(click.get_current_context(), values)))
 
         params = list(_list_parameters(kind))

@@ -29,6 +29,8 @@ from gemmbench.planning.files import list_saved, results_stem
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, PanelCut
 from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
+from gemmbench.report.table import is_complete
+from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_catalog
 
 _RESULTS = "results"
@@ -364,7 +366,19 @@ class OutputOptions:
         heading=OUTPUT,
         help="All columns, also registers, occupancy, bound, clock and power; narrow screens get one block per row.",
     )
+    details: bool = option(
+        "--details",
+        is_flag=True,
+        heading=OUTPUT,
+        help="A table for each size with all configurations, also of more than two sizes.",
+    )
+    notes: bool = option("--notes", is_flag=True, heading=OUTPUT, help="Also how everything was measured.")
     style: str | None = style_option()
+
+    @property
+    def view(self) -> View:
+        """What the tables show."""
+        return View(self.wide, self.details or is_complete(self.style), self.notes)
 
     @property
     def exports(self) -> bool:

@@ -13,7 +13,7 @@ from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.export import write_text
+from gemmbench.report.export import STDOUT, write_text
 from gemmbench.report.page.report_page import render_page
 from gemmbench.session.saved_runs import read_run, refuse_renamed
 
@@ -31,7 +31,7 @@ class ReportOptions:
         default="report.html",
         show_default=True,
         heading=OUTPUT,
-        help="The HTML file.",
+        help="The HTML file, or - for stdout.",
     )
     against: str | None = option(
         "--against",
@@ -59,5 +59,6 @@ def report(options: ReportOptions) -> int:
         refuse_renamed(reference)
         print_warning(reference)
     write_text(Path(options.output), render_page(comparisons, compare_rows(reference) if reference else None))
-    TERMINAL.message(f"page: {options.output}")
+    if options.output != STDOUT:
+        TERMINAL.message(f"page: {options.output}")
     return OK

@@ -66,6 +66,13 @@ def choose_fastest(rows: Sequence[Row]) -> Row | None:
     return min(finals or rows, key=lambda row: row.time.value, default=None)
 
 
+def find_row_beside_others(best: Row, rows: Sequence[Row]) -> Row:
+    """The row of the best configuration that shared rounds with the others, where it was measured again."""
+    same = [row for row in rows if row.record.configuration == best.record.configuration]
+    others = [row for row in rows if row.record.configuration != best.record.configuration]
+    return next((row for row in same if any(_share_rounds(row, other) for other in others)), best)
+
+
 def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
     """The best row of each variant that has a ranked one."""
     best = {name: _find_best_row(rows, name) for name in dict.fromkeys(row.record.variant for row in rows)}

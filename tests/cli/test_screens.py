@@ -9,9 +9,11 @@ import pytest
 from gemmbench.bench.operands import scratch
 from gemmbench.cli import run
 from gemmbench.report.comparison import compare_rows
+from gemmbench.report.flags import notable_letters
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.view import View
 from gemmbench.session import sweep_runs
 
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl.gz"))
@@ -93,11 +95,22 @@ def test_color_changes_no_character(screen, monkeypatch, name):
 def test_saved_results_fit_the_screen_and_no_number_is_broken(path):
     comparison = compare_rows(read_results(path))
     for width in WIDTHS:
-        for wide in (False, True):
-            lines = format_reports(report_results(comparison, wide), "simple", width).splitlines()
+        for view in (View(), View(details=True), View(wide=True)):
+            lines = format_reports(report_results(comparison, view), "simple", width).splitlines()
             assert max(map(len, lines)) <= width
             for line in lines:  # a folded row goes on with text only, below its configuration
                 assert not re.match(r" +\d+(\.\d+)?$", line), line
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_the_footer_of_saved_results_has_four_lines_and_shows_every_flag(path):
+    comparison = compare_rows(read_results(path))
+    for view in (View(), View(details=True)):
+        report = report_results(comparison, view)[0]
+        kinds = [line.kind for line in report.draw(120)]
+        assert kinds.count("footer") <= 4
+        has_flags = any(notable_letters(row) for problem in comparison.problems for row in problem.rows[:1])
+        assert not has_flags or any(line.text.split()[-1:] == ["flags"] for line in report.draw(80))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -111,7 +124,8 @@ def test_without_a_screen_nothing_is_hidden_or_wrapped(gemmbench, script, monkey
     monkeypatch.delenv("COLUMNS", raising=False)
     text = gemmbench(*COMMANDS["wide"], "--device", script(times=TIMES)).out
     assert "Hidden" not in text
-    assert all(heading in text.splitlines()[2] for heading in ("time (ms)", "error (u)", "clock (GHz)", "% of bound"))
+    headings = ("time (ms)", "error (of 16)", "clock (GHz)", "% of bound")
+    assert all(heading in text.splitlines()[2] for heading in headings)
 
 
 def test_a_terminal_sets_the_width_unless_columns_does(monkeypatch):
@@ -131,4 +145,4 @@ def test_a_terminal_sets_the_width_unless_columns_does(monkeypatch):
 @pytest.mark.parametrize("style", ["github", "tsv", "html", "latex"])
 def test_other_formats_are_complete_on_any_screen(screen, style):
     text = screen("run", 40, "--format", style)
-    assert "error (u)" in text and "Hidden" not in text
+    assert "error (of 16)" in text and "Hidden" not in text

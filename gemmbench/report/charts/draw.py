@@ -18,7 +18,7 @@ from gemmbench.report.charts.speed import draw_speed
 from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.charts.transfer_bars import draw_transfers
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.export import write_text
+from gemmbench.report.export import STDOUT, write_text
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ SUFFIX = ".svg"
 
 def check_suffix(path: Path) -> None:
     """Raises UsageError for the name of a file that is not SVG."""
-    if path.suffix.lower() != SUFFIX:
+    if str(path) != STDOUT and path.suffix.lower() != SUFFIX:
         suffix = f"unknown format '{path.suffix}'" if path.suffix else "no suffix"
         raise UsageError(f"{path}: {suffix}; charts are written as SVG: end the name in {SUFFIX}")
 

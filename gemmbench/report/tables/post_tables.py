@@ -19,8 +19,9 @@ from gemmbench.report.columns.detail_columns import READS
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.tables.footer import detail_lines, footer_lines
+from gemmbench.report.tables.footer import detail_lines, footer_lines, summary_lines, warning_lines
 from gemmbench.report.tables.kernel_tables import list_skips, report_transfers
+from gemmbench.report.tables.view import View
 from gemmbench.report.text import number, number_within, with_interval
 
 
@@ -114,8 +115,8 @@ def _show_cell(kind: ColumnKind, line: PostLine) -> str:
             return line.show(lambda row: number_within(row.percent_of_baseline.value, row.percent_of_baseline))
 
 
-def report_post(post: Post, comparison: Comparison) -> list[Report]:
-    """The tables of a post, one for each size, and those of transfers if there are any."""
+def report_post(post: Post, comparison: Comparison, notes: bool = False) -> list[Report]:
+    """The tables of a post, one for each size, and those of transfers if there are any; `notes` as in View."""
     baseline = comparison.environment.baseline
     on_gpu = comparison.environment.gpu
     theirs = [_make_column(name, kind) for name, kind in post.columns if on_gpu or kind not in _SPEEDS]
@@ -126,8 +127,13 @@ def report_post(post: Post, comparison: Comparison) -> list[Report]:
         )
         for size, lines in _match_lines(post, comparison).items()
     ]
-    transfers = [report_transfers(comparison)] if comparison.transfers else []
-    return [Report(tables, footer_lines(comparison.run), details=detail_lines(comparison.run)), *transfers]
+    transfers = [report_transfers(comparison, View(notes=notes))] if comparison.transfers else []
+    run = comparison.run
+    details = [*footer_lines(run), *detail_lines(run)]
+    short, warnings = summary_lines(run), warning_lines(run)
+    more = "" if notes else "How it was measured: --notes."
+    report = Report(tables, details if notes else short, details=details, remarks=() if notes else warnings, more=more)
+    return [report, *transfers]
 
 
 _SPEEDS: tuple[ColumnKind, ...] = ("gflops", "gflops_mnk", "percent")
