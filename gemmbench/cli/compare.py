@@ -64,7 +64,7 @@ def compare(options: CompareOptions) -> int:
     if runs:
         return _compare_saved(*runs, options)
     if len(names) < 2:
-        raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
+        raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
     sweeps = conduct_sweeps(names, options.config, options.sweep, compare=True)
     return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
 

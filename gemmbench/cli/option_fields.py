@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 import click
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.files import STDOUT
 from gemmbench.planning.sizes import check_digits
 
 
@@ -79,7 +80,7 @@ def command(
     def wrap(function: Callable[[T], int]) -> click.Command:
         @functools.wraps(function)
         def call(**values: Any) -> int:
-            if list(values.values()).count("-") > 1:
+            if list(values.values()).count(STDOUT) > 1:
                 raise UsageError("only one export can go to stdout, -; name a file for each of the others")
             return function(_build_options(kind, complete(click.get_current_context(), values)))
 

@@ -15,8 +15,7 @@ import click
 
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import StoreError
-from gemmbench.planning.files import escape_controls
-from gemmbench.report.export import STDOUT
+from gemmbench.planning.files import STDOUT, escape_controls
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration

@@ -12,9 +12,8 @@ from gemmbench.cli.options import RunName, VariantName, out_option
 from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
-from gemmbench.planning.files import results_stem
+from gemmbench.planning.files import STDOUT, results_stem
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
-from gemmbench.report.export import STDOUT
 
 
 @dataclass(frozen=True, kw_only=True)

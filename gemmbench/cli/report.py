@@ -12,8 +12,9 @@ from gemmbench.cli.options import RunName, out_option
 from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
+from gemmbench.planning.files import STDOUT
 from gemmbench.report.comparison import compare_rows
-from gemmbench.report.export import STDOUT, write_text
+from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page
 from gemmbench.session.saved_runs import read_run, refuse_renamed
 

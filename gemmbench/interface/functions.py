@@ -147,7 +147,7 @@ def compare(
     """
     names = tuple(dict.fromkeys(list_names(variants)))
     if len(names) < 2:
-        raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
+        raise UsageError("compare needs two different kernels: gemmbench.compare('tiled', 'cublas')")
     share = parse_margin(margin)
     setup = _Setup(config, device, fleet, kernels, out, resume, progress, share, tuned)
     results = _measure("compare", names, setup, options)

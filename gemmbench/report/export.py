@@ -16,6 +16,7 @@ import msgspec
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import (
+    STDOUT,
     defuse_workflow_commands,
     escape_controls,
     exists,
@@ -98,10 +99,6 @@ def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: 
 def encode_json(exported: Mapping[str, object]) -> str:
     """Indented JSON that ends with a newline."""
     return msgspec.json.format(msgspec.json.encode(exported), indent=1).decode() + "\n"
-
-
-STDOUT = "-"
-"""The path that stands for stdout."""
 
 
 def write_text(path: Path, text: str) -> None:

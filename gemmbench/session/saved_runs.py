@@ -244,7 +244,7 @@ def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple
     variants = [name for name in names if name not in runs]
     if variants:
         raise UsageError(
-            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes variants, or two saved runs"
+            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes kernels, or two saved runs"
         )
     if len(names) != 2:
         raise UsageError("compare takes two saved runs at a time: gemmbench compare before.jsonl after.jsonl")

@@ -356,7 +356,7 @@ def _plan_tuning(
     Raises UsageError, SpecError, and DeviceError without a GPU to load.
     """
     if not request.overrides.variants:
-        raise UsageError("tune needs a variant: gemmbench tune tiled --sizes 1024")
+        raise UsageError("tune needs a kernel: gemmbench tune tiled --sizes 1024")
     if request.goal not in GOALS:
         raise UsageError(f"unknown goal '{request.goal}'{nearest(request.goal, GOALS)}; choose {', '.join(GOALS)}")
     loads = request.goal != "time"

@@ -124,7 +124,7 @@ def test_without_a_screen_nothing_is_hidden_or_wrapped(gemmbench, script, monkey
     monkeypatch.delenv("COLUMNS", raising=False)
     text = gemmbench(*COMMANDS["wide"], "--device", script(times=TIMES)).out
     assert "Hidden" not in text
-    headings = ("time (ms)", "error (of 16)", "clock (GHz)", "% of bound")
+    headings = ("time (ms)", "error (max. 16)", "clock (GHz)", "% of bound")
     assert all(heading in text.splitlines()[2] for heading in headings)
 
 
@@ -145,4 +145,4 @@ def test_a_terminal_sets_the_width_unless_columns_does(monkeypatch):
 @pytest.mark.parametrize("style", ["github", "tsv", "html", "latex"])
 def test_other_formats_are_complete_on_any_screen(screen, style):
     text = screen("run", 40, "--format", style)
-    assert "error (of 16)" in text and "Hidden" not in text
+    assert "error (max. 16)" in text and "Hidden" not in text

@@ -130,7 +130,7 @@ def test_a_margin_is_a_share():
 
 @pytest.mark.parametrize("names", [(), ("naive",), ("naive", "naive")])
 def test_compare_needs_two_variants(names):
-    with pytest.raises(gemmbench.UsageError, match="two different variants"):
+    with pytest.raises(gemmbench.UsageError, match="two different kernels"):
         gemmbench.compare(*names, device="fake")
 
 

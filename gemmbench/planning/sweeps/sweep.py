@@ -273,7 +273,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
     post = _read_post(reader, model, name_config(path))
     choices = _read_choices(reader, model, post)
     if not choices:
-        raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
+        raise UsageError(f"{document.location}: no kernels; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
     problems = _read_problems(reader, model, post, variants=1 if post else len(choices))
     return Sweep(

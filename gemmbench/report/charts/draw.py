@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.files import STDOUT
 from gemmbench.report.charts.chart_model import Chart, Choices
 from gemmbench.report.charts.heat_map import draw_heat_map
 from gemmbench.report.charts.ladder import draw_ladder
@@ -18,7 +19,7 @@ from gemmbench.report.charts.speed import draw_speed
 from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.charts.transfer_bars import draw_transfers
 from gemmbench.report.comparison import Comparison
-from gemmbench.report.export import STDOUT, write_text
+from gemmbench.report.export import write_text
 
 
 @dataclass(frozen=True)

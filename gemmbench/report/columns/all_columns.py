@@ -139,7 +139,7 @@ _WIDE = pick_columns(
 )
 SPEEDS = ("GFLOPS", "% of {baseline}", "% of best library", "% of peak")
 """Headings of columns that suggest how fast a kernel is elsewhere too."""
-_ERROR = "error (of 16)"
+_ERROR = "error (max. 16)"
 _AFTER_SPEEDS = (_ERROR, "launches", "error", "status")
 _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
 

@@ -116,7 +116,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "error_units",
         "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
         lambda row: row.record.error,
-        "error (of 16)",
+        "error (max. 16)",
         lambda row: number(row.record.error, 3) if row.record.checked else "-",
         hide=1,
     ),
@@ -171,7 +171,7 @@ TABLE = pick_columns(
     "% of {baseline}",
     "% of best library",
     "% of peak",
-    "error (of 16)",
+    "error (max. 16)",
     "status",
 )
 """The columns of a table of GEMMs."""

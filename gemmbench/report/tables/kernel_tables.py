@@ -18,7 +18,7 @@ from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
 from gemmbench.report.tables.footer import detail_lines, footer_lines, list_printed, summary_lines, warning_lines
-from gemmbench.report.tables.pivot_tables import add_versus_best, sort_rows, tabulate_pivots
+from gemmbench.report.tables.pivot_tables import add_versus_best, choose_best_rows, sort_rows, tabulate_pivots
 from gemmbench.report.tables.view import View
 from gemmbench.report.text import count_noun, number
 
@@ -35,7 +35,8 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     problems, run = comparison.problems, comparison.run
     is_pivot = len(problems) > _MOST_TABLES and not view.has_details and not problems[0].rows[0].record.network
     tables = tabulate_pivots(problems, view.columns, view.sort) if is_pivot else _tabulate_problems(comparison, view)
-    rows = [row for problem in problems for row in (problem.rows if is_pivot else choose_rows(problem.rows))]
+    choose = choose_best_rows if is_pivot else choose_rows
+    rows = [row for problem in problems for row in choose(problem.rows)]
     details = [
         *explain_letters(rows),
         *footer_lines(run, view.wide),

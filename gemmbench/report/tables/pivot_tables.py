@@ -44,7 +44,7 @@ class _Pivot:
         self.environment = problems[0].rows[0].environment
         self.labels = _label_problems([each.problem for each in problems])
         self.baseline = self.environment.baseline
-        self.best = [_choose_rows(each.rows) for each in problems]
+        self.best = [{row.record.variant: row for row in choose_best_rows(each.rows)} for each in problems]
         self.column = find_column(columns[0] if columns else self._choose_figure(), self.baseline)
         self.fastest = [_find_fastest(each) for each in problems]
         ladder = sorted((row.record.order, name) for rows in self.best for name, row in rows.items())
@@ -139,7 +139,7 @@ def _label_problems(problems: Sequence[Problem]) -> list[str]:
     return [f"{problem.size} {problem.layout}" if several else problem.size for problem in problems]
 
 
-def _choose_rows(rows: Sequence[Row]) -> dict[str, Row]:
+def choose_best_rows(rows: Sequence[Row]) -> list[Row]:
     """The row that stands for each kernel: the best ranked one, else the one that fared best."""
     best = find_best_rows(rows)
     for name, members in groupby(rows, key=lambda row: row.record.variant):
@@ -147,7 +147,7 @@ def _choose_rows(rows: Sequence[Row]) -> dict[str, Row]:
             known = list(members)
             ran = [row for row in known if row.record.status != "skipped"]
             best[name] = choose_fastest([row for row in ran if row.timed]) or (ran or known)[0]
-    return best
+    return list(best.values())
 
 
 def _find_fastest(problem: ProblemRows) -> set[str]:

@@ -97,7 +97,7 @@ def test_the_cells_of_a_row_by_hand(compare, steady):
         "% of cublas": "25.00 +- 0",
         "% of best library": "-",
         "% of peak": "0.02621",
-        "error (of 16)": "3.25",
+        "error (max. 16)": "3.25",
         "status": "ok",
     }
     assert cublas["% of cublas"] == "100"
@@ -105,7 +105,7 @@ def test_the_cells_of_a_row_by_hand(compare, steady):
 
 def test_the_speed_of_a_wrong_kernel_is_not_shown(compare, steady):
     (row,) = cells(compare(steady("naive", 2, status="wrong", error=None)))
-    assert {row[name] for name in ("time (ms)", "GFLOPS", "% of cublas", "% of peak", "error (of 16)")} == {"-"}
+    assert {row[name] for name in ("time (ms)", "GFLOPS", "% of cublas", "% of peak", "error (max. 16)")} == {"-"}
 
 
 def test_a_row_of_the_cpu_in_a_run_on_a_gpu_is_marked(compare, paired, make_record):
