@@ -23,16 +23,15 @@ _logger = logging.getLogger("gemmbench")
 def draw_bars(console: Console) -> Iterator[Progress]:
     """Draw a bar for the sweep and one for what is being done, and write what is known, until the block ends."""
     progress = SessionProgress()
-    columns = (TextColumn("{task.description}"), _Bar(), _Count(), _Time(progress))
-    with Bars(*columns, console=console, transient=True) as bars:
+    columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Time(progress))
+    with _Bars(*columns, console=console, transient=True) as bars:
         sweep, step = bars.add_task("starting", total=None), bars.add_task("", visible=False)
-        known = bars.add_task("", visible=False, is_text=True)
 
         def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
             nonlocal step
             progress.report(what, done, of, left)
             what = what if what.startswith(SWEEP) else progress.step.what
-            bars.update(known, description=f"so far {progress.known}", visible=bool(progress.known))
+            bars.known = progress.known
             if what.startswith(SWEEP):
                 bars.update(sweep, description=what.removeprefix(SWEEP), completed=done, total=of)
             elif of:
@@ -44,11 +43,16 @@ def draw_bars(console: Console) -> Iterator[Progress]:
         yield report
 
 
-class _Bar(BarColumn):
-    """A bar; nothing next to what is known."""
+class _Bars(Bars):
+    """Bars, and a line below them with what is known so far."""
 
-    def render(self, task: Task) -> RenderableType:  # type: ignore[override]  # rich says ProgressBar
-        return Text("") if task.fields.get("is_text") else super().render(task)
+    known = ""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The bars and the line, which must not be a column of theirs: it would leave them no room."""
+        yield self.make_tasks_table(self.tasks)
+        if self.known:
+            yield Text(f"so far {self.known}", no_wrap=True, overflow="ellipsis")
 
 
 class _Count(ProgressColumn):
