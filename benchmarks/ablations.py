@@ -19,9 +19,11 @@ import gemmbench
 from gemmbench.backends.sources import inline_text
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Selection
 from gemmbench.report.row import Row
 from gemmbench.report.text import with_interval
-from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
+from gemmbench.session.single_kernel import choose_architecture, inspect_kernel, read_hottest_loops
 
 KERNEL = "sgemm_tma"
 SIZE = 4096
@@ -88,8 +90,8 @@ def write_copies(folder: Path) -> None:
 
 def describe_code(name: str, kernels: Path, params: Mapping[str, int], layout: str) -> list[str]:
     """The main loop: KB of code, % FFMA, % of FFMA with a bank conflict, instructions from a load to its use."""
-    chosen = tuple(f"{key}={value}" for key, value in params.items())
-    request = KernelRequest(name, str(SIZE), layouts=layout, params=chosen, kernels=str(kernels))
+    chosen = {key: (value,) for key, value in params.items()}
+    request = Selection((name,), read_sizes(SIZE), layouts=(layout,), params=chosen, kernels=str(kernels))
     inspected = inspect_kernel(request, choose_architecture("90a", None))
     found = [loop.facts for loop in read_hottest_loops(inspected, None).readings if loop.facts]
     facts = max(found, key=lambda each: each.mix["FFMA"])  # not the loop that arranges operands

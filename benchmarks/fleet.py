@@ -27,20 +27,19 @@ from gemmbench.bench.experiments.batch import ChainBatch, make_gemm_batch
 from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Pace
-from gemmbench.bench.workers.fleet_machine import FleetMachine
-from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetMachine, FleetRunner, FleetWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Destination, Selection, TimeLimits, make_request
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import open_machines
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel
-from gemmbench.session.sweep_runs import SweepRequest, run_sweep
+from gemmbench.session.single_kernel import find_variant, plan_kernel
+from gemmbench.session.sweep_runs import run_sweep
 
 SIZES = ",".join(map(str, range(5120, 511, -160)))
 SMALLEST = "512"
@@ -92,8 +91,9 @@ def measure_scaling(device: str) -> None:
             note_batches() as batches,
         ):
             names = (*VARIANTS, machine.default_baseline)
-            overrides = SweepOverrides(variants=names, sizes=sizes, rounds=ROUNDS)
-            result = run_sweep(SweepRequest(overrides, destination=Destination(Path(folder))), machine, clock)
+            destination = Destination(Path(folder))
+            request = make_request(destination=destination, variants=names, sizes=sizes, rounds=ROUNDS)
+            result = run_sweep(request, machine, clock)
             runs.append((clock.seconds, compare_rows(result.run), sum(batches)))
     _, (one, alone, spent_alone), (two, shared, spent_shared) = runs
     ratios = [row.speed_by_baseline for row in compare_runs(alone, shared).rows if row.speed_by_baseline.known]
@@ -151,8 +151,8 @@ def measure_losses(seconds: float) -> None:
 
 def _make_batches(machine: FleetMachine, count: int, rounds: int = 2) -> list[ChainBatch]:
     sizes = ",".join(map(str, range(8, 8 + count)))
-    request = KernelRequest("naive", sizes, "f32", "nn")
-    plans = [plan for plan in plan_kernel(request, request.find_variant(), machine) if isinstance(plan, Plan)]
+    request = Selection(("naive",), read_sizes(sizes), ("f32",), ("nn",))
+    plans = [plan for plan in plan_kernel(request, find_variant(request), machine) if isinstance(plan, Plan)]
     policy = Policy(rounds=rounds, until=0.0, cache="hot")
     artifact = FleetCompiler(machine, TimeLimits.compile).compile(plans[0])
     return [make_gemm_batch([plan], [artifact], policy) for plan in plans]

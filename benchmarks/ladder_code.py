@@ -14,7 +14,8 @@ from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
+from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.session.single_kernel import choose_architecture, inspect_kernel, read_hottest_loops
 
 HEAD = (
     "kernel",
@@ -37,7 +38,7 @@ def list_rungs() -> list[str]:
 
 def describe(name: str) -> list[str]:
     """One line of the table: of the launch whose loop has the most arithmetic."""
-    inspected = inspect_kernel(KernelRequest(name), choose_architecture("90", None))
+    inspected = inspect_kernel(Selection((name,)), choose_architecture("90", None))
     loops = read_hottest_loops(inspected, None).readings
     launches = [each for each in zip(inspected.inspections, loops, strict=True) if each[1].facts]
     launch, loop = max(launches, key=lambda each: each[1].facts.loop.math if each[1].facts else 0)

@@ -20,9 +20,10 @@ from tabulate import tabulate
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import WATCHED
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine, open_catalog
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
+from gemmbench.session.verification_runs import verify_kernels
 
 CUDA = Path(__file__).resolve().parents[1] / "cuda"
 KERNELS = (
@@ -57,8 +58,8 @@ def verify_mutant(path: Path, text: str, folder: Path) -> list[Record]:
     name = f"mutant_{path.stem}"
     (folder / f"{name}.cu").write_text(text)
     params = open_catalog(str(folder)).get(name).params
-    default = tuple(f"{parameter}={values[0]}" for parameter, values in params[:1])
-    request = VerifyRequest((name,), sizes=SIZES, params=default, kernels=str(folder))
+    default = {parameter: values[0] for parameter, values in params[:1]}
+    request = make_request(variants=(name,), sizes=SIZES, params=default, kernels=folder)
     return verify_kernels(request, find_machine("cpu", SILENT)).records
 
 

@@ -15,8 +15,6 @@ from arena_bench import ArenaBench
 from claims.setup import build_plans
 from tables import show_table
 
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-
 KERNELS = ("cublas", "sgemm", "sgemm_pipelined", "sgemm_warptile", "blocktile_2d", "tiled")
 SHIFTS = (0, *(512 << power for power in range(13)))
 SETS, REPEATS, WINDOWS, WINDOW_SECONDS = 5, 2, 3, 10e-3
@@ -43,7 +41,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=2048, metavar="N", help="M, N and K")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="folder for placement.csv")
     arguments = parser.parse_args()
-    found = measure_shifts(ArenaBench(build_plans(KERNELS, SweepOverrides(sizes=str(arguments.size))), SETS))
+    found = measure_shifts(ArenaBench(build_plans(KERNELS, sizes=str(arguments.size)), SETS))
     medians = {name: {shift: float(np.median(times)) for shift, times in each.items()} for name, each in found.items()}
     rows = [
         [f"{shift}", *(f"{100 * (each[shift] / each[0] - 1):+.2f}" for each in medians.values())] for shift in SHIFTS

@@ -46,7 +46,7 @@ from gemmbench.planning.plans.configurations import Configurations, list_configu
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.text import count_noun
 
@@ -133,7 +133,7 @@ class Bench:
 
 def list_problems(variant: Variant, config: str, seed: int, target: Target) -> Iterator[Problem]:
     """Drawn shapes, without end, that fall to the same rows of a `pick` as the shapes of a config."""
-    sweep = read_sweep(config, SweepOverrides(), on_cpu=False)
+    sweep = read_sweep(RunRequest(config=config), on_cpu=False)
     rows = frozenset[int]().union(*(find_rivals(variant, problem, target) for problem in sweep.problems))
     known: set[Shape] = set()
     while True:
@@ -147,7 +147,7 @@ def list_problems(variant: Variant, config: str, seed: int, target: Target) -> I
 
 def read_candidates(config: str, catalog: Catalog) -> list[tuple[Variant, Configurations]]:
     """The kernels of a config in their configurations, and the libraries with all algorithms."""
-    sweep = read_sweep(config, SweepOverrides(), on_cpu=False)
+    sweep = read_sweep(RunRequest(config=config), on_cpu=False)
     kernels = [(variant, each.params) for each in sweep.choices if (variant := catalog.get(each.name)).is_kernel]
     chosen = [*kernels, *((library, {ALL: ()}) for library in LIBRARIES)]
     return [(variant, list_configurations(variant, params)) for variant, params in chosen]

@@ -24,7 +24,6 @@ from gemmbench.backends.cuda.driver import load_cubin
 from gemmbench.bench.build import Built
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 
 NAME, SIZE, SETS, LAUNCHES, REPEATS = "notes_sms", 256, 320, 50, 6
 PARAMS = ("BN=128", "STAGES=3", "STREAM_K=1")
@@ -61,9 +60,9 @@ def build_all(folder: Path) -> dict[Plan, Built]:
     noted = {"sizes": str(SIZE), "params": PARAMS}
     others = ("BN=128", "STAGES=4,2", "STREAM_K=0,1")
     return {
-        **build_plans((NAME,), SweepOverrides(**noted), str(folder)),  # type: ignore[arg-type]
-        **build_plans(BEFORE, SweepOverrides(sizes=str(SIZE))),
-        **build_plans(("sgemm_tma",), SweepOverrides(sizes=str(SIZE), params=others)),
+        **build_plans((NAME,), **noted, kernels=folder),
+        **build_plans(BEFORE, sizes=str(SIZE)),
+        **build_plans(("sgemm_tma",), sizes=str(SIZE), params=others),
     }
 
 

@@ -5,8 +5,10 @@ import pytest
 from gemmbench.analysis.accesses import find_broken_access_limits
 from gemmbench.backends import registry
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.session.machine import open_catalog
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.session.machine import describe_local, open_catalog
+from gemmbench.session.single_kernel import plan_kernel
 
 CATALOG = open_catalog(None)
 LIMITED = [name for name in CATALOG.names if CATALOG.get(name).accesses]
@@ -18,8 +20,8 @@ def test_the_rungs_of_the_ladder_have_limits():
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_no_kernel_asks_for_more_than_its_manifest_allows(name):
-    request = KernelRequest(name, "256")
-    machine = registry.describe_machine(registry.choose_device("cpu"))
+    request = Selection((name,), read_sizes(256))
+    machine = describe_local(registry.choose_device("cpu"))
     (plan,) = plan_kernel(request, CATALOG.get(name), machine)
     assert isinstance(plan, Plan)
     assert find_broken_access_limits(plan, registry.make_watcher(60).count(plan)) == []

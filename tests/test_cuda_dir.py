@@ -14,10 +14,10 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.dispatch import PickRow, replace_pick_rows
-from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel
+from gemmbench.session.single_kernel import choose_architecture, inspect_kernel
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted(path for path in (ROOT / "cuda").rglob("*") if path.suffix in SUFFIXES)
@@ -47,7 +47,7 @@ def find_picked(variant, problem):
 def test_the_configs_of_a_pick_have_a_problem_for_every_row_of_their_candidates(name):
     variant, served, listed = Catalog([ROOT / "cuda"]).get(name), set(), set()
     for path in (ROOT / "configs").glob(f"{name}_pick*.yaml"):
-        sweep = read_sweep(str(path), SweepOverrides(), on_cpu=False)
+        sweep = read_sweep(RunRequest(config=str(path)), on_cpu=False)
         listed |= {choice.name for choice in sweep.choices if choice.own}
         for problem in sweep.problems:
             served.add(find_picked(variant, problem))
@@ -58,7 +58,7 @@ def test_the_configs_of_a_pick_have_a_problem_for_every_row_of_their_candidates(
 def test_no_two_searches_of_sgemm_write_the_same_row():
     variant, rows = Catalog([ROOT / "cuda"]).get("sgemm"), {}
     for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
-        for problem in read_sweep(str(path), SweepOverrides(), on_cpu=False).problems:
+        for problem in read_sweep(RunRequest(config=str(path)), on_cpu=False).problems:
             rows.setdefault(str(find_picked(variant, problem).when), set()).add(path.stem)
     assert [(when, sorted(names)) for when, names in rows.items() if len(names) > 1] == []
 
@@ -67,7 +67,7 @@ def test_the_searches_of_sgemm_have_what_their_rows_pick_among_their_candidates(
     catalog, lost = Catalog([ROOT / "cuda"]), []
     variant = catalog.get("sgemm")
     for path in (ROOT / "configs").glob("sgemm_pick*.yaml"):
-        sweep = read_sweep(str(path), SweepOverrides(), on_cpu=False)
+        sweep = read_sweep(RunRequest(config=str(path)), on_cpu=False)
         for row in {find_picked(variant, problem) for problem in sweep.problems}:
             default = {key: (value,) for key, value in catalog.get(row.variant).default().items()}
             listed = [{**default, **choice.params} for choice in sweep.choices if choice.name == row.variant]
@@ -177,7 +177,7 @@ def test_every_value_of_every_parameter_is_of_use(gemm):
 @pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
-    sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
+    sweep = read_sweep(RunRequest(config=str(path)), on_cpu)
     catalog = Catalog([ROOT / "cuda"], list_library_variants())
     chosen = [(catalog.get(choice.name), choice.params) for choice in sweep.choices]
     check_params(chosen)
@@ -189,7 +189,7 @@ def test_a_config_names_variants_and_parameters_that_exist(path, on_cpu):
 @pytest.mark.parametrize("on_cpu", [False, True], ids=["gpu", "cpu"])
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_leaves_something_to_run(path, on_cpu):
-    sweep = read_sweep(str(path), SweepOverrides(), on_cpu)
+    sweep = read_sweep(RunRequest(config=str(path)), on_cpu)
     catalog = Catalog([ROOT / "cuda"], list_library_variants())
     targets = {"cpu": CPU} if on_cpu else {"cuda": GPU, "cpu": CPU}
     for choice in sweep.choices:
@@ -203,7 +203,7 @@ def test_a_config_leaves_something_to_run(path, on_cpu):
 
 def test_the_pragma_of_post_002_changes_no_machine_code(warm_compiler):
     def read_code(unroll):
-        request = KernelRequest("abt_shared", layouts="nt", params=("TILE=16", f"UNROLL={unroll}"))
+        request = Selection(("abt_shared",), layouts=("nt",), params={"TILE": (16,), "UNROLL": (unroll,)})
         inspected = inspect_kernel(request, choose_architecture("90", None))
         return warm_compiler.sass(inspected.only_plan())
 

@@ -25,9 +25,9 @@ from gemmbench.errors import BAD_ROW, OK, GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.sweeps.overrides import Selection
 from gemmbench.session.single_kernel import (
     Architecture,
-    KernelRequest,
     choose_architecture,
     inspect_kernel,
     read_hottest_loops,
@@ -86,7 +86,7 @@ def _choose_problems(architecture: Architecture, variant: Variant, every: bool) 
 
 def compile_task(task: Task) -> Outcome:
     """Compile a kernel, and read its machine code where it has limits."""
-    request = KernelRequest(task.variant.path, precisions=task.precision, layouts=task.layout)
+    request = Selection((task.variant.path,), precisions=(task.precision,), layouts=(task.layout,))
     if missing := registry.why_refused(task.variant, "cuda"):
         return Outcome(task, _LEFT_OUT, [missing])
     try:

@@ -6,7 +6,6 @@ from statistics import median
 from claims import Claim, format_table
 from claims.nvbench import bind_alone, time_with_nvbench
 from claims.setup import build_plans, open_worker
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 
 NAMES, SIZES, LAUNCHES = ("cublas", "sgemm", "tiled"), "256,512,1024,4096", 60
 WITHIN, LEAST = 0.03, 0.5e-6
@@ -14,7 +13,7 @@ WITHIN, LEAST = 0.03, 0.5e-6
 
 def check(folder: Path) -> Claim:
     """Time single launches with both programs, on the same operands."""
-    built = build_plans(NAMES, SweepOverrides(sizes=SIZES))
+    built = build_plans(NAMES, sizes=SIZES)
     with open_worker() as worker, bind_alone(worker, built) as bound:
         ours = {plan: median(one.time_alone() for _ in range(LAUNCHES)) for plan, one in bound.items()}
         theirs = {plan: each["cold"] for plan, each in time_with_nvbench(bound).items()}

@@ -15,7 +15,6 @@ from gemmbench.analysis import ncu, toolkit
 from gemmbench.bench.operands import scratch
 from gemmbench.bench.timing.stats import Interval, Round, time_interval
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.repeatability import compare_ratios
 
@@ -85,7 +84,7 @@ def check(folder: Path) -> Claim:
 
 
 def _measure_pairs() -> Iterator[Pair]:
-    built = build_plans(KERNELS, SweepOverrides(sizes=SIZES))
+    built = build_plans(KERNELS, sizes=SIZES)
     samples: dict[tuple[Plan, int], dict[Round, float]] = {}
     with open_worker() as worker:
         for problem in dict.fromkeys(plan.problem for plan in built):

@@ -10,7 +10,6 @@ from claims.setup import build_plans, open_worker
 from gemmbench.bench.experiments.workload import gemm_workload
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.scratch import Scratch, find_room
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 TURNS = 2
@@ -19,7 +18,7 @@ TURNS = 2
 def main() -> None:
     """Launch on every set in turn, as a window does, and once more in the range that a profiler records."""
     name, size = sys.argv[1:]
-    ((plan, code),) = build_plans([name], SweepOverrides(sizes=size, baseline=name)).items()
+    ((plan, code),) = build_plans([name], sizes=size, baseline=name).items()
     workload = gemm_workload(plan.problem)
     with open_worker() as worker, ExitStack() as held:
         backend: Any = worker.backends["cuda"]

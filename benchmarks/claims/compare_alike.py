@@ -12,7 +12,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.bench.timing.stats import speed_ratio
 from gemmbench.bench.workers.device_workers import LocalWorker
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 PAIRS = 3
@@ -27,7 +26,7 @@ def main() -> None:
 
 def compare_alike(worker: LocalWorker, kernel: str, size: str, seed: int) -> list[tuple[float, float, float]]:
     """Measure a kernel under several names together; the ratio of each pair, with its ends."""
-    built = build_plans([kernel], SweepOverrides(sizes=size, baseline=kernel))
+    built = build_plans([kernel], sizes=size, baseline=kernel)
     (plan,) = built
     plans = [plan, *(replace(plan, variant=replace(plan.variant, name=f"again_{n}")) for n in range(1, 2 * PAIRS))]
     built |= dict.fromkeys(plans, built[plan])

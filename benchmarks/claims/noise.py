@@ -12,7 +12,6 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 TRIOS, MEASUREMENTS, SLOWDOWN = 4, 25, 0.02
@@ -68,7 +67,7 @@ def _copy_trio(built: dict[Plan, Built], trio: tuple[Plan, ...]) -> tuple[dict[P
 
 def _build_spinning(spins: tuple[int, ...]) -> tuple[dict[Plan, Built], list[Plan]]:
     params = ("SPIN=" + ",".join(map(str, spins)),)
-    built = build_plans(["spinning"], SweepOverrides(sizes="1024", params=params, baseline="spinning"), KERNELS)
+    built = build_plans(["spinning"], sizes="1024", params=params, baseline="spinning", kernels=KERNELS)
     by_spin = {dict(plan.config.values)["SPIN"]: plan for plan in built}
     return built, [by_spin[spin] for spin in spins]
 

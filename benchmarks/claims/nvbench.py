@@ -19,7 +19,6 @@ from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 NAMES = ("naive", "tiled", "blocktile_2d", "sgemm_1d", "cublas")
@@ -56,7 +55,7 @@ class _Stream:
 
 def check(folder: Path) -> Claim:
     """Time the kernels with both programs and compare."""
-    built = build_plans(NAMES, SweepOverrides(sizes=SIZES))
+    built = build_plans(NAMES, sizes=SIZES)
     with open_worker() as worker:
         with bind_alone(worker, built) as bound:
             theirs = time_with_nvbench(bound)

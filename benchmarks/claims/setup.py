@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from gemmbench.backends import registry
 from gemmbench.bench.build import Built, compile_plans
@@ -11,17 +12,17 @@ from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.sweep_runs import SweepRequest, plan_request
+from gemmbench.session.machine import describe_local
+from gemmbench.session.sweep_runs import plan_request
 
-MACHINE = registry.describe_machine(registry.choose_device("cuda"))
+MACHINE = describe_local(registry.choose_device("cuda"))
 
 
-def build_plans(names: Sequence[str], options: SweepOverrides, kernels: str | None = None) -> dict[Plan, Built]:
-    """Plan and compile the named variants."""
-    request = SweepRequest(replace(options, variants=tuple(names)), compare=True, kernels=kernels)
-    planned = plan_request(request, MACHINE)
+def build_plans(names: Sequence[str], **options: Any) -> dict[Plan, Built]:
+    """Plan and compile the named variants with these options."""
+    planned = plan_request(make_request(variants=names, **options), MACHINE, compare=True)
     return compile_plans(planned.plans, registry.make_compilers(MACHINE, planned.devices), ignore_progress)
 
 

@@ -14,7 +14,6 @@ from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.backends.base import Window
 from gemmbench.bench.experiments.context import AnnouncedExecutable
 from gemmbench.bench.workers.device_workers import LocalWorker
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.policy import Policy
 
 CASES = (("sgemm_warptile", "f32", 256), ("sgemm_warptile", "f32", 4096), ("mma_sync", "bf16", 4096))
@@ -48,7 +47,7 @@ def check(folder: Path) -> Claim:
 
 def _measure(worker: LocalWorker, name: str, precision: str, size: int) -> tuple[float, float]:
     """The speed of a kernel relative to itself, and the share of the wall time that launches take."""
-    built = build_plans([name], SweepOverrides(sizes=str(size), precisions=precision, baseline=name))
+    built = build_plans([name], sizes=str(size), precisions=precision, baseline=name)
     (plan,) = built
     again = replace(plan, variant=replace(plan.variant, name="again"))
     built[again] = built[plan]

@@ -14,9 +14,8 @@ import click
 
 from examples.digits.server import open_server
 from gemmbench.errors import GemmbenchError
-from gemmbench.planning.network_sweeps import NetworkOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine
-from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 
@@ -37,9 +36,12 @@ def main(
     port: int,
     browser: bool,
 ) -> None:
-    request = NetworkRequest(NetworkOverrides(variants=rows, batch=batch, weights=weights), config)
+    request = make_request(config, variants=rows)
     try:
-        with open_server(request, find_machine(device, SILENT), port) as server, _note_ctrl_c() as pressed:
+        with (
+            open_server(request, find_machine(device, SILENT), port, batch, weights) as server,
+            _note_ctrl_c() as pressed,
+        ):
             _announce(server.address, browser)
             server.serve_until(pressed.is_set)
     except GemmbenchError as fault:

@@ -26,7 +26,8 @@ from examples.digits.messages import Drawing, Reply, make_reply
 from examples.digits.page import render_page
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.session.network_runs import NetworkRequest, PlannedNetwork, plan_network_rows
+from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.session.network_runs import PlannedNetwork, plan_network_rows
 
 HOST = "127.0.0.1"
 _MOST_BYTES = 1 << 20
@@ -182,13 +183,15 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def open_server(request: NetworkRequest, machine: Machine, port: int = 0) -> Iterator[DigitServer]:
+def open_server(
+    request: RunRequest, machine: Machine, port: int = 0, batch: int | None = None, weights: str | None = None
+) -> Iterator[DigitServer]:
     """The server, with every row that can run here open on its device. Raises GemmbenchError.
 
     One thread owns the devices: a context of CUDA belongs to the thread that made it, and the
     processes of the CPU device end with theirs.
     """
-    planned = plan_network_rows(request, machine)
+    planned = plan_network_rows(request, machine, batch, weights)
     _require_digits(planned)
     rows = planned.rows if planned.sweep.policy.pdl else [row.without_pdl() for row in planned.rows]
     able = [row for row in rows if not row.reason]

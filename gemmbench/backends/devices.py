@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from gemmbench.backends.base import Device
+from gemmbench.backends.base import Compiler, Device
 from gemmbench.planning.files import display_path, exists
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.sizes import Amount, Rate
 
@@ -84,7 +86,10 @@ class DeviceChoice:
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices of a run by back end: the primary one, and the host if it can run rows too."""
+    """The devices of a run by back end: the primary one, and the host if it can run rows too.
+
+    What measures is a LocalMachine, or the FleetMachine that stands for the cards of a cluster.
+    """
 
     choice: DeviceChoice
     devices: Mapping[str, Device]
@@ -109,3 +114,38 @@ class Machine:
     def targets(self) -> dict[str, Target]:
         """What planning must know, by back end."""
         return {name: device.target for name, device in self.devices.items()}
+
+    @property
+    def why_unwatched(self) -> str:
+        """Why accesses of kernels are not watched on the host before they are verified; "" if they are."""
+        raise NotImplementedError
+
+    def refuse_transfers(self) -> None:
+        """Raise DeviceError or UsageError if jobs with their copies cannot be measured on the primary device."""
+        raise NotImplementedError
+
+    def why_refused(self, variant: Variant, device: str) -> str:
+        """Why a variant cannot run on a back end, whatever the problem; "" if it can. Raises DeviceError."""
+        raise NotImplementedError
+
+    def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
+        """The compilers of the named back ends; `limit` is seconds for one kernel."""
+        raise NotImplementedError
+
+    def measure_peaks(self) -> Peaks | None:
+        """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
+        raise NotImplementedError
+
+    def open_worker(
+        self,
+        request: Any,
+        message: Callable[[str], None],
+        progress: Callable[..., None],
+        is_interrupted: Callable[[], bool],
+    ) -> AbstractContextManager[Any]:
+        """A worker that measures as the message `request` says, for the block; `message` takes lines for the user."""
+        raise NotImplementedError
+
+    def make_runner(self, worker: Any, *how: Any) -> Any:
+        """A Runner for one of its workers; `how` are the other arguments of a Runner."""
+        raise NotImplementedError

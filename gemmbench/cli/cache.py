@@ -19,10 +19,10 @@ from gemmbench.backends.code_cache import (
     explain_unwritable,
     refuse_unsafe,
 )
-from gemmbench.cli.option_fields import OUTPUT, argument, command, option
-from gemmbench.cli.options import style_option
+from gemmbench.cli.options import argument, command, option, style_option
 from gemmbench.cli.output import print_reports
 from gemmbench.errors import OK
+from gemmbench.planning.sweeps.overrides import OUTPUT
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_bytes
 

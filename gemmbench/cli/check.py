@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
-    ProblemOptions,
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
     RunName,
     VariantName,
+    argument,
+    command,
     config_option,
+    group,
+    made,
+    option,
     out_option,
+    read_request,
     style_option,
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
@@ -27,12 +31,11 @@ from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.files import runs_in_github_actions
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE, RunRequest
 from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
-from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.regression_check import CheckRequest, CheckResult, run_check
+from gemmbench.session.regression_check import CheckResult, run_check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +54,11 @@ class CheckOptions:
     fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
     force: bool = force_option()
     config: str = config_option("quick", "Config to check against a git revision.")
-    problem: ProblemOptions
+    request: RunRequest = made(read_request)
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     out: str = out_option()
     junit: str | None = option(
         "--junit",
@@ -83,21 +87,12 @@ def check(options: CheckOptions) -> int:
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
     check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
     """
-    request = CheckRequest(
-        options.against,
-        options.margin,
-        options.force,
-        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
-        options.config,
-        options.where.kernels,
-        options.limit.limits,
-        Destination(Path(options.out), None, shlex.join(["gemmbench", *sys.argv[1:]])),
-    )
-    return max(_check(request, options, machine) for machine in options.where.list_machines())
+    return max(_check(options, machine) for machine in options.where.list_machines())
 
 
-def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> int:
-    checked = run_check(request, machine, TERMINAL)
+def _check(options: CheckOptions, machine: Machine) -> int:
+    against, margin = options.against, options.margin
+    checked = run_check(options.request, machine, TERMINAL, against=against, margin=margin, force=options.force)
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
     code = _choose_exit_code(checked, options.fails_inconclusive)

@@ -6,14 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemmbench.cli.option_fields import argument, command
-from gemmbench.cli.options import OutputOptions, VariantName, config_option
+from gemmbench.cli.options import OutputOptions, VariantName, argument, command, config_option
 from gemmbench.cli.output import print_line, print_reports, print_warning
 from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options, find_missing
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
     report_differences,
@@ -60,12 +58,14 @@ def compare(options: CompareOptions) -> int:
     baseline of each run says more than the times.
     """
     names = tuple(dict.fromkeys(options.variants))
-    runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(options.sweep.where.kernels))
+    runs = find_two_runs(
+        options.variants, Path(options.sweep.journal.out), open_catalog(options.sweep.request.selection.kernels)
+    )
     if runs:
         return _compare_saved(*runs, options)
     if len(names) < 2:
         raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
-    sweeps = conduct_sweeps(names, options.config, options.sweep, compare=True)
+    sweeps = conduct_sweeps(options.sweep, compare=True)
     return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
 
 
@@ -80,7 +80,7 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
         best = find_best_rows(comparison.problems[0].rows)
         rows = [best[name].record for name in names if name in best]
         if all(record.backend == _CPU for record in rows):
-            closing += compare_accesses_of_rows(rows, options.sweep.where.kernels)
+            closing += compare_accesses_of_rows(rows, options.sweep.request.selection.kernels)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
@@ -89,8 +89,7 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
 def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:
     """Compare two results files; nothing is measured."""
     sweep = options.sweep
-    given = SweepOverrides(**vars(sweep.problem), **vars(sweep.measure)).list_given()
-    if given := [*given, *sweep.reference.list_given()]:
+    if given := [*sweep.request.list_given(), *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = read_results(reference_path), read_results(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)

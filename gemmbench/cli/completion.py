@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 from click.shell_completion import get_completion_class
 
-from gemmbench.cli.option_fields import argument, command
+from gemmbench.cli.options import argument, command
 from gemmbench.errors import OK
 
 _INSTALL = {

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import HealthCheck
-from gemmbench.cli.option_fields import command, option
-from gemmbench.cli.options import LimitOptions, out_option, style_option
+from gemmbench.cli.options import LIMITS, command, group, made, option, out_option, read_request, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.report.diagnostics.doctor_report import (
     judge_noise,
     judge_peaks,
@@ -31,7 +31,8 @@ class DoctorOptions:
     quick: bool = option("--quick", is_flag=True, help="Check only; measure nothing.")
     where: FleetOptions
     out: str = out_option()
-    limit: LimitOptions
+    limits: None = group(*LIMITS)
+    request: RunRequest = made(read_request)
     style: str | None = style_option()
 
 
@@ -61,7 +62,7 @@ def doctor(options: DoctorOptions) -> int:
     if peaks:
         _print("Peaks", judge_peaks(peaks, machine.primary), options)
         print_line()
-    noises, interrupted = measure_noise(machine, options.where.kernels, options.limit.limits, TERMINAL)
+    noises, interrupted = measure_noise(machine, options.request.selection.kernels, options.request.limits, TERMINAL)
     if interrupted:
         return INTERRUPTED
     if noises:
@@ -70,8 +71,10 @@ def doctor(options: DoctorOptions) -> int:
 
 
 def _examine_fleet(options: DoctorOptions, fleet: str) -> int:
-    where, limits = options.where, options.limit.limits
-    workers = list(examine_fleet(where.device, fleet, where.kernels, limits, TERMINAL, options.quick))
+    where, limits = options.where, options.request.limits
+    workers = list(
+        examine_fleet(where.device, fleet, options.request.selection.kernels, limits, TERMINAL, options.quick)
+    )
     print_reports([report_fleet(workers)], options.style)
     return NO_DEVICE if any(worker.fault for worker in workers) else OK
 

@@ -8,10 +8,20 @@ from pathlib import Path
 import click
 
 from gemmbench.analysis.accesses import find_broken_access_limits
-from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
-from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
+from gemmbench.cli.options import (
+    SHAPE,
+    VariantName,
+    argument,
+    command,
+    group,
+    made,
+    option,
+    read_selection,
+    style_option,
+)
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, NO_DEVICE, OK, UsageError
+from gemmbench.planning.sweeps.overrides import DEVICE, OUTPUT, Selection
 from gemmbench.report.diagnostics import inspection_report
 from gemmbench.report.diagnostics.access_report import export_accesses, report_accesses
 from gemmbench.report.diagnostics.inspection_report import report_inspections
@@ -19,7 +29,6 @@ from gemmbench.report.export import encode_json, write_text
 from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.single_kernel import (
     InspectedKernel,
-    KernelRequest,
     LoopReadings,
     choose_architecture,
     inspect_kernel,
@@ -52,7 +61,7 @@ class InspectOptions:
         heading=DEVICE,
         help="Clock in GHz, for the bounds of --sass-mix and --accesses.  [default: as --sms]",
     )
-    shape: ShapeOptions
+    shape: None = group(*SHAPE)
     text: str | None = option(
         "--text",
         metavar="FILE",
@@ -84,15 +93,9 @@ class InspectOptions:
         heading=OUTPUT,
         help="Write what --accesses counts to FILE, as JSON.",
     )
-    kernels: str | None = kernels_option()
+    kernels: None = group("kernels")
+    selection: Selection = made(read_selection)
     style: str | None = style_option()
-
-    @property
-    def request(self) -> KernelRequest:
-        """The kernel and its problems."""
-        shape = self.shape
-        sizes = shape.sizes or "4096"
-        return KernelRequest(self.variant, sizes, shape.precisions, shape.layouts, shape.params, self.kernels)
 
 
 @command(InspectOptions)
@@ -111,7 +114,7 @@ def inspect(options: InspectOptions) -> int:
     if options.out:
         raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
     architecture = choose_architecture(options.arch, options.sms)
-    inspected = inspect_kernel(options.request, architecture)
+    inspected = inspect_kernel(options.selection, architecture)
     for skip in inspected.skips:
         print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
@@ -127,7 +130,7 @@ def _count_accesses(options: InspectOptions) -> int:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
     architecture = choose_architecture(options.arch, options.sms)
     counted = count_accesses(
-        options.request, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
+        options.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
     )
     if not counted:
         return NO_DEVICE

@@ -11,14 +11,23 @@ from pathlib import Path
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.option_fields import OUTPUT, argument, command, option
-from gemmbench.cli.options import DeviceOptions, VariantName, style_option
+from gemmbench.cli.options import (
+    DeviceOptions,
+    VariantName,
+    argument,
+    command,
+    made,
+    option,
+    read_selection,
+    style_option,
+)
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK, USAGE, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
+from gemmbench.planning.sweeps.overrides import OUTPUT, Selection
 from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 
@@ -37,6 +46,7 @@ class ListOptions:
 
     patterns: tuple[str, ...] = argument(nargs=-1, metavar="[PATTERN]...", type=VariantName())
     where: DeviceOptions
+    selection: Selection = made(read_selection)
     here: bool = option("--here", is_flag=True, help="Only what can run here.")
     details: bool = option("--details", is_flag=True, heading=OUTPUT, help="A line for each, as for a PATTERN.")
     long: bool = option(
@@ -89,7 +99,7 @@ def list_variants(options: ListOptions) -> int:
     """
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
-    variants, faults = open_catalog(options.where.kernels).read_all()
+    variants, faults = open_catalog(options.selection.kernels).read_all()
     detailed = options.long or options.as_json
     listed = [
         _list_variant(variant, choice.primary, targets, detailed)

@@ -7,23 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import INTEGER, PROBLEM, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
+    INTEGER,
+    LIMITS,
+    MEASURE,
     OutputOptions,
     VariantName,
+    argument,
+    command,
     config_option,
     dry_run_option,
-    params_option,
+    group,
+    made,
+    option,
+    read_request,
 )
 from gemmbench.cli.output import TERMINAL, print_line
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import OK
-from gemmbench.planning.network_sweeps import NetworkOverrides
+from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest
 from gemmbench.report.comparison import compare_rows
-from gemmbench.session.network_runs import DigitReading, NetworkRequest, plan_network_rows, read_digit, run_network
+from gemmbench.session.network_runs import DigitReading, plan_network_rows, read_digit, run_network
 
 _INK = " .:-=+*#%@"
 _BAR = 40
@@ -47,16 +52,17 @@ def _describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[st
 class NetworkOptions:
     """The options of `gemmbench mlp`."""
 
-    rows: tuple[str, ...] = argument(nargs=-1, type=VariantName())
+    variants: tuple[str, ...] = argument(nargs=-1, metavar="[ROWS]...", type=VariantName())
     config: str = config_option("mlp")
     batch: int | None = option("--batch", type=INTEGER, heading=PROBLEM, help="Rows in a batch of inputs.")
     weights: str | None = option(
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
-    params: tuple[str, ...] = params_option()
-    device: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    params: None = group("params")
+    request: RunRequest = made(read_request)
+    where: FleetOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     digit: int | None = option(
         "--digit",
         type=INTEGER,
@@ -78,30 +84,18 @@ def mlp(options: NetworkOptions) -> int:
     the kernel supports it; otherwise they are separate launches, which count.
     """
     if options.digit is not None:
-        options.device.refuse_fleet("--digit")
-    return max(_compute(options, machine) for machine in options.device.list_machines())
+        options.where.refuse_fleet("--digit")
+    return max(_compute(options, machine) for machine in options.where.list_machines())
 
 
 def _compute(options: NetworkOptions, machine: Machine) -> int:
-    request = _make_request(options)
+    request, changes = options.request, (options.batch, options.weights)
     if options.dry_run:
-        return print_plans(plan_network_rows(request, machine), machine, options.output.style)
+        return print_plans(plan_network_rows(request, machine, *changes), machine, options.output.style)
     if options.digit is not None:
-        return _print_digit(read_digit(request, options.digit, machine))
-    result = run_network(request, machine, TERMINAL)
-    return finish_run(result, compare_rows(result.run), options.output, sustained=bool(options.measure.sustained))
-
-
-def _make_request(options: NetworkOptions) -> NetworkRequest:
-    changes = NetworkOverrides(
-        variants=options.rows,
-        params=options.params,
-        batch=options.batch,
-        weights=options.weights,
-        **vars(options.measure),
-    )
-    limits, destination = options.limit.limits, options.journal.destination
-    return NetworkRequest(changes, options.config, options.device.kernels, limits, destination)
+        return _print_digit(read_digit(request, options.digit, machine, *changes))
+    result = run_network(request, machine, TERMINAL, *changes)
+    return finish_run(result, compare_rows(result.run), options.output, sustained=bool(request.measuring.sustained))
 
 
 def _print_digit(reading: DigitReading) -> int:

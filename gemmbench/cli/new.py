@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.option_fields import argument, command, option
+from gemmbench.cli.options import argument, command, option
 from gemmbench.cli.output import print_line
 from gemmbench.errors import OK, UsageError
 from gemmbench.report.text import count_noun

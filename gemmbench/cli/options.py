@@ -1,34 +1,41 @@
-"""Groups of options that several commands share, and the names that a shell completes.
+"""Options: made from the table that planning keeps, or declared here for what only the command line has.
 
-Each option is also a variable GEMMBENCH_...
+Options are fields of frozen dataclasses: read by click, passed on with types. Each is also a variable GEMMBENCH_...
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import functools
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_type_hints
 
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.cli.option_fields import (
+from gemmbench.errors import UsageError
+from gemmbench.planning.files import STDOUT, list_saved, results_stem
+from gemmbench.planning.sizes import check_digits
+from gemmbench.planning.sweeps.overrides import (
     DEVICE,
-    INTEGER,
-    MEASURING,
-    NUMBER,
+    FOLDER,
+    HEADINGS,
+    NAME_OF_VARIANT,
+    OPTIONS,
+    OTHER,
     OUTPUT,
     PROBLEM,
     RESULTS,
-    STOPPING,
-    TRANSFERS,
-    option,
+    Destination,
+    Option,
+    RunRequest,
+    Selection,
+    TransferOptions,
+    make_request,
 )
-from gemmbench.planning.files import list_saved, results_stem
-from gemmbench.planning.precisions import PRECISIONS
-from gemmbench.planning.problems import LAYOUTS, PanelCut
-from gemmbench.planning.sweeps.overrides import Cache, Fill, TimeLimits
 from gemmbench.report.table import is_complete
 from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_catalog
@@ -36,6 +43,24 @@ from gemmbench.session.machine import open_catalog
 _RESULTS = "results"
 _POSTS = "posts/"
 """The folder of their configs."""
+
+
+class _Number(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
+    """A number that click reads, with few enough digits."""
+
+    def __init__(self, kind: click.ParamType):  # type: ignore[type-arg]  # as above
+        self.kind, self.name = kind, kind.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Fails with the count of its digits if it has too many."""
+        try:
+            check_digits("invalid value", value if isinstance(value, str) else "")
+        except UsageError as fault:
+            self.fail(str(fault).removeprefix("invalid value: "), param, ctx)
+        return self.kind.convert(value, param, ctx)
+
+
+INTEGER, NUMBER = _Number(click.INT), _Number(click.FLOAT)
 
 
 def _complete(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
@@ -115,8 +140,141 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
             self.fail(f"'{value}' is not a number of seconds; write {long}=4, or {long} as the last word", param, ctx)
 
 
-def _join_names(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+_TYPES = {int: INTEGER, float: NUMBER, NAME_OF_VARIANT: VariantName(), FOLDER: click.Path()}
+
+
+T = TypeVar("T")
+Values = dict[str, Any]
+_PARAMETER, _GROUP, _MAKER = "click", "group", "maker"
+
+VARIABLES = "Every option can also be set by an environment variable: --max-time by GEMMBENCH_MAX_TIME."
+_WIDEST_NAME = 24
+
+
+class HeadedOption(click.Option):
+    """An option that --help shows under `heading`."""
+
+    def __init__(self, *arguments: Any, heading: str = OTHER, **settings: Any):
+        super().__init__(*arguments, **settings)
+        self.heading = heading
+
+
+def option(*names: str, **settings: Any) -> Any:
+    """A field for an option, which is also an environment variable named after its long form."""
+    long = next(name for name in names if name.startswith("--")).partition("/")[0]
+    variable = "GEMMBENCH_" + long.removeprefix("--").replace("-", "_").upper()
+    settings = {"envvar": variable, **settings}
+    return field(metadata={_PARAMETER: lambda name: HeadedOption([*names, name], **settings)})
+
+
+def group(*names: str) -> Any:
+    """A field that has no value, for the options of the table with these names."""
+    return field(init=False, default=None, metadata={_GROUP: names})
+
+
+def made(make: Callable[[Values], Any]) -> Any:
+    """A field whose value is made from those of all options of the command."""
+    return field(metadata={_MAKER: make})
+
+
+def argument(**settings: Any) -> Any:
+    """A field for a positional argument."""
+    return field(metadata={_PARAMETER: lambda name: click.Argument([name], **settings)})
+
+
+def command(
+    kind: type[T],
+    name: str | None = None,
+    hidden: bool = False,
+    complete: Callable[[click.Context], Values] = lambda context: {},
+) -> Callable[[Callable[[T], int]], click.Command]:
+    """Make a function of one options dataclass a click command; its docstring is the help.
+
+    `complete` returns values that replace those that click parsed, or have no option.
+    """
+
+    def wrap(function: Callable[[T], int]) -> click.Command:
+        @functools.wraps(function)
+        def call(**values: Any) -> int:
+            if list(values.values()).count(STDOUT) > 1:
+                raise UsageError("only one export can go to stdout, -; name a file for each of the others")
+            return function(_build_options(kind, values | complete(click.get_current_context())))
+
+        params = list(_list_parameters(kind))
+        return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
+
+    return wrap
+
+
+class HeadedCommand(click.Command):
+    """A command whose --help shows its options under their headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, all in the same two columns."""
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups[getattr(param, "heading", OTHER)].append(record)
+        names = [name for records in groups.values() for name, _ in records]
+        width = max(len(name) for name in names if len(name) <= _WIDEST_NAME)
+        for heading, records in groups.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl([(name.ljust(width), text) for name, text in records], col_max=width)
+        if any(isinstance(param, HeadedOption) for param in self.params):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(VARIABLES)
+
+
+def _list_parameters(kind: type) -> Iterator[click.Parameter]:
+    """The click parameters of a dataclass and of its groups, in order."""
+    hints = get_type_hints(kind)
+    for each in fields(kind):
+        if _PARAMETER in each.metadata:
+            yield each.metadata[_PARAMETER](each.name)
+        elif _GROUP in each.metadata:
+            yield from (make_parameter(OPTIONS[name]) for name in each.metadata[_GROUP])
+        elif _MAKER not in each.metadata and is_dataclass(hints[each.name]):
+            yield from _list_parameters(hints[each.name])
+
+
+def make_parameter(declared: Option) -> HeadedOption:
+    """The parameter of click for an option of the table."""
+    kind = declared.kind
+    settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else _TYPES.get(kind, click.STRING)}
+    if declared.bounds:
+        settings |= {"type": click.IntRange(*declared.bounds), "default": declared.usual, "show_default": True}
+    if declared.bare:
+        settings |= {"is_flag": False, "flag_value": declared.bare, "type": Seconds()}
+    if kind is bool:
+        unset = None if declared.in_config else declared.usual
+        settings = {"is_flag": True, "default": unset} if len(declared.words) == 1 else {"default": declared.usual}
+    variable = "GEMMBENCH_" + declared.words[0].removeprefix("--").replace("-", "_").upper()
+    return HeadedOption(
+        [declared.flag, declared.name],
+        heading=declared.heading,
+        help=declared.help,
+        metavar=declared.metavar,
+        multiple=declared.repeats,
+        envvar=variable,
+        **settings,
+    )
+
+
+def _build_options(kind: type[T], values: Values) -> T:
+    """The dataclass with the values that click parsed."""
+    hints = get_type_hints(kind)
+    built: Values = {}
+    for each in fields(kind):  # type: ignore[arg-type]
+        if _MAKER in each.metadata:
+            built[each.name] = each.metadata[_MAKER](values)
+        elif is_dataclass(hints[each.name]):
+            built[each.name] = _build_options(hints[each.name], values)
+        elif each.init:
+            built[each.name] = values[each.name]
+    return kind(**built)
 
 
 # Single options that several groups or commands have.
@@ -125,22 +283,8 @@ def _device_option() -> Any:
     return option("--device", metavar="DEVICE", default="auto", show_default=True, heading=DEVICE, help=text)
 
 
-def kernels_option() -> Any:
-    text = "A folder with more .cu files."
-    return option("--kernels", type=click.Path(), metavar="FOLDER", heading=DEVICE, help=text)
-
-
 def config_option(default: str, text: str = "Name of a config, or a YAML file.") -> Any:
     return option("-c", "--config", type=ConfigName(), default=default, show_default=True, heading=PROBLEM, help=text)
-
-
-def params_option() -> Any:
-    text = "Values to try, such as BM=64,128 (repeatable), or all."
-    return option("--param", multiple=True, metavar="NAME=VALUES", heading=PROBLEM, help=text)
-
-
-def seed_option() -> Any:
-    return option("--seed", type=INTEGER, heading=PROBLEM, help="Seed of the data.")
 
 
 def out_option() -> Any:
@@ -164,183 +308,45 @@ def style_option() -> Any:
     )
 
 
+SHAPE = ("sizes", "precisions", "layouts", "params")
+SCALARS = ("alpha", "beta")
+MEASURE = (
+    *("cache", "data", "seed", "rounds", "until", "max_time", "sustained", "peaks"),
+    *("baseline", "gate", "pdl"),
+)
+LIMITS = ("compile_limit", "launch_limit", "sweep_limit", "yes")
+TRANSFER = ("with_transfers", "panels", "streams")
+
+
+def read_request(values: Values) -> RunRequest:
+    """What the options of a command ask for. Raises UsageError."""
+    given = {name: values[name] for name in OPTIONS if name in values and name not in TRANSFER}
+    command = values.get("recorded_command") or shlex.join(["gemmbench", *sys.argv[1:]])
+    resume = Path(values["resume_from"]) if values.get("resume_from") else None
+    return make_request(
+        values.get("config", RunRequest.config),
+        Destination(Path(values.get("out", _RESULTS)), resume, command),
+        values.get("variants") or filter(None, [values.get("variant")]),
+        **{name: None if value == () else value for name, value in given.items()},
+    )
+
+
+def read_selection(values: Values) -> Selection:
+    """The variant, problems and configurations that the options of a command name. Raises UsageError."""
+    return read_request(values).selection
+
+
+def read_transfers(values: Values) -> TransferOptions:
+    """Whether and how jobs are measured with their copies."""
+    return TransferOptions(**{name: values[name] for name in TRANSFER})
+
+
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
     """Where the kernels run, and where more of them are."""
 
     device: str = _device_option()
-    kernels: str | None = kernels_option()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ShapeOptions:
-    """Which problems, in which configurations."""
-
-    sizes: str | None = option(
-        "--sizes",
-        metavar="SIZES",
-        heading=PROBLEM,
-        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.",
-    )
-    precisions: str | None = option(
-        "--precision", metavar="NAMES", heading=PROBLEM, help=f"{_join_names(list(PRECISIONS))}; several with commas."
-    )
-    layouts: str | None = option(
-        "--layout", metavar="NAMES", heading=PROBLEM, help=f"{_join_names(list(LAYOUTS))}; several with commas."
-    )
-    params: tuple[str, ...] = params_option()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProblemOptions(ShapeOptions):
-    """Which problems of a sweep."""
-
-    alpha: float | None = option("--alpha", type=NUMBER, heading=PROBLEM, help="C = alpha A B + beta C.")
-    beta: float | None = option("--beta", type=NUMBER, heading=PROBLEM, help="With 0, C is not read.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class MeasureOptions:
-    """How to measure."""
-
-    cache: Cache | None = option(
-        "--cache",
-        type=click.Choice(["cold", "hot"]),
-        heading=MEASURING,
-        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
-    )
-    data: Fill | None = option(
-        "--data",
-        type=click.Choice(["uniform", "normal", "zeros", "ones", "ints"]),
-        metavar="FILL",
-        heading=MEASURING,
-        help="Contents of A and B: uniform, normal, zeros, ones or ints.",
-    )
-    seed: int | None = seed_option()
-    rounds: int | None = option(
-        "--rounds",
-        type=INTEGER,
-        heading=STOPPING,
-        help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
-    )
-    until: str | None = option(
-        "--until",
-        metavar="SHARE",
-        heading=STOPPING,
-        help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]",
-    )
-    max_time: float | None = option(
-        "--max-time",
-        type=float,
-        metavar="SECONDS",
-        heading=STOPPING,
-        help="Maximum seconds of timing per kernel and problem.",
-    )
-    sustained: float | None = option(
-        "--sustained",
-        is_flag=False,
-        flag_value="4",
-        type=Seconds(),
-        metavar="[SECONDS]",
-        heading=MEASURING,
-        help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
-    )
-    peaks: bool | None = option(
-        "--peaks",
-        is_flag=True,
-        default=None,
-        heading=MEASURING,
-        help="Also measure the limits of a GPU, for the roofline (2 s).",
-    )
-    baseline: str | None = option(
-        "--baseline",
-        type=VariantName(),
-        heading=MEASURING,
-        help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
-    )
-    gate: bool = option(
-        "--gate/--no-gate",
-        default=True,
-        heading=MEASURING,
-        help="Queue launches behind a gate (short kernels need it).",
-    )
-    pdl: bool = option(
-        "--pdl",
-        is_flag=True,
-        heading=MEASURING,
-        help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitOptions:
-    """Time limits."""
-
-    compile_limit: float | None = option(
-        "--compile-limit",
-        type=float,
-        metavar="SECONDS",
-        heading=STOPPING,
-        help="Time limit for compiling one kernel.  [default: 120]",
-    )
-    launch_limit: float | None = option(
-        "--launch-limit",
-        type=float,
-        metavar="SECONDS",
-        heading=STOPPING,
-        help="Time limit for one launch.  [default: 60; on the CPU 5, and more for large problems]",
-    )
-    sweep_limit: float | None = option(
-        "--sweep-limit",
-        type=float,
-        metavar="SECONDS",
-        heading=STOPPING,
-        help="Time limit for the whole run.",
-    )
-
-    yes: bool = option(
-        "--yes", is_flag=True, heading=STOPPING, help="Start a run that takes more than an hour on the CPU."
-    )
-
-    @property
-    def limits(self) -> TimeLimits:
-        """The time limits. Raises UsageError."""
-        return TimeLimits.make(self.yes, compile=self.compile_limit, launch=self.launch_limit, sweep=self.sweep_limit)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransferOptions:
-    """Whether to measure the whole job, copies included."""
-
-    with_transfers: bool = option(
-        "--with-transfers",
-        is_flag=True,
-        heading=TRANSFERS,
-        help="Also measure the whole job: copies in, kernel, copy out.",
-    )
-    panels: int = option(
-        "--panels",
-        type=click.IntRange(1, 64),
-        metavar="INTEGER",
-        default=8,
-        show_default=True,
-        heading=TRANSFERS,
-        help="Panels of C for transfers.",
-    )
-    streams: int = option(
-        "--streams",
-        type=click.IntRange(1, 16),
-        metavar="INTEGER",
-        default=3,
-        show_default=True,
-        heading=TRANSFERS,
-        help="Streams for transfers.",
-    )
-
-    @property
-    def cut(self) -> PanelCut | None:
-        """How to cut jobs; None without --with-transfers."""
-        return PanelCut(self.panels, self.streams) if self.with_transfers else None
+    kernels: None = group("kernels")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
-from gemmbench.cli.options import RunName, VariantName, out_option
+from gemmbench.cli.options import RunName, VariantName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.planning.files import STDOUT, results_stem
+from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 
 

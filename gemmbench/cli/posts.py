@@ -10,8 +10,21 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import RESULTS, argument, command, option
-from gemmbench.cli.options import LimitOptions, MeasureOptions, PostName, ProblemOptions, dry_run_option, style_option
+from gemmbench.cli.options import (
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
+    PostName,
+    argument,
+    command,
+    dry_run_option,
+    group,
+    made,
+    option,
+    read_request,
+    style_option,
+)
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import (
@@ -22,12 +35,12 @@ from gemmbench.cli.run_outputs import (
     save_csv,
 )
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RESULTS, RunRequest
 from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.post_tables import report_story
-from gemmbench.session.post_runs import PostsRequest, plan_posts, repeat_posts
+from gemmbench.session.post_runs import plan_posts, repeat_posts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,24 +56,14 @@ class PostsOptions:
         heading=RESULTS,
         help="Show saved results instead of measuring.",
     )
-    problem: ProblemOptions
+    request: RunRequest = made(read_request)
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time for each post; run nothing.")
     style: str | None = style_option()
-
-    @property
-    def request(self) -> PostsRequest:
-        """Which posts to repeat, and how."""
-        return PostsRequest(
-            self.names,
-            SweepOverrides(**vars(self.problem), **vars(self.measure)),
-            self.where.kernels,
-            self.limit.limits,
-            self.journal.destination,
-        )
 
 
 @command(PostsOptions, complete=complete_options)
@@ -86,7 +89,7 @@ def posts(options: PostsOptions) -> int:
 
 
 def _print_plans(options: PostsOptions, machine: Machine) -> int:
-    return print_plans_of_posts(plan_posts(options.request, machine, TERMINAL), machine, options.style)
+    return print_plans_of_posts(plan_posts(options.names, options.request, machine, TERMINAL), machine, options.style)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
@@ -99,7 +102,9 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
 
 
 def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
-    results = (repeat_posts(options.request, machine, TERMINAL) for machine in options.where.list_machines())
+    results = (
+        repeat_posts(options.names, options.request, machine, TERMINAL) for machine in options.where.list_machines()
+    )
     for result in chain.from_iterable(results):
         comparison = compare_rows(result.run)
         if not result.fault:

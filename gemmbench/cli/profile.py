@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.cli.option_fields import PROBLEM, argument, command, option
-from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
+from gemmbench.cli.options import (
+    DeviceOptions,
+    VariantName,
+    argument,
+    command,
+    group,
+    made,
+    option,
+    read_request,
+    style_option,
+)
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
+from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest
 from gemmbench.report.diagnostics.profile_report import report_counters
 from gemmbench.session.machine import find_gpu
-from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
+from gemmbench.session.single_kernel import launch_kernel_once, profile_kernel
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneShapeOptions(ShapeOptions):
-    """One problem in one configuration."""
+class OneLaunchOptions:
+    """The options of the hidden `gemmbench one-launch`."""
 
+    variant: str = argument(type=VariantName())
     sizes: str = option(
         "--sizes",
         metavar="SIZE",
@@ -25,23 +36,10 @@ class OneShapeOptions(ShapeOptions):
         heading=PROBLEM,
         help="One size: 4096 or 1024x768x1024 (M x N x K).",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneLaunchOptions:
-    """The options of the hidden `gemmbench one-launch`."""
-
-    variant: str = argument(type=VariantName())
-    shape: OneShapeOptions
+    shape: None = group("precisions", "layouts", "params")
     where: DeviceOptions
-    seed: int | None = seed_option()
-
-    @property
-    def request(self) -> KernelRequest:
-        """The kernel and its problem."""
-        shape = self.shape
-        problem = shape.sizes, shape.precisions, shape.layouts, shape.params
-        return KernelRequest(self.variant, *problem, self.where.kernels)
+    seed: None = group("seed")
+    request: RunRequest = made(read_request)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +60,7 @@ def profile(options: ProfileOptions) -> int:
     """
     launch = options.launch
     machine = find_gpu(launch.where.device, "profile")
-    plan, counted = profile_kernel(launch.request, launch.seed, machine)
+    plan, counted = profile_kernel(launch.request.selection, launch.request.measuring.seed, machine)
     print_line(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     print_reports([report_counters(counted)], options.style)
     return OK
@@ -74,5 +72,7 @@ def one_launch(options: OneLaunchOptions) -> int:
 
     A warm-up launch precedes it.
     """
-    launch_kernel_once(options.request, options.seed, find_gpu(options.where.device, "one-launch"))
+    launch_kernel_once(
+        options.request.selection, options.request.measuring.seed, find_gpu(options.where.device, "one-launch")
+    )
     return OK

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.option_fields import OUTPUT, REFERENCE, argument, command, option
-from gemmbench.cli.options import RunName, out_option
+from gemmbench.cli.options import RunName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.planning.files import STDOUT
+from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page

@@ -6,22 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import PROBLEM, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
+    TRANSFER,
     OutputOptions,
-    ProblemOptions,
-    TransferOptions,
     VariantName,
+    argument,
+    command,
     config_option,
     dry_run_option,
+    group,
+    made,
+    option,
+    read_request,
+    read_transfers,
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
 from gemmbench.cli.run_outputs import complete_options, find_missing, finish_run, print_plans
 from gemmbench.errors import INTERRUPTED, OK
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest, TransferOptions
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs
@@ -29,14 +36,15 @@ from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.view import View
-from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import plan_request, run_sweep
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
     """Options that run and compare share."""
 
-    problem: ProblemOptions
+    request: RunRequest = made(read_request)
+    problem: None = group(*SHAPE, *SCALARS)
     tuned: bool = option(
         "--tuned",
         is_flag=True,
@@ -44,9 +52,10 @@ class SweepOptions:
         help="Run variants without --param in the best configuration that tune found, if any.",
     )
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
-    transfer: TransferOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
+    transfer: None = group(*TRANSFER)
+    jobs: TransferOptions = made(read_transfers)
     reference: ReferenceOptions
     journal: JournalOptions
     dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
@@ -69,46 +78,33 @@ def run(options: RunOptions) -> int:
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
-    return max(code for code, _ in conduct_sweeps(options.variants, options.config, options.sweep))
+    return max(code for code, _ in conduct_sweeps(options.sweep))
 
 
-def conduct_sweeps(
-    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
-) -> Iterator[tuple[int, Comparison | None]]:
+def conduct_sweeps(options: SweepOptions, compare: bool = False) -> Iterator[tuple[int, Comparison | None]]:
     """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
 
     Yields the exit code and the comparison, if any, until one is interrupted.
     """
-    if options.transfer.cut:
+    if options.jobs.cut:
         options.where.refuse_fleet("--with-transfers")
     for machine in options.where.list_machines():
-        code, comparison = _conduct_sweep(variants, config, options, compare, machine)
+        code, comparison = _conduct_sweep(options, compare, machine)
         yield code, comparison
         if code == INTERRUPTED:
             return
 
 
-def _conduct_sweep(
-    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool, machine: Machine
-) -> tuple[int, Comparison | None]:
-    request = SweepRequest(
-        SweepOverrides(variants=variants, **vars(options.problem), **vars(options.measure)),
-        config,
-        compare,
-        options.where.kernels,
-        options.limit.limits,
-        options.transfer.cut,
-        options.journal.destination,
-        options.tuned,
-    )
+def _conduct_sweep(options: SweepOptions, compare: bool, machine: Machine) -> tuple[int, Comparison | None]:
+    request, cut = options.request, options.jobs.cut
     if options.dry_run:
-        planned = plan_request(request, machine, TERMINAL)
-        return print_plans(planned, machine, options.output.style, request.transfers), None
+        planned = plan_request(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
+        return print_plans(planned, machine, options.output.style, cut), None
     reference = options.reference.read(options.journal.out, machine.primary.name)
-    result = run_sweep(request, machine, TERMINAL)
+    result = run_sweep(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
     comparison = compare_rows(result.run)
     code = finish_run(
-        result, comparison, options.output, sustained=bool(options.measure.sustained), closing=not compare
+        result, comparison, options.output, sustained=bool(request.measuring.sustained), closing=not compare
     )
     differences = [_report_differences(reference, comparison)] if reference else []
     if differences:
@@ -116,13 +112,13 @@ def _conduct_sweep(
         print_reports(differences, options.output.style)
     append_job_summary([*report_results(comparison, View(details=True)), *differences])
     options.reference.keep(result, options.journal.out)
-    return code or (OK if compare else _find_missing(variants, options, result.run)), comparison
+    return code or (OK if compare else _find_missing(options, result.run)), comparison
 
 
-def _find_missing(variants: tuple[str, ...], options: SweepOptions, run: Run) -> int:
+def _find_missing(options: SweepOptions, run: Run) -> int:
     """3 if a variant that was named could not run and was to be compared, or if none of them could."""
     ran = {record.variant for record in run.records if record.status != "skipped"}
-    baseline = options.measure.baseline
+    variants, baseline = options.request.selection.variants, options.request.selection.baseline
     is_compared = options.reference.against or baseline or ran.isdisjoint(variants)
     return find_missing(dict.fromkeys([*variants, *filter(None, [baseline])]) if is_compared else (), run.records)
 

@@ -12,12 +12,11 @@ import click
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.timing.stats import MARGIN
-from gemmbench.cli.option_fields import DEVICE, REFERENCE, RESULTS, option
-from gemmbench.cli.options import DeviceOptions, RunName, out_option
+from gemmbench.cli.options import DeviceOptions, RunName, option, out_option
 from gemmbench.cli.output import TERMINAL, print_line, print_warning
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import parse_share
-from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.planning.sweeps.overrides import DEVICE, REFERENCE, RESULTS, parse_share
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.machine import open_machines
 from gemmbench.session.open_run import RunResult
@@ -64,13 +63,6 @@ class JournalOptions:
         heading=RESULTS,
         help="Continue the unfinished run in FILE.",
     )
-    recorded_command: str = ""
-
-    @property
-    def destination(self) -> Destination:
-        """The folder or file, and the command that the file records."""
-        resume = Path(self.resume_from) if self.resume_from else None
-        return Destination(Path(self.out), resume, self.recorded_command)
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click

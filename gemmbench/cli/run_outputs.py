@@ -15,13 +15,13 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import Estimate, estimate_run
 from gemmbench.bench.record import Record, TransferRecord
-from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, TRANSFERS, Values
-from gemmbench.cli.options import ConfigName, OutputOptions, VariantName
+from gemmbench.cli.options import ConfigName, OutputOptions, Values, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import is_results_name
 from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.problems import PanelCut
+from gemmbench.planning.sweeps.overrides import MEASURING, PROBLEM, STOPPING, TRANSFERS, write_option
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report import export
@@ -187,16 +187,15 @@ _NO_FILE = "random"
 """What --weights takes besides a file."""
 
 
-def complete_options(context: click.Context, values: Values) -> Values:
-    """Add the command that the file records; with --resume, take what is not given from the recorded one.
+def complete_options(context: click.Context) -> Values:
+    """The command that the file records; with --resume, also what is not given and the recorded one gives.
 
     A results file may come from somebody else. So it decides rows, and nothing else: where and what is written, and
     which files of code are run, must be given. Raises UsageError and StoreError.
     """
-    run = _find_run(context, values)
-    if run is not None:
-        values = _take_recorded(context, values, run)
-    words = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
+    run = _find_run(context, context.params)
+    values = _take_recorded(context, context.params, run) if run else {}
+    words = ["gemmbench", str(context.info_name), *_list_words(context.command, context.params | values)]
     return values | {"recorded_command": shlex.join(words)}
 
 
@@ -283,9 +282,6 @@ def _list_words(command: click.Command, values: Values) -> list[str]:
 
 def _write(parameter: click.Parameter, value: Any) -> list[str]:
     """An argument, or an option with its value; one that may be repeated, once for each value."""
-    if isinstance(value, bool):
-        return (parameter.opts if value else parameter.secondary_opts)[-1:]
-    values = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
     if isinstance(parameter, click.Argument):
-        return values
-    return [word for each in values for word in (parameter.opts[-1], each)]
+        return [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
+    return write_option([*parameter.opts[-1:], *parameter.secondary_opts[-1:]], value)

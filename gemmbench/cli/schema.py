@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import click
 
-from gemmbench.cli.option_fields import argument, command
+from gemmbench.cli.options import argument, command
 from gemmbench.errors import OK
 from gemmbench.planning.json_schemas import SCHEMAS, write_schema
 

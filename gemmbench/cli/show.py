@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
-from gemmbench.cli.options import OutputOptions, RunName, VariantName, out_option
+from gemmbench.cli.options import OutputOptions, RunName, VariantName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning, screen_width
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
 from gemmbench.planning.sizes import parse_sizes
-from gemmbench.report.comparison import Selection, compare_rows
+from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
+from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.tables.view import View
@@ -53,11 +53,11 @@ class ShowOptions:
     output: OutputOptions
 
     @property
-    def selection(self) -> Selection:
+    def selection(self) -> RowFilter:
         """Which rows are shown. Raises UsageError."""
         sizes = parse_sizes(self.sizes) if self.sizes else ()
         precisions, layouts = ([*filter(None, (each or "").split(","))] for each in (self.precisions, self.layouts))
-        return Selection(tuple(sizes), tuple(precisions), tuple(layouts), self.variants)
+        return RowFilter(tuple(sizes), tuple(precisions), tuple(layouts), self.variants)
 
     @property
     def view(self) -> View:

@@ -9,21 +9,27 @@ from pathlib import Path
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import MEASURING, OUTPUT, RESULTS, STOPPING, argument, command, option
 from gemmbench.cli.options import (
-    LimitOptions,
-    MeasureOptions,
+    LIMITS,
+    MEASURE,
+    SCALARS,
+    SHAPE,
     OutputOptions,
-    ProblemOptions,
     VariantName,
+    argument,
+    command,
     config_option,
+    group,
+    made,
+    option,
+    read_request,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import MEASURING, OUTPUT, RESULTS, STOPPING, RunRequest
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.tables.search_tables import (
     Winner,
@@ -35,7 +41,7 @@ from gemmbench.report.tables.search_tables import (
 from gemmbench.report.text import count_noun
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult
-from gemmbench.session.tuning_runs import TuneRequest, TuneResult, tune_kernels
+from gemmbench.session.tuning_runs import SearchOptions, TuneResult, tune_kernels
 from gemmbench.session.winners import change_winners, export_winners, read_winners, winners_path
 
 
@@ -96,10 +102,11 @@ class TuneOptions:
         heading=OUTPUT,
         help="Write the winners that are kept to this JSON file; tune nothing.",
     )
-    problem: ProblemOptions
+    request: RunRequest = made(read_request)
+    problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
-    measure: MeasureOptions
-    limit: LimitOptions
+    measure: None = group(*MEASURE)
+    limits: None = group(*LIMITS)
     journal: JournalOptions
     output: OutputOptions
 
@@ -136,12 +143,7 @@ def tune(options: TuneOptions) -> int:
 
 def _tune(options: TuneOptions, machine: Machine) -> int:
     budget = parse_budget(options.budget)
-    request = TuneRequest(
-        SweepOverrides(variants=options.variants, **vars(options.problem), **vars(options.measure)),
-        options.config,
-        options.where.kernels,
-        options.limit.limits,
-        options.journal.destination,
+    how = SearchOptions(
         choose_strategy(options.strategy, budget),
         budget,
         options.goal,
@@ -149,7 +151,7 @@ def _tune(options: TuneOptions, machine: Machine) -> int:
         options.write_pick,
         options.hold_out,
     )
-    result = tune_kernels(request, machine, TERMINAL)
+    result = tune_kernels(options.request, machine, TERMINAL, how)
     try:
         _finish_finals(result.run, options.output)
     finally:
@@ -194,7 +196,7 @@ def _manage_winners(options: TuneOptions) -> int:
     """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown kernel."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
-        open_catalog(options.where.kernels).check_name(name)
+        open_catalog(options.request.selection.kernels).check_name(name)
     if options.export:
         export_winners(chosen, Path(options.export))
         print_line(f"{count_noun(len(chosen), 'winner')} in {options.export}", to_stderr=True)

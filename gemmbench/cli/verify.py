@@ -7,15 +7,26 @@ from dataclasses import dataclass
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.option_fields import MEASURING, PROBLEM, STOPPING, argument, command, option
-from gemmbench.cli.options import LimitOptions, ShapeOptions, VariantName, seed_option, style_option
+from gemmbench.cli.options import (
+    LIMITS,
+    SHAPE,
+    VariantName,
+    argument,
+    command,
+    group,
+    made,
+    option,
+    read_request,
+    style_option,
+)
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.cli.run_outputs import choose_exit_code
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
+from gemmbench.planning.sweeps.overrides import MEASURING, PROBLEM, STOPPING, RunRequest
 from gemmbench.report.diagnostics import verification_report
-from gemmbench.session.sanitizer_runs import SanitizeRequest, sanitize_kernels
-from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
+from gemmbench.session.sanitizer_runs import sanitize_kernels
+from gemmbench.session.verification_runs import verify_kernels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +58,11 @@ class VerifyOptions:
         show_default=True,
         help="Time limit for one run of a tool.",
     )
-    shape: ShapeOptions
+    request: RunRequest = made(read_request)
+    shape: None = group(*SHAPE)
     where: FleetOptions
-    seed: int | None = seed_option()
-    pdl: bool = option(
+    seed: None = group("seed")
+    overlap: bool = option(
         "--pdl/--no-pdl",
         default=True,
         heading=PROBLEM,
@@ -62,23 +74,8 @@ class VerifyOptions:
         heading=MEASURING,
         help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
     )
-    limit: LimitOptions
+    limits: None = group(*LIMITS)
     style: str | None = style_option()
-
-    @property
-    def request(self) -> VerifyRequest:
-        """What to verify."""
-        return VerifyRequest(
-            self.variants,
-            self.every,
-            **vars(self.shape),
-            kernels=self.where.kernels,
-            seed=self.seed,
-            limits=self.limit.limits,
-            exit_first=self.exit_first,
-            pdl=self.pdl,
-            watch=self.watch,
-        )
 
 
 @command(VerifyOptions)
@@ -108,7 +105,15 @@ def verify(options: VerifyOptions) -> int:
 
 
 def _verify(options: VerifyOptions, machine: Machine) -> int:
-    found = verify_kernels(options.request, machine, TERMINAL)
+    found = verify_kernels(
+        options.request,
+        machine,
+        TERMINAL,
+        every=options.every,
+        exit_first=options.exit_first,
+        pdl=options.overlap,
+        watch=options.watch,
+    )
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
@@ -117,8 +122,15 @@ def _verify(options: VerifyOptions, machine: Machine) -> int:
 
 
 def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
-    request = SanitizeRequest(options.request, tools, options.where.device, options.sanitize_limit)
-    found = sanitize_kernels(request, TERMINAL)
+    found = sanitize_kernels(
+        options.request,
+        tools,
+        options.where.device,
+        options.sanitize_limit,
+        TERMINAL,
+        every=options.every,
+        exit_first=options.exit_first,
+    )
     print_reports([verification_report.report_results(found.results)], options.style)
     if found.interrupted:
         return INTERRUPTED

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.bench.tuning.outcome import SearchOutcome
 from gemmbench.errors import UsageError
 from gemmbench.interface.keywords import (
+    SWEEP,
+    VERIFY,
     Name,
     Names,
-    SweepOptions,
-    VerifyOptions,
     list_names,
     parse_margin,
+    read_cut,
+    read_keywords,
     shell_command,
-    sweep_overrides,
     takes,
-    time_limits,
-    transfer_cut,
-    verify_request,
 )
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.run_results import CompareResults, RunResults, VerifyResults
 from gemmbench.planning.search_space import choose_strategy, parse_budget
+from gemmbench.planning.sweeps.overrides import Destination, to_words
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.table import format_reports, is_complete
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.search_tables import Winner, report_searches
@@ -38,13 +36,9 @@ from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_machine
 from gemmbench.session.open_run import find_resumed, find_unfinished
 from gemmbench.session.reporter import Reporter
-from gemmbench.session.single_kernel import to_words
-from gemmbench.session.sweep_runs import SweepRequest, run_sweep
-from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
+from gemmbench.session.sweep_runs import run_sweep
+from gemmbench.session.tuning_runs import SearchOptions, tune_kernels
 from gemmbench.session.verification_runs import verify_kernels
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True)
@@ -70,7 +64,7 @@ class _Setup:
         return (*to_words((f"--{name}", value) for name, value in given.items()), *flags)
 
 
-@takes(SweepOptions)
+@takes(SWEEP)
 def run(
     variants: Names = (),
     *,
@@ -82,7 +76,7 @@ def run(
     resume: bool | str | Path = False,
     tuned: bool = False,
     progress: bool | None = None,
-    **options: Unpack[SweepOptions],
+    **options: Any,
 ) -> RunResults:
     """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
 
@@ -115,7 +109,7 @@ def run(
     return _measure("run", list_names(variants), setup, options)
 
 
-@takes(SweepOptions)
+@takes(SWEEP)
 def compare(
     *variants: Name,
     margin: float | str = MARGIN,
@@ -127,7 +121,7 @@ def compare(
     resume: bool | str | Path = False,
     tuned: bool = False,
     progress: bool | None = None,
-    **options: Unpack[SweepOptions],
+    **options: Any,
 ) -> CompareResults:
     """Measure variants together and decide which is faster, as `gemmbench compare` does.
 
@@ -154,7 +148,7 @@ def compare(
     return CompareResults(results.saved, results.interrupted, results.path, names, share)
 
 
-@takes(VerifyOptions)
+@takes(VERIFY)
 def verify(
     variants: Names = (),
     *,
@@ -165,7 +159,7 @@ def verify(
     exit_first: bool = False,
     watch: bool = True,
     progress: bool | None = None,
-    **options: Unpack[VerifyOptions],
+    **options: Any,
 ) -> VerifyResults:
     """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
 
@@ -185,10 +179,10 @@ def verify(
     (True, 192, [])
     """
     reporter = NotebookReporter(progress)
-    request = verify_request(list_names(variants), every, kernels, options)
-    request = replace(request, exit_first=exit_first, watch=watch)
+    request, pdl = read_keywords(list_names(variants), options, kernels), options.get("pdl") is not False
+    how = {"every": every, "exit_first": exit_first, "pdl": pdl, "watch": watch}
     with open_machine(device, fleet, reporter) as machine:
-        found = verify_kernels(request, machine, reporter)
+        found = verify_kernels(request, machine, reporter, **how)
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))
 
 
@@ -215,24 +209,17 @@ def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporte
     return find_resumed(resume) if resume else None
 
 
-def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: SweepOptions) -> RunResults:
+def _measure(command: str, variants: tuple[str, ...], setup: _Setup, options: Mapping[str, Any]) -> RunResults:
     reporter = NotebookReporter(setup.progress)
     with ExitStack() as stack:
         folder = Path(setup.out) if setup.out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         resume = _find_resumed(command, setup.resume, folder, reporter)
         typed = shell_command(command, variants, setup.words, options)
-        request = SweepRequest(
-            sweep_overrides(variants, options),
-            str(setup.config),
-            command == "compare",
-            str(setup.kernels) if setup.kernels else None,
-            time_limits(options),
-            transfer_cut(options),
-            Destination(folder, resume, typed),
-            setup.tuned,
-        )
+        destination = Destination(folder, resume, typed)
+        request = read_keywords(variants, options, setup.kernels, setup.config, destination)
         machine = stack.enter_context(open_machine(setup.device, setup.fleet, reporter))
-        result = run_sweep(request, machine, reporter)
+        is_compared, cut = command == "compare", read_cut(options)
+        result = run_sweep(request, machine, reporter, compare=is_compared, transfers=cut, tuned=setup.tuned)
         if result.fault:
             reporter.message(result.fault)
     return RunResults(result.run, result.interrupted, result.run.path if setup.out else None)
@@ -261,7 +248,7 @@ class TuneResults(RunResults):
         return format_reports([*reports, report_searches(self.outcomes, self.environment, wide)], style)
 
 
-@takes(SweepOptions)
+@takes(SWEEP)
 def tune(
     variants: Names,
     *,
@@ -276,7 +263,7 @@ def tune(
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
     progress: bool | None = None,
-    **options: Unpack[SweepOptions],
+    **options: Any,
 ) -> TuneResults:
     """Search for the fastest configuration of each variant at each problem, as `gemmbench tune` does, and keep it.
 
@@ -305,19 +292,11 @@ def tune(
     with ExitStack() as stack:
         folder = Path(out) if out else Path(stack.enter_context(tempfile.TemporaryDirectory()))
         resumed = _find_resumed("tune", resume, folder, reporter)
-        request = TuneRequest(
-            sweep_overrides(names, options),
-            str(config),
-            str(kernels) if kernels else None,
-            time_limits(options),
-            Destination(folder, resumed, shell_command("tune", names, words, options)),
-            choose_strategy(strategy, limit),
-            limit,
-            goal,
-            Path(earlier) if earlier else None,
-        )
+        destination = Destination(folder, resumed, shell_command("tune", names, words, options))
+        request = read_keywords(names, options, kernels, config, destination)
+        how = SearchOptions(choose_strategy(strategy, limit), limit, goal, Path(earlier) if earlier else None)
         machine = stack.enter_context(open_machine(device, fleet, reporter))
-        found = tune_kernels(request, machine, reporter)
+        found = tune_kernels(request, machine, reporter, how)
     run = found.run
     for fault in filter(None, (run.fault, found.fault)):
         reporter.message(str(fault))

@@ -19,7 +19,7 @@ from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import GRAPH, Chain, Config, Plan, Skip, Target
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_params
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post
 from gemmbench.planning.sweeps.sweep import apply_on_cpu, find_config, name_config, read_document
@@ -127,28 +127,25 @@ class NetworkSweep:
     post: Post | None = None
 
 
-@dataclass
-class NetworkOverrides(SweepOverrides):
-    """What the command line changes; None or empty leaves the config's value. `variants` are names of rows."""
+def read_network_sweep(
+    request: RunRequest, on_cpu: bool, batch: int | None = None, weights: str | None = None
+) -> NetworkSweep:
+    """Read a config file and apply what a request changes; its variants are names of rows.
 
-    batch: int | None = None
-    weights: str | None = None
-
-
-def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> NetworkSweep:
-    """Read a config file and apply the command line. Raises UsageError, or SpecError at a line."""
-    path = find_config(name)
+    `batch` and `weights` replace those of the config. Raises UsageError, or SpecError at a line.
+    """
+    path = find_config(request.config)
     document = read_document(path)
     if "layers" not in document.data:
         raise document.error_at((), "no `layers`: this is not the config file of a network; use gemmbench run -c")
     document, model = apply_on_cpu(document, NetworkModel, on_cpu)
-    reader = ConfigReader(document, options)
+    reader = ConfigReader(document, request)
     return NetworkSweep(
         name=path.stem,
-        network=_read_network(reader, model, options),
-        weights=_find_weights(reader, model, path, options),
-        rows=_read_rows(reader, model, options),
-        baseline=options.baseline if options.baseline is not None else model.baseline,
+        network=_read_network(reader, model, batch),
+        weights=_find_weights(reader, model, path, weights),
+        rows=_read_rows(reader, model, batch),
+        baseline=model.baseline if request.selection.baseline is None else request.selection.baseline,
         policy=make_policy(reader, model.measure, on_cpu),
         location=document.location,
         post=_make_post(model, name_config(path)),
@@ -163,48 +160,47 @@ def _make_post(model: NetworkModel, config: str) -> Post | None:
 
 def read_network_post(name: str) -> Post | None:
     """The post of a network's config file, or None if it repeats none. Raises UsageError or SpecError."""
-    return read_network_sweep(name, NetworkOverrides(), on_cpu=False).post
+    return read_network_sweep(RunRequest(config=name), on_cpu=False).post
 
 
-def _read_network(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> Network:
-    batch = model.batch if options.batch is None else options.batch
+def _read_network(reader: ConfigReader, model: NetworkModel, given: int | None) -> Network:
     try:
-        return make_network(model.layers, model.activations, batch)
+        return make_network(model.layers, model.activations, model.batch if given is None else given)
     except UsageError as fault:
         key, _, message = str(fault).partition(": ")
-        if key == "batch" and options.batch is not None:
-            raise UsageError(f"--batch {options.batch}: {message}") from None
+        if key == "batch" and given is not None:
+            raise UsageError(f"--batch {given}: {message}") from None
         raise reader.document.error_at((key,), str(fault)) from None
 
 
-def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, options: NetworkOverrides) -> Path | None:
+def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, given: str | None) -> Path | None:
     """Find the weights file next to the config file, or at the path that the command line gives.
 
     Raises UsageError or SpecError.
     """
 
     def find(name: str) -> Path | None:
-        path = Path(options.weights) if options.weights else config.parent / name
+        path = Path(given) if given else config.parent / name
         if name == _RANDOM or is_file(path):
             return None if name == _RANDOM else path
         advice = f"name a .npz with W1, b1, W2, ..., or write `{_RANDOM}`"
         raise UsageError(f"weights: no file {display_path(path)}; {advice}")
 
-    return reader.choose(("weights",), find, model.weights)
+    return find(given) if given is not None else reader.check(("weights",), find, model.weights)
 
 
-def _read_rows(reader: ConfigReader, model: NetworkModel, options: NetworkOverrides) -> tuple[NetworkRowChoice, ...]:
+def _read_rows(reader: ConfigReader, model: NetworkModel, batch: int | None) -> tuple[NetworkRowChoice, ...]:
     written = [NetworkRowModel(row) if isinstance(row, str) else row for row in model.rows]
     listed = [_read_row(reader, index, row) for index, row in enumerate(written)]
-    if names := reader.options.variants:
+    if names := reader.request.selection.variants:
         known = {row.name: row for row in reversed(listed)}
         rows = [replace(known.get(name) or _make_row(name), line=None) for name in names]
     else:
         rows = listed
     if not rows:
         raise UsageError("no kernels given; name some, such as [tiled, cublas, mlp_fused]")
-    params = parse_params(reader.options.params)
-    if options.batch not in (None, model.batch):
+    params = reader.request.selection.params
+    if batch not in (None, model.batch):
         rows = [replace(row, published_ms=None) for row in rows]  # published for the batch of the config
     return tuple({row.name: replace(row, params={**row.params, **params}) for row in rows}.values())
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
 from typing import Annotated
 
 from msgspec import Meta
@@ -88,6 +90,43 @@ def parse_sizes(text: str | int) -> list[Shape]:
     items = _parse_items(text)
     check_plans(sum(map(len, items)))
     return [shape for item in items for shape in _list_shapes(item)]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The shapes to measure, and the text that they were written as."""
+
+    text: str
+    shapes: tuple[Shape, ...]
+
+
+def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
+    """Read sizes as --sizes or Python takes them. Raises UsageError."""
+    if isinstance(written, Sizes):
+        return written
+    text = _format_sizes(written)
+    return Sizes(text, tuple(parse_sizes(text)))
+
+
+def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
+    if isinstance(sizes, str | Integral):
+        return str(sizes)
+    assert not isinstance(sizes, int), "an int is Integral"
+    if isinstance(sizes, tuple) and len(sizes) == 3 and all(isinstance(size, Integral) for size in sizes):
+        one, three = f"[{sizes}]", list(sizes)
+        raise UsageError(f"sizes={sizes} is ambiguous; write {one} for one problem M, N, K or {three} for three cubes")
+    listed = ",".join(_format_size(size) for size in sizes)
+    if not listed:
+        raise UsageError("sizes is empty; leave it out for the sizes of the config")
+    return listed
+
+
+def _format_size(size: object) -> str:
+    if isinstance(size, Integral):
+        return str(size)
+    if isinstance(size, tuple | list) and len(size) == 3:
+        return "x".join(map(str, size))
+    raise UsageError(f"{size!r} is not a size; write 1024 or (1024, 768, 512) for M, N, K")
 
 
 def count_sizes(text: str | int) -> int:

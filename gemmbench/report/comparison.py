@@ -171,7 +171,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Selection:
+class RowFilter:
     """Which rows of a run to show; what is empty selects all. `variants` are names or patterns such as `sgemm*`."""
 
     sizes: tuple[Shape, ...] = ()
@@ -181,7 +181,7 @@ class Selection:
 
     def choose(self, comparison: Comparison) -> Comparison:
         """The rows of a run that are selected, with the figures that they have in all of it. Raises UsageError."""
-        if self == Selection():
+        if self == RowFilter():
             return comparison
         problems = [
             replace(each, rows=[row for row in each.rows if self._is_named(row.record.variant)])

@@ -20,17 +20,18 @@ from gemmbench.bench.record import Record
 from gemmbench.errors import GemmbenchError, PlanError, UsageError
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.overrides import Selection, TimeLimits
 from gemmbench.report.diagnostics.access_report import CountedKernel, compare_accesses
 from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CLOCK, USUAL_SMS
-from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
+from gemmbench.session.machine import describe_local
+from gemmbench.session.single_kernel import Architecture, find_variant, plan_inspection, plan_kernel
 
 _HOST = "cpu"
-_USUAL_ARCHITECTURE, _USUAL_SIZE = "90", "4096"
+_USUAL_ARCHITECTURE = "90"
 
 
 def count_accesses(
-    request: KernelRequest,
+    selection: Selection,
     architecture: Architecture,
     clock: float | None,
     report_skip: Callable[[str], None],
@@ -41,14 +42,14 @@ def count_accesses(
     With `asks_nvcc`, machine code decides how accesses are joined, where there is an nvcc. What cannot be counted is
     passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
     """
-    variant = request.find_variant()
+    variant = find_variant(selection)
     if not variant.is_kernel or variant.computes == "mlp":
         why = "computes a network" if variant.computes == "mlp" else "is no kernel that gemmbench launches itself"
         raise UsageError(f"--accesses counts the loads and stores of a kernel in a .cu file, and {variant.name} {why}")
-    machine = registry.describe_machine(registry.choose_device(_HOST))
+    machine = describe_local(registry.choose_device(_HOST))
     counted: list[CountedKernel] = []
-    watcher, decide = registry.make_watcher(TimeLimits.compile), _ReadingChoice(request, architecture)
-    for item in plan_kernel(request, variant, _pretend_cores(machine, architecture.sms)):
+    watcher, decide = registry.make_watcher(TimeLimits.compile), _ReadingChoice(selection, architecture)
+    for item in plan_kernel(selection, variant, _pretend_cores(machine, architecture.sms)):
         try:
             if isinstance(item, Skip):
                 raise PlanError(item.reason)
@@ -69,12 +70,11 @@ def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> 
     architecture = Architecture(_USUAL_ARCHITECTURE, USUAL_SMS[int(_USUAL_ARCHITECTURE)])
     counted: list[CountedKernel] = []
     for record in records:
-        params = tuple(f"{name}={value}" for name, value in record.config.items())
-        request = KernelRequest(
-            record.variant, _USUAL_SIZE, record.problem.precision_name, record.problem.layout, params, kernels
-        )
+        problem, params = record.problem, {name: (value,) for name, value in record.config.items()}
+        kinds = (problem.precision_name,), (problem.layout,)
+        selection = Selection((record.variant,), None, *kinds, params, kernels=kernels)
         with suppress(GemmbenchError):
-            counted += count_accesses(request, architecture, None, lambda text: None, asks_nvcc=False)[:1]
+            counted += count_accesses(selection, architecture, None, lambda text: None, asks_nvcc=False)[:1]
     return [compare_accesses(counted[0], later) for later in counted[1:]]
 
 
@@ -98,8 +98,8 @@ def _bound(plan: Plan, counts: AccessCounts, architecture: Architecture, clock: 
 class _ReadingChoice:
     """Asks nvcc's machine code, where there is an nvcc, how accesses to shared memory are joined."""
 
-    def __init__(self, request: KernelRequest, architecture: Architecture):
-        self._request, self._architecture = request, architecture
+    def __init__(self, selection: Selection, architecture: Architecture):
+        self._selection, self._architecture = selection, architecture
         self._plans: Mapping[tuple[Problem, Config], Plan] | None = None
 
     def decide(self, plan: Plan, counts: AccessCounts) -> tuple[AccessCounts, str]:
@@ -113,7 +113,7 @@ class _ReadingChoice:
 
     def _read_code(self, plan: Plan) -> SharedCode:
         if self._plans is None:
-            planned: Sequence[Plan | Skip] = plan_inspection(self._request, self._architecture)
+            planned: Sequence[Plan | Skip] = plan_inspection(self._selection, self._architecture)
             self._plans = {(each.problem, each.config): each for each in planned if isinstance(each, Plan)}
         found = self._plans.get((plan.problem, plan.config))
         if found is None:

@@ -24,7 +24,6 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.machine import find_refusal
 from gemmbench.session.reporter import Reporter
 from gemmbench.version import __version__
 
@@ -69,7 +68,7 @@ def plan_awkwardly(
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
     problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
     chosen = [(variant, [config])]
-    (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return item
 
 

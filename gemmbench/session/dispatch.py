@@ -22,7 +22,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate, Scores, choose_candidate, choose_held_out, find_row
 from gemmbench.planning.sweeps.sweep import VariantChoice
 from gemmbench.report.export import replace_file
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 
 _PICK = re.compile(r"pick:\s*(#.*)?$")
 _VARIANT = re.compile(r"(?P<head>\s*(?:-\s+)?variant:\s*)(?P<value>[\w.]+)(?P<tail>\s*(?:#.*)?)$")
@@ -115,7 +115,7 @@ def list_present_keys(variant: Variant, name: str) -> list[Key]:
 
 
 def _find_row(problem: Problem, variant: Variant, machine: Machine) -> int | None:
-    return find_row(problem, variant, machine.choice.primary, machine.targets, find_refusal(machine))
+    return find_row(problem, variant, machine.choice.primary, machine.targets, machine.why_refused)
 
 
 def _list_values(pick: Pick) -> Params:

@@ -13,16 +13,17 @@ from gemmbench.backends.registry import AUTO, find_entry, list_entries, load_ser
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments.context import SWEEP
 from gemmbench.bench.experiments.noise import Noise, compare_with_itself
-from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, WorkerHealth, group_by_kind
-from gemmbench.bench.workers.fleet_tasks import measure_load
+from gemmbench.bench.workers.fleet_tasks import WorkerFacts, WorkerHealth, measure_load
+from gemmbench.bench.workers.fleet_worker import FleetMachine, group_by_kind
 from gemmbench.errors import DeviceError, PlanError
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Selection, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.fleet_machines import connect_fleet, describe_workers
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.single_kernel import KernelRequest, plan_kernel
+from gemmbench.session.single_kernel import find_variant, plan_kernel
 
 
 def examine_machine(option: str, results: Path) -> list[HealthCheck]:
@@ -82,8 +83,8 @@ def measure_noise(
 def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
     """Of each line that the back end lists, the first variant that can run."""
     for names, size in registry.find_entry(machine.choice.primary).noise_plans:
-        requests = [KernelRequest(name, str(size), "f32", "nn", kernels=kernels) for name in names]
-        expanded = [item for one in requests for item in plan_kernel(one, one.find_variant(), machine)]
+        asked = [Selection((name,), read_sizes(size), ("f32",), ("nn",), kernels=kernels) for name in names]
+        expanded = [item for one in asked for item in plan_kernel(one, find_variant(one), machine)]
         yield from [item for item in expanded if isinstance(item, Plan)][:1]
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from gemmbench.backends import registry
 from gemmbench.backends.devices import DeviceChoice
 from gemmbench.bench.workers.connection import Connection, WorkersLost, parse_fleet, start_workers
-from gemmbench.bench.workers.fleet_machine import FleetMachine, WorkerFacts, group_by_kind
-from gemmbench.bench.workers.fleet_tasks import describe_worker
+from gemmbench.bench.workers.fleet_tasks import WorkerFacts, describe_worker
+from gemmbench.bench.workers.fleet_worker import FleetMachine, group_by_kind
 from gemmbench.errors import DeviceError
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter

@@ -2,21 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gemmbench.backends import registry
-from gemmbench.backends.devices import Machine
-from gemmbench.bench.workers.fleet_machine import FleetMachine
-from gemmbench.errors import UsageError
+from gemmbench.backends.base import Compiler
+from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
+from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.plans.skip_reasons import Refusal
 from gemmbench.session.reporter import SILENT, Reporter
 
+if TYPE_CHECKING:  # what measures takes long to import, and planning needs none of it
+    from gemmbench.bench.runner import Runner
+    from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker
+    from gemmbench.bench.workers.messages import Open
+
 _LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class LocalMachine(Machine):
+    """The devices of this computer."""
+
+    @property
+    def why_unwatched(self) -> str:
+        """As Machine."""
+        return "" if registry.is_watched(self) else "its times and faults are scripted"
+
+    def refuse_transfers(self) -> None:
+        """As Machine."""
+        if why := registry.why_no_transfers(self):
+            raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")
+
+    def why_refused(self, variant: Variant, device: str) -> str:
+        """As Machine."""
+        return registry.why_refused(variant, device)
+
+    def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
+        """As Machine."""
+        return registry.make_compilers(self, names, limit)
+
+    def measure_peaks(self) -> Peaks | None:
+        """As Machine."""
+        return registry.measure_peaks(self)
+
+    @contextmanager
+    def open_worker(
+        self,
+        request: Open,
+        message: Callable[[str], None],
+        progress: Callable[..., None],
+        is_interrupted: Callable[[], bool],
+    ) -> Iterator[LocalWorker | RemoteWorker]:
+        """As Machine: in a process of its own if a kernel could destroy the device's context."""
+        from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker  # planning needs no worker
+
+        if registry.needs_own_process(self):
+            with RemoteWorker(request, progress, is_interrupted) as remote:
+                yield remote
+            return
+        opened = registry.open_backends(self, request.backends, request.gate, request.limits.launch)
+        try:
+            yield LocalWorker(opened, progress, is_interrupted, measured=request.measured)
+        finally:
+            for backend in opened.values():
+                backend.close()
+
+    def make_runner(self, worker: LocalWorker | RemoteWorker, *how: Any) -> Runner[Any]:
+        """As Machine: one batch after the other."""
+        from gemmbench.bench.runner import Runner  # see above
+
+        return Runner(worker, *how)
+
+
+def describe_local(choice: DeviceChoice) -> LocalMachine:
+    """Describe the devices of this computer; opens none. Raises DeviceError."""
+    return LocalMachine(**vars(registry.describe_machine(choice)))
 
 
 def find_machine(device: str, reporter: Reporter) -> Machine:
@@ -24,7 +90,7 @@ def find_machine(device: str, reporter: Reporter) -> Machine:
     choice = registry.choose_device(device)
     if choice.note:
         reporter.message(choice.note)
-    return registry.describe_machine(choice)
+    return describe_local(choice)
 
 
 @contextmanager
@@ -56,14 +122,9 @@ def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator
         yield machines[0]
 
 
-def find_refusal(machine: Machine) -> Refusal:
-    """Who says why a machine cannot run a variant, whatever the problem: this host, or the workers of a fleet."""
-    return machine.why_refused if isinstance(machine, FleetMachine) else registry.why_refused
-
-
 def find_gpu(device: str, purpose: str) -> Machine:
     """Find the GPU that `purpose` needs. Raises DeviceError if `device` names none."""
-    return registry.describe_machine(registry.choose_profiled(device, purpose))
+    return describe_local(registry.choose_profiled(device, purpose))
 
 
 def list_kernel_folders(kernels: str | None) -> list[Path]:

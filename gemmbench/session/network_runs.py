@@ -1,10 +1,10 @@
-"""A network, from its request to its results: what mlp does, and posts for the post on networks."""
+"""A network, from what is asked for to its results: what mlp does, and posts for the post on networks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +18,6 @@ from gemmbench.errors import DeviceError, UsageError, at_line
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.network_sweeps import (
-    NetworkOverrides,
     NetworkRowChoice,
     NetworkSweep,
     plan_chains,
@@ -27,26 +26,11 @@ from gemmbench.planning.network_sweeps import (
 )
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import GRAPH, Chain
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.sweep import Sweep
-from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
-
-
-@dataclass(frozen=True)
-class NetworkRequest:
-    """What to measure and how.
-
-    `config` is the name or path of a network's config, which `overrides` change.
-    """
-
-    overrides: NetworkOverrides = field(default_factory=NetworkOverrides)
-    config: str = "mlp"
-    kernels: str | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    destination: Destination = field(default_factory=Destination)
 
 
 @dataclass(frozen=True)
@@ -63,17 +47,22 @@ class PlannedNetwork:
         return sorted({row.device for row in self.rows if not row.reason})
 
 
-def plan_network_rows(request: NetworkRequest, machine: Machine) -> PlannedNetwork:
-    """Read the config and plan its rows, the baseline included. Raises UsageError and SpecError."""
-    sweep = read_network_sweep(request.config, request.overrides, on_cpu=machine.on_cpu)
+def plan_network_rows(
+    request: RunRequest, machine: Machine, batch: int | None = None, weights: str | None = None
+) -> PlannedNetwork:
+    """Read the config and plan its rows, the baseline included; `batch` and `weights` replace those of the config.
+
+    Raises UsageError and SpecError.
+    """
+    sweep = read_network_sweep(request, machine.on_cpu, batch, weights)
     given = _make_parameters(sweep)
     sweep = _add_baseline(sweep, machine.default_baseline)
-    chosen = _look_up_variants(sweep, open_catalog(request.kernels))
+    chosen = _look_up_variants(sweep, open_catalog(request.selection.kernels))
     room = min(target.memory for target in machine.targets.values())
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
-    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, find_refusal(machine))
+    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, machine.why_refused)
     return PlannedNetwork(sweep, given, rows)
 
 
@@ -102,9 +91,15 @@ def _look_up_variants(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[Netwo
     return chosen
 
 
-def run_network(request: NetworkRequest, machine: Machine, reporter: Reporter = SILENT) -> RunResult:
+def run_network(
+    request: RunRequest,
+    machine: Machine,
+    reporter: Reporter = SILENT,
+    batch: int | None = None,
+    weights: str | None = None,
+) -> RunResult:
     """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
-    planned = plan_network_rows(request, machine)
+    planned = plan_network_rows(request, machine, batch, weights)
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
     announce_run_on_cpu(machine, rows, sweep.policy, sweep.baseline, request.limits, reporter)
@@ -134,12 +129,14 @@ class DigitReading:
     probabilities: np.ndarray
 
 
-def read_digit(request: NetworkRequest, digit: int, machine: Machine) -> DigitReading:
+def read_digit(
+    request: RunRequest, digit: int, machine: Machine, batch: int | None = None, weights: str | None = None
+) -> DigitReading:
     """Classify the first stored test image of `digit` with the first row that can run.
 
     Raises UsageError if the weights have no image of it, DeviceError if no row can run.
     """
-    planned = plan_network_rows(request, machine)
+    planned = plan_network_rows(request, machine, batch, weights)
     digits = planned.parameters.digits
     if digits is None:
         raise UsageError("--digit: these weights have no digits; leave out --weights, or give a file with images")

@@ -14,15 +14,13 @@ from msgspec.structs import replace
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine, Peaks
-from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.environment import describe_run
 from gemmbench.bench.record import Environment, Record, Request, TransferRecord
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX, is_compressed, list_results
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.overrides import Destination, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.differences.run_differences import explain_other_machine
@@ -36,7 +34,7 @@ from gemmbench.report.store.reading import (
     read_environment,
     read_results,
 )
-from gemmbench.report.store.recorded_run import TORN, Destination, Run
+from gemmbench.report.store.recorded_run import TORN, Run
 from gemmbench.report.text import count_noun
 from gemmbench.session.reporter import Reporter
 
@@ -207,15 +205,7 @@ class OpenRun:
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
     """What the device reaches at best, if the sweep asks for it; in a fleet, that of the first worker."""
-    if not sweep.policy.peaks:
-        return None
-    if not isinstance(machine, FleetMachine):
-        return measure_peaks(machine)
-    from gemmbench.bench.workers.fleet_tasks import measure_worker_peaks  # see above
-
-    task = machine.connection.submit(measure_worker_peaks, machine.choice.option, workers=[machine.members[0].address])
-    peaks: Peaks | None = machine.connection.take(task)
-    return peaks
+    return machine.measure_peaks() if sweep.policy.peaks else None
 
 
 @contextmanager

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.network_sweeps import NetworkOverrides
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.overrides import OPTIONS, Destination, RunRequest, Selection
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts
 from gemmbench.report.store.reading import read_environment
-from gemmbench.report.store.recorded_run import Destination
-from gemmbench.session.network_runs import NetworkRequest, PlannedNetwork, plan_network_rows, run_network
+from gemmbench.session.network_runs import PlannedNetwork, plan_network_rows, run_network
 from gemmbench.session.open_run import RunResult
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import plan_request, run_sweep
 
 
-@dataclass(frozen=True)
-class PostsRequest:
-    """Which posts to repeat (none: all of them) and how; `overrides` change their configs."""
+def repeat_posts(
+    names: Sequence[str], request: RunRequest, machine: Machine, reporter: Reporter = SILENT
+) -> Iterator[RunResult]:
+    """Measure each post in turn, or all, until one is interrupted; the request changes their configs.
 
-    names: tuple[str, ...] = ()
-    overrides: SweepOverrides = field(default_factory=SweepOverrides)
-    kernels: str | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    destination: Destination = field(default_factory=Destination)
-
-
-def repeat_posts(request: PostsRequest, machine: Machine, reporter: Reporter = SILENT) -> Iterator[RunResult]:
-    """Measure each post in turn, until one is interrupted. Raises GemmbenchError."""
-    for name in _leave_out_finished(choose_posts(request, reporter), request.destination):
-        if describes_network(name):
-            result = run_network(_make_network_request(name, request), machine, reporter)
-        else:
-            result = run_sweep(_make_sweep_request(name, request), machine, reporter)
+    Raises GemmbenchError.
+    """
+    for name in _leave_out_finished(choose_posts(names, request, reporter), request.destination):
+        run = run_network if describes_network(name) else run_sweep
+        result = run(replace(request, config=name), machine, reporter)
         yield result
         if result.interrupted:
             return
@@ -56,28 +46,26 @@ def _leave_out_finished(names: list[str], destination: Destination) -> list[str]
 
 
 def plan_posts(
-    request: PostsRequest, machine: Machine, reporter: Reporter = SILENT
+    names: Sequence[str], request: RunRequest, machine: Machine, reporter: Reporter = SILENT
 ) -> Iterator[tuple[str, PlannedSweep | PlannedNetwork]]:
     """The name of each post and its rows, planned and not measured. Raises GemmbenchError."""
-    for name in choose_posts(request, reporter):
-        if describes_network(name):
-            yield _shorten(name), plan_network_rows(_make_network_request(name, request), machine)
-        else:
-            yield _shorten(name), plan_request(_make_sweep_request(name, request), machine)
+    for name in choose_posts(names, request, reporter):
+        plan = plan_network_rows if describes_network(name) else plan_request
+        yield _shorten(name), plan(replace(request, config=name), machine)
 
 
-def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
+def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) -> list[str]:
     """Choose the configs of posts by name or the beginning of one, such as 004. Raises UsageError.
 
     A network has sizes, a layout and a precision of its own. If an option sets others, a network is an
     error if it was named, and is left out with a message if it was not.
     """
     known = known_posts()
-    chosen = [config for name in request.names for config in _match_posts(name, known)] or known
-    refused = _list_options_refused(request.overrides)
+    chosen = [config for name in names for config in _match_posts(name, known)] or known
+    refused = _list_options_refused(request.selection)
     networks = [name for name in chosen if refused and describes_network(name)]
     for short in map(_shorten, networks):
-        if request.names:
+        if names:
             raise UsageError(
                 f"{' and '.join(refused)}: post {short} is a network with its own sizes, layout and precision; "
                 "leave the option out, or name other posts"
@@ -86,16 +74,10 @@ def choose_posts(request: PostsRequest, reporter: Reporter) -> list[str]:
     return [name for name in chosen if name not in networks]
 
 
-def _list_options_refused(overrides: SweepOverrides) -> list[str]:
+def _list_options_refused(selection: Selection) -> list[str]:
     """The options given that a network cannot obey."""
-    values = {
-        "--sizes": overrides.sizes,
-        "--precision": overrides.precisions,
-        "--layout": overrides.layouts,
-        "--alpha": overrides.alpha,
-        "--beta": overrides.beta,
-    }
-    return [name for name, value in values.items() if value is not None]
+    names = ("sizes", "precisions", "layouts", "alpha", "beta")
+    return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, ())]
 
 
 def _match_posts(name: str, known: Sequence[str]) -> list[str]:
@@ -109,15 +91,3 @@ def _match_posts(name: str, known: Sequence[str]) -> list[str]:
 
 def _shorten(config: str) -> str:
     return config.removeprefix("posts/")
-
-
-def _make_sweep_request(config: str, request: PostsRequest) -> SweepRequest:
-    return SweepRequest(
-        request.overrides, config, kernels=request.kernels, limits=request.limits, destination=request.destination
-    )
-
-
-def _make_network_request(config: str, request: PostsRequest) -> NetworkRequest:
-    """The network `config` with the parameters, baseline and policy of the request."""
-    overrides = NetworkOverrides(**vars(request.overrides))
-    return NetworkRequest(overrides, config, request.kernels, request.limits, request.destination)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import Sweep
@@ -31,9 +31,9 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation import find_recorded_option, name_row
 from gemmbench.report.row import Row
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.awkward_checks import check_elsewhere
-from gemmbench.session.machine import find_refusal, list_kernel_folders, open_catalog
+from gemmbench.session.machine import list_kernel_folders, open_catalog
 from gemmbench.session.open_run import RunResult, open_run
 from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, announce_run_on_cpu
 from gemmbench.session.saved_runs import (
@@ -44,7 +44,7 @@ from gemmbench.session.saved_runs import (
     refuse_renamed,
     suggest_saved,
 )
-from gemmbench.session.sweep_runs import SweepRequest, plan_request
+from gemmbench.session.sweep_runs import plan_request
 
 NAME = "check"
 """The name of the sweep, which is also in the name of its results file."""
@@ -105,7 +105,7 @@ def _plan_baseline(name: str, problems: Sequence[Problem], catalog: Catalog, mac
 
 def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) -> list[Plan | Skip]:
     chosen = [(variant, [config])]
-    return make_plans([problem], chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    return make_plans([problem], chosen, machine.choice.primary, machine.targets, machine.why_refused)
 
 
 def read_policy(environment: Environment) -> Policy:
@@ -165,7 +165,7 @@ def _plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cat
     if config is None:
         return f"{revision} has other parameters"
     primary, targets = machine.choice.primary, machine.targets
-    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, find_refusal(machine))
+    (item,) = make_plans([plan.problem], [(past, [config])], primary, targets, machine.why_refused)
     return item if isinstance(item, Plan) else f"{revision} cannot run here: {item.reason}"
 
 
@@ -177,24 +177,6 @@ def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
 
 
 @dataclass(frozen=True)
-class CheckRequest:
-    """What to check: variants (none: all of the reference, or of the config), and against what.
-
-    `against` is a saved run, a results file or a git revision; None is the newest saved run. The sizes
-    and the like of `overrides`, and the config, apply to a revision only: a saved run repeats its own rows.
-    """
-
-    against: str | None = None
-    margin: float = 0.03
-    force: bool = False
-    overrides: SweepOverrides = field(default_factory=SweepOverrides)
-    config: str = "quick"
-    kernels: str | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    destination: Destination = field(default_factory=Destination)
-
-
-@dataclass(frozen=True)
 class CheckResult:
     """What was measured, and its verdicts."""
 
@@ -203,29 +185,44 @@ class CheckResult:
     check: Check
 
 
-def run_check(request: CheckRequest, machine: Machine, reporter: Reporter = SILENT) -> CheckResult:
-    """Measure and judge. Raises UsageError if there is nothing to check against, and GemmbenchError."""
+def run_check(
+    request: RunRequest,
+    machine: Machine,
+    reporter: Reporter = SILENT,
+    *,
+    against: str | None = None,
+    margin: float = 0.03,
+    force: bool = False,
+) -> CheckResult:
+    """Measure the variants of a request, or all of the reference or of the config, and judge.
+
+    `against` is a saved run, a results file or a git revision; None is the newest saved run. What the request changes
+    in a config applies to a revision only: a saved run repeats its own rows. Raises UsageError if there is nothing to
+    check against, and GemmbenchError.
+    """
     folder = request.destination.folder
     path = (
         find_newest_saved(folder)
-        if request.against is None
-        else find_reference(request.against, folder, list_kernel_folders(request.kernels))
+        if against is None
+        else find_reference(against, folder, list_kernel_folders(request.selection.kernels))
     )
     if path is not None:
-        return _check_run(read_results(path), request, machine, reporter)
-    return _check_revision(str(request.against), request, machine, reporter)
+        return _check_run(read_results(path), request, machine, reporter, margin, force)
+    return _check_revision(str(against), request, machine, reporter, margin)
 
 
-def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter: Reporter) -> CheckResult:
+def _check_run(
+    reference: Run, request: RunRequest, machine: Machine, reporter: Reporter, margin: float, force: bool
+) -> CheckResult:
     """Repeat the rows of a run, and compare the ratios to the baseline of both."""
     _refuse_sweep_options(request)
-    refuse_other_device(reference.environment, machine.primary.name, request.force)
+    refuse_other_device(reference.environment, machine.primary.name, force)
     refuse_renamed(reference)
     refuse_overlapping(reference)
     if reference.warning:
         reporter.message(reference.warning)
     earlier = compare_rows(reference)
-    variants, catalog = request.overrides.variants, open_catalog(request.kernels)
+    variants, catalog = request.selection.variants, open_catalog(request.selection.kernels)
     _refuse_recorded_code(reference, request, catalog)
     planned = plan_repeat(reference, variants, catalog, machine)
     sweep = planned.sweep
@@ -242,27 +239,26 @@ def _check_run(reference: Run, request: CheckRequest, machine: Machine, reporter
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
         result = opened.finish()
-    return _judge_run(earlier, result, request)
+    return _judge_run(earlier, result, request.selection.variants, margin)
 
 
-def _refuse_recorded_code(reference: Run, request: CheckRequest, catalog: Catalog) -> None:
+def _refuse_recorded_code(reference: Run, request: RunRequest, catalog: Catalog) -> None:
     """Raise UsageError for a row whose code only the results file names, which may come from somebody else."""
     kernels = find_recorded_option(reference.environment, "--kernels")
-    given = request.overrides.variants
+    given = request.selection.variants
     rows = () if given else (record.variant for record in reference.records if record.status != "skipped")
     for name in dict.fromkeys([*given, *rows, reference.environment.baseline]):
         if (is_path(name) or MARK in name) and name not in given:
             raise UsageError(f"{reference.path}: its row {name} names a file or a revision; name it too to run it")
-        if kernels and not request.kernels and name and name not in catalog.names:
+        if kernels and not request.selection.kernels and name and name not in catalog.names:
             raise UsageError(
                 f"{reference.path}: '{name}' is from the folder {kernels}, and no results file chooses what code is "
                 f"run; add --kernels {shlex.quote(kernels)}"
             )
 
 
-def _refuse_sweep_options(request: CheckRequest) -> None:
-    usual = CheckRequest.config
-    given = [*request.overrides.list_given(), *(["--config"] if request.config != usual else [])]
+def _refuse_sweep_options(request: RunRequest) -> None:
+    given = [*request.list_given(), *(["--config"] if request.config != RunRequest.config else [])]
     if given:
         raise UsageError(
             f"{given[0]}: a saved run is repeated as it was measured; leave the option out, or name a git revision "
@@ -270,16 +266,15 @@ def _refuse_sweep_options(request: CheckRequest) -> None:
         )
 
 
-def _judge_run(reference: Comparison, result: RunResult, request: CheckRequest) -> CheckResult:
+def _judge_run(reference: Comparison, result: RunResult, chosen: Collection[str], margin: float) -> CheckResult:
     comparison = compare_rows(result.run)
     differences = compare_runs(reference, comparison)
-    chosen = request.overrides.variants
     wanted = [row for row in differences.only_in_reference if not chosen or row.record.variant in chosen]
     missing = [row for row in wanted if row.record.phase == "sweep"]  # another configuration may be the best now
     check = Check(
         name_run(reference),
-        request.margin,
-        check_differences(differences, request.margin),
+        margin,
+        check_differences(differences, margin),
         [name_row(row) for row in missing],
         notes=[
             *list_conditions(reference.environment, comparison.environment),
@@ -290,12 +285,14 @@ def _judge_run(reference: Comparison, result: RunResult, request: CheckRequest) 
     return CheckResult(result, comparison, check)
 
 
-def _check_revision(revision: str, request: CheckRequest, machine: Machine, reporter: Reporter) -> CheckResult:
+def _check_revision(
+    revision: str, request: RunRequest, machine: Machine, reporter: Reporter, margin: float
+) -> CheckResult:
     """Measure kernels and their past in the same rounds."""
     past = _find_revision(revision, request)
-    catalog = open_catalog(request.kernels)
-    _refuse_libraries(request.overrides.variants, catalog)
-    planned = plan_request(SweepRequest(request.overrides, request.config, kernels=request.kernels), machine)
+    catalog = open_catalog(request.selection.kernels)
+    _refuse_libraries(request.selection.variants, catalog)
+    planned = plan_request(request, machine)
     pairs = _plan_pairs(planned, revision, past, catalog, machine)
     chains = [chain for group in pairs.groups for chain in group]
     announce_run_on_cpu(machine, chains, planned.sweep.policy, "", request.limits, reporter)
@@ -305,16 +302,16 @@ def _check_revision(revision: str, request: CheckRequest, machine: Machine, repo
     groups = [check_elsewhere(group, machine, reporter) for group in pairs.groups]
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter) as opened:
         shuffle = opened.run.environment.shuffle
-        named = [chain for chain in planned.chains if chain.reason and chain.name in request.overrides.variants]
+        named = [chain for chain in planned.chains if chain.reason and chain.name in request.selection.variants]
         opened.runner.emit([make_skip_record(chain) for chain in named])
         measure_groups(opened.runner, opened.session.compilers, groups, sweep.policy, shuffle)
         result = opened.finish()
-    return _judge_pairs(label, pairs, result, request.margin)
+    return _judge_pairs(label, pairs, result, margin)
 
 
-def _find_revision(revision: str, request: CheckRequest) -> RevisionKernels:
+def _find_revision(revision: str, request: RunRequest) -> RevisionKernels:
     try:
-        return list_kernels_at(revision, list_kernel_folders(request.kernels))
+        return list_kernels_at(revision, list_kernel_folders(request.selection.kernels))
     except UsageError as fault:
         hint = suggest_saved(revision, request.destination.folder)
         raise UsageError(f"--against {revision}: no saved run, results file or git revision: {fault}{hint}") from None

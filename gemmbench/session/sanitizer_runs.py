@@ -17,25 +17,15 @@ from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
-from gemmbench.planning.sweeps.overrides import parse_params
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection, to_words
 from gemmbench.report.diagnostics.verification_report import SanitizerResult
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.reporter import SILENT, Interruption, Reporter
-from gemmbench.session.single_kernel import to_words
-from gemmbench.session.verification_runs import VerifyRequest, choose_variants, plan_verification
+from gemmbench.session.verification_runs import choose_variants, plan_verification
 
 # A batch that fits no tile, and as little timing as possible.
 _NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()
-
-
-@dataclass(frozen=True)
-class SanitizeRequest:
-    """What to verify under which tools. `limit` is seconds for one run of a tool."""
-
-    verify: VerifyRequest
-    tools: tuple[str, ...]
-    device: str = "auto"
-    limit: float = 240.0
 
 
 @dataclass(frozen=True)
@@ -66,15 +56,27 @@ class Sanitization:
     broken: list[str]
 
 
-def sanitize_kernels(request: SanitizeRequest, reporter: Reporter = SILENT) -> Sanitization:
-    """Run the variants under the tools. Raises GemmbenchError, such as DeviceError without a GPU or the tools."""
-    _check_tools(request.tools)
-    machine = find_gpu(request.device, "--sanitize")
+def sanitize_kernels(
+    request: RunRequest,
+    tools: Sequence[str],
+    device: str,
+    limit: float,
+    reporter: Reporter = SILENT,
+    *,
+    every: bool = False,
+    exit_first: bool = False,
+) -> Sanitization:
+    """Run the variants under the tools; `limit` is seconds for one run of a tool, the rest is as in verify_kernels.
+
+    Raises GemmbenchError, such as DeviceError without a GPU or the tools.
+    """
+    _check_tools(tools)
+    machine = find_gpu(device, "--sanitize")
     find_watcher(sanitizer.PROGRAM)
-    variants, broken = choose_variants(request.verify, lambda variant: variant.is_kernel, reporter)
+    variants, broken = choose_variants(request.selection, lambda variant: variant.is_kernel, reporter)
     with tempfile.TemporaryDirectory() as folder:
-        commands = _prepare_commands(variants, request.verify, machine, folder, reporter)
-        results, interrupted = _run_tools(commands, request, reporter)
+        commands = _prepare_commands(variants, request, machine, folder, reporter, every)
+        results, interrupted = _run_tools(commands, tools, limit, request.limits.sweep, reporter, exit_first)
     return Sanitization(results, interrupted, broken)
 
 
@@ -86,17 +88,17 @@ def _check_tools(tools: Sequence[str]) -> None:
 
 
 def _prepare_commands(
-    variants: Sequence[Variant], request: VerifyRequest, machine: Machine, folder: str, reporter: Reporter
+    variants: Sequence[Variant], request: RunRequest, machine: Machine, folder: str, reporter: Reporter, every: bool
 ) -> list[VerifyCommand]:
     """Plan what to run, and compile it now so that no time limit is spent on it."""
-    check_params([(variant, parse_params(request.params)) for variant in variants])
+    check_params([(variant, request.selection.params) for variant in variants])
     commands: list[VerifyCommand] = []
     plans: list[Plan] = []
     for variant in variants:
-        narrowed = _narrow_request(request, variant)
+        narrowed = replace(request, selection=_narrow(request.selection, variant))
         if variant.computes == "gemm":
-            mine, skips = _split_plans(plan_verification(variant, narrowed, machine), machine)
-            commands.append(_make_gemm_command(variant, narrowed, mine, skips, machine))
+            mine, skips = _split_plans(plan_verification(variant, narrowed.selection, machine, every), machine)
+            commands.append(_make_gemm_command(variant, narrowed, mine, skips, machine, every))
             plans += mine
         else:
             commands.append(_make_network_command(variant, narrowed, machine, folder))
@@ -106,15 +108,14 @@ def _prepare_commands(
     return commands
 
 
-def _narrow_request(request: VerifyRequest, variant: Variant) -> VerifyRequest:
-    """The request for one variant: few shapes, one precision, and only the parameters that it has."""
-    shapes = ",".join("x".join(map(str, shape)) for shape in configurations.SANITIZED)
+def _narrow(selection: Selection, variant: Variant) -> Selection:
+    """The selection for one variant: few shapes, one precision, and only the parameters that it has."""
     names = {ALL, *(name for name, _ in variant.params)}
     return replace(
-        request,
-        sizes=request.sizes or shapes,
-        precisions=request.precisions or variant.precisions[0],
-        params=tuple(text for text in request.params if names.issuperset(parse_params([text]))),
+        selection,
+        sizes=selection.sizes or read_sizes(configurations.SANITIZED),
+        precisions=selection.precisions or variant.precisions[:1],
+        params={name: values for name, values in selection.params.items() if name in names},
     )
 
 
@@ -125,54 +126,75 @@ def _split_plans(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[lis
 
 
 def _make_gemm_command(
-    variant: Variant, request: VerifyRequest, plans: Sequence[Plan], skips: Sequence[Skip], machine: Machine
+    variant: Variant,
+    request: RunRequest,
+    plans: Sequence[Plan],
+    skips: Sequence[Skip],
+    machine: Machine,
+    every: bool,
 ) -> VerifyCommand:
-    problems = [("--sizes", request.sizes), ("--precision", request.precisions), ("--layout", request.layouts)]
+    asked = request.selection
+    problems = [
+        ("--sizes", asked.sizes.text if asked.sizes else None),
+        ("--precision", ",".join(asked.precisions) or None),
+        ("--layout", ",".join(asked.layouts) or None),
+    ]
     words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine), "--no-pdl",
              "--no-watch")  # fmt: skip
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
-    chosen = ("--all",) if request.every else _list_param_words(request)
+    chosen = ("--all",) if every else _list_param_words(request)
     reason = "" if plans else next((skip.reason for skip in skips), "runs on the host")
     return VerifyCommand(variant.name, configs, words, chosen, reason)
 
 
-def _make_network_command(variant: Variant, request: VerifyRequest, machine: Machine, folder: str) -> VerifyCommand:
+def _make_network_command(variant: Variant, request: RunRequest, machine: Machine, folder: str) -> VerifyCommand:
     """A kernel that computes a network: its default configuration, or those that were requested."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
     words = ("mlp", variant.name, *options, *_list_common_words(request, machine))
     reason = explain_unfit_device(variant, machine.primary.target) or registry.why_refused(
         variant, machine.choice.primary
     )
-    configs = tuple(list_configurations(variant, parse_params(request.params)))
+    configs = tuple(list_configurations(variant, request.selection.params))
     return VerifyCommand(variant.name, configs, words, _list_param_words(request), reason)
 
 
-def _list_common_words(request: VerifyRequest, machine: Machine) -> tuple[str, ...]:
-    return to_words([("--kernels", request.kernels), ("--seed", request.seed), ("--device", machine.choice.option)])
+def _list_common_words(request: RunRequest, machine: Machine) -> tuple[str, ...]:
+    return to_words(
+        [
+            ("--kernels", request.selection.kernels),
+            ("--seed", request.measuring.seed),
+            ("--device", machine.choice.option),
+        ]
+    )
 
 
-def _list_param_words(request: VerifyRequest) -> tuple[str, ...]:
-    return to_words(("--param", text) for text in request.params)
+def _list_param_words(request: RunRequest) -> tuple[str, ...]:
+    return to_words(("--param", text) for text in request.selection.list_params())
 
 
 def _run_tools(
-    commands: Sequence[VerifyCommand], request: SanitizeRequest, reporter: Reporter
+    commands: Sequence[VerifyCommand],
+    tools: Sequence[str],
+    limit: float,
+    sweep_limit: float,
+    reporter: Reporter,
+    exit_first: bool,
 ) -> tuple[list[SanitizerResult], bool]:
     """Run every command under every tool; returns what they found, and whether it was interrupted."""
     findings: list[SanitizerResult] = []
-    interruption = Interruption(request.verify.limits.sweep, reporter.message)
+    interruption = Interruption(sweep_limit, reporter.message)
     with reporter.progress_bar() as progress, interruption.handle_ctrl_c():
         for number, command in enumerate(commands):
             if command.reason:
                 findings.append(SanitizerResult(command.variant, "", "", None, command.reason))
                 continue
-            for tool in request.tools:
+            for tool in tools:
                 if interruption.is_requested():
                     return findings, True
                 progress(f"{tool} {command.variant}", number, len(commands))
-                findings += _run_tool(tool, command, request.limit)
-                if request.verify.exit_first and not all(each.clean for each in findings if each.verdict):
+                findings += _run_tool(tool, command, limit)
+                if exit_first and not all(each.clean for each in findings if each.verdict):
                     return findings, False
     return findings, False
 

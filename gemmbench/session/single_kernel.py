@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemmbench.analysis import ncu
@@ -17,15 +17,14 @@ from gemmbench.backends.devices import DeviceChoice, Machine
 from gemmbench.bench.experiments.experiment import launch_once
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_sweep
+from gemmbench.planning.network_sweeps import read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans, plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import parse_sizes
-from gemmbench.planning.sweeps.overrides import parse_layouts, parse_params, parse_precisions
-from gemmbench.planning.sweeps.policy import check_seed
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection, to_words
 from gemmbench.report.diagnostics.inspection_report import (
     USUAL_CLOCK,
     USUAL_SMS,
@@ -34,85 +33,72 @@ from gemmbench.report.diagnostics.inspection_report import (
     PeakRate,
     inspect_launch,
 )
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import LocalMachine, open_catalog
+
+_USUAL_SIZES = read_sizes("4096")
 
 
-@dataclass(frozen=True)
-class KernelRequest:
-    """One variant with the sizes, precisions, layouts and parameters to plan it for.
+def find_variant(selection: Selection) -> Variant:
+    """Look up the one variant of a selection. Raises UsageError and SpecError."""
+    (name,) = selection.variants
+    variant = open_catalog(selection.kernels).get(name)
+    if variant.unsupported:
+        keep = f"gemmbench new NAME --from {name.partition(':')[0]}"
+        raise UsageError(
+            f"{name} has no manifest, and none is found, since it {variant.unsupported}; write one: {keep}"
+        )
+    return variant
 
-    Precision and layout default to the first that the variant declares.
+
+def plan_kernel(selection: Selection, variant: Variant, machine: Machine) -> list[Plan | Skip]:
+    """Plan a variant for every problem and configuration of a selection. Raises UsageError.
+
+    The size is 4096 if none is given, precision and layout are the first that the variant declares.
     """
-
-    variant: str
-    sizes: str = "4096"
-    precisions: str | None = None
-    layouts: str | None = None
-    params: tuple[str, ...] = ()
-    kernels: str | None = None
-
-    def find_variant(self) -> Variant:
-        """Look the variant up. Raises UsageError and SpecError."""
-        variant = open_catalog(self.kernels).get(self.variant)
-        if variant.unsupported:
-            keep = f"gemmbench new NAME --from {self.variant.partition(':')[0]}"
-            why = f"none is found, since it {variant.unsupported}"
-            raise UsageError(f"{self.variant} has no manifest, and {why}; write one: {keep}")
-        return variant
-
-    def list_problems(self, variant: Variant) -> list[Problem]:
-        """The problems to plan. Raises UsageError."""
-        precisions = parse_precisions(self.precisions) or variant.precisions[:1]
-        layouts = parse_layouts(self.layouts) or variant.layouts[:1]
-        combinations = itertools.product(precisions, layouts, parse_sizes(self.sizes))
-        return [Problem(*shape, layout=layout, precision_name=name) for name, layout, shape in combinations]
+    check_params([(variant, selection.params)])
+    chosen = [(variant, list_configurations(variant, selection.params))]
+    precisions, layouts = selection.precisions or variant.precisions[:1], selection.layouts or variant.layouts[:1]
+    combinations = itertools.product(precisions, layouts, (selection.sizes or _USUAL_SIZES).shapes)
+    problems = [Problem(*shape, layout=layout, precision_name=name) for name, layout, shape in combinations]
+    return make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
 
 
-def plan_kernel(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
-    """Plan a variant for every problem and configuration of the request. Raises UsageError."""
-    params = parse_params(request.params)
-    check_params([(variant, params)])
-    chosen = [(variant, list_configurations(variant, params))]
-    problems, primary = request.list_problems(variant), machine.choice.primary
-    return make_plans(problems, chosen, primary, machine.targets, find_refusal(machine))
-
-
-def _plan_one_launch(request: KernelRequest, machine: Machine) -> Plan:
+def _plan_one_launch(selection: Selection, machine: Machine) -> Plan:
     """The one plan that a profiler records. Raises UsageError if there are several, or if it cannot run."""
-    variant = request.find_variant()
-    expanded = plan_kernel(request, variant, machine)
+    variant = find_variant(selection)
+    expanded = plan_kernel(selection, variant, machine)
     check_memory([item.problem for item in expanded], machine.targets)
     if len(expanded) != 1:
         count = len(expanded)
         raise UsageError(f"profile takes one launch, but there are {count}; give one size and one value per parameter")
     (plan,) = expanded
     if isinstance(plan, Skip):
-        raise UsageError(f"{request.variant} cannot run here: {plan.reason}")
+        raise UsageError(f"{variant.name} cannot run here: {plan.reason}")
     if plan.device != machine.choice.primary:
-        raise UsageError(f"{request.variant} runs on the host: there is no kernel to profile")
+        raise UsageError(f"{variant.name} runs on the host: there is no kernel to profile")
     return plan
 
 
-def profile_kernel(request: KernelRequest, seed: int | None, machine: Machine) -> tuple[Plan, list[ncu.Counters]]:
+def profile_kernel(selection: Selection, seed: int | None, machine: Machine) -> tuple[Plan, list[ncu.Counters]]:
     """Count what one launch does, with Nsight Compute. Raises UsageError, DeviceError, BuildError."""
-    plan = _plan_one_launch(request, machine)
+    plan = _plan_one_launch(selection, machine)
     find_watcher(ncu.PROGRAM)
     registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # so that ncu's time limit is not spent
-    return plan, list(ncu.count_launches(_make_launch_command(plan, request, seed, machine)))
+    return plan, list(ncu.count_launches(_make_launch_command(plan, selection, seed, machine)))
 
 
-def launch_kernel_once(request: KernelRequest, seed: int | None, machine: Machine) -> None:
+def launch_kernel_once(selection: Selection, seed: int | None, machine: Machine) -> None:
     """Launch one plan in the range that a profiler records, after a launch that warms up."""
-    plan = _plan_one_launch(request, machine)
+    plan = _plan_one_launch(selection, machine)
     artifact = registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)
     device = registry.open_backends(machine, [plan.device], gate=False)[plan.device]
     try:
-        launch_once(device, plan, artifact, check_seed(seed or 0))
+        launch_once(device, plan, artifact, seed or 0)
     finally:
         device.close()
 
 
-def _make_launch_command(plan: Plan, request: KernelRequest, seed: int | None, machine: Machine) -> list[str]:
+def _make_launch_command(plan: Plan, selection: Selection, seed: int | None, machine: Machine) -> list[str]:
     """The command of this program that launches the plan."""
     problem = plan.problem
     options = [
@@ -120,16 +106,11 @@ def _make_launch_command(plan: Plan, request: KernelRequest, seed: int | None, m
         ("--precision", problem.precision_name),
         ("--layout", problem.layout),
         *(("--param", f"{name}={value}") for name, value in plan.config.values if not plan.config.picked),
-        ("--kernels", request.kernels),
+        ("--kernels", selection.kernels),
         ("--seed", seed),
         ("--device", machine.choice.option),
     ]
     return ["one-launch", plan.variant.name, *to_words(options)]
-
-
-def to_words(options: Iterable[tuple[str, object]]) -> tuple[str, ...]:
-    """Options as the words of a command line, without those whose value is None."""
-    return tuple(word for name, value in options if value is not None for word in (name, str(value)))
 
 
 @dataclass(frozen=True)
@@ -186,13 +167,13 @@ class InspectedKernel:
         return self.plans[0]
 
 
-def inspect_kernel(request: KernelRequest, architecture: Architecture) -> InspectedKernel:
+def inspect_kernel(selection: Selection, architecture: Architecture) -> InspectedKernel:
     """Compile every configuration of a kernel; needs nvcc but no GPU.
 
     Raises UsageError, DeviceError and BuildError.
     """
     compiler = registry.make_inspecting_compiler()
-    expanded = plan_inspection(request, architecture)
+    expanded = plan_inspection(selection, architecture)
     plans = [item for item in expanded if isinstance(item, Plan)]
     skips = [item for item in expanded if isinstance(item, Skip)]
     launches = [launch for plan in plans for launch in plan.split_launches() or (plan,)]
@@ -201,23 +182,22 @@ def inspect_kernel(request: KernelRequest, architecture: Architecture) -> Inspec
     return InspectedKernel(architecture, compiler, plans, skips, inspections)
 
 
-def plan_inspection(request: KernelRequest, architecture: Architecture) -> list[Plan | Skip]:
+def plan_inspection(selection: Selection, architecture: Architecture) -> list[Plan | Skip]:
     """Plan a kernel for a GPU that need not be there. Raises UsageError."""
-    variant = request.find_variant()
+    variant = find_variant(selection)
     if not (variant.is_kernel or variant.is_launcher):
-        raise UsageError(f"{request.variant} is not a .cu file, so nvcc has nothing to compile; name a kernel")
+        raise UsageError(f"{variant.name} is not a .cu file, so nvcc has nothing to compile; name a kernel")
     target = registry.find_inspecting_entry().architecture(architecture.sm, architecture.sms)
-    machine = Machine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
+    machine = LocalMachine(DeviceChoice(target.kind), {target.kind: Device(f"sm_{architecture.name}", 0, target)})
     if variant.computes == "mlp":
-        return _plan_network(request, variant, machine)
-    return plan_kernel(request, variant, machine)
+        return _plan_network(selection, variant, machine)
+    return plan_kernel(selection, variant, machine)
 
 
-def _plan_network(request: KernelRequest, variant: Variant, machine: Machine) -> list[Plan | Skip]:
-    params = parse_params(request.params)
-    check_params([(variant, params)])
-    network, target = read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network, machine.primary.target
-    configs = list_configurations(variant, params)
+def _plan_network(selection: Selection, variant: Variant, machine: Machine) -> list[Plan | Skip]:
+    check_params([(variant, selection.params)])
+    network = read_network_sweep(RunRequest(config="mlp"), on_cpu=False).network
+    target, configs = machine.primary.target, list_configurations(variant, selection.params)
     return [plan_network(network, variant, one, target.kind, target, registry.why_refused) for one in configs]
 
 

@@ -43,12 +43,11 @@ from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Budget, Strategy, make_strategy
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
 from gemmbench.planning.sweeps.sweep import read_tuning
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.report.tables.search_tables import Winner
 from gemmbench.report.text import number
 from gemmbench.session.awkward_checks import plan_awkwardly
@@ -62,7 +61,7 @@ from gemmbench.session.dispatch import (
     refuse_unwritable,
     write_rows,
 )
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, measure_sweep_peaks, open_results
 from gemmbench.session.open_session import Session, open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_time_on_cpu
@@ -185,7 +184,7 @@ def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], m
 def _is_unfit(chain: Chain, machine: Machine) -> bool:
     """The device cannot run the variant, whatever the problem and the configuration."""
     target = machine.targets.get(chain.device)
-    return bool(explain_unfit_device(chain.variant, target) or find_refusal(machine)(chain.variant, chain.device))
+    return bool(explain_unfit_device(chain.variant, target) or machine.why_refused(chain.variant, chain.device))
 
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
@@ -197,7 +196,7 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
     shapes = shapes if machine.on_cpu else (*shapes, configurations.LARGE)
     problems = configurations.make_problems(chain.variant, shapes, [asked.layout], [asked.precision_name])
     chosen = [(chain.variant, [chain.config])]
-    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, find_refusal(machine))
+    plans = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return tuple(make_chain(plan) for plan in plans if isinstance(plan, Plan))
 
 
@@ -208,20 +207,14 @@ _MOST_EARLIER = 16
 
 
 @dataclass(frozen=True)
-class TuneRequest:
-    """What to tune and how.
+class SearchOptions:
+    """How to search.
 
-    `overrides` name the variants and the problems. `config` is where the rest of the policy comes from; without
-    parameters, the values that it lists for a variant are searched, or else all. `earlier` is a results file
-    whose fastest configurations are tried first. Of a variant that picks from others, these are tuned; with
-    `write_pick` the rows of its `pick` are written, and tested on the share `hold_out` of the problems.
+    `earlier` is a results file whose fastest configurations are tried first. Of a variant that picks from others,
+    these are tuned; with `write_pick` the rows of its `pick` are written, and tested on the share `hold_out` of the
+    problems.
     """
 
-    overrides: SweepOverrides
-    config: str = "quick"
-    kernels: str | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    destination: Destination = field(default_factory=Destination)
     strategy: str = "exhaustive"
     budget: Budget = field(default_factory=Budget)
     goal: str = "time"
@@ -245,32 +238,36 @@ class TuneResult:
     fault: GemmbenchError | None = None
 
 
-def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SILENT) -> TuneResult:
+def tune_kernels(
+    request: RunRequest, machine: Machine, reporter: Reporter = SILENT, how: SearchOptions | None = None
+) -> TuneResult:
     """Search, measure the best in full, and keep the winners. Raises GemmbenchError.
 
+    Without parameters, the values that the config lists for a variant are searched, or else all.
     What cannot be written after the searches is the `fault` of the result.
     """
-    if request.overrides.pdl:
+    how, selection = how or SearchOptions(), request.selection
+    if request.measuring.pdl:
         raise UsageError("--pdl: a search ranks kernels, and overlapping products are not ranked; leave the option out")
-    catalog = open_catalog(request.kernels)
-    dispatching = find_dispatching(request.overrides.variants, catalog, request.write_pick)
-    if dispatching and request.write_pick:
+    catalog = open_catalog(selection.kernels)
+    dispatching = find_dispatching(selection.variants, catalog, how.write_pick)
+    if dispatching and how.write_pick:
         refuse_unwritable(dispatching, catalog)
     if dispatching:
-        overrides = replace(request.overrides, variants=list_candidate_names(dispatching))
-        request = replace(request, overrides=overrides)
-    for variant in () if dispatching else map(catalog.get, request.overrides.variants):
+        selection = replace(selection, variants=list_candidate_names(dispatching))
+        request = replace(request, selection=selection)
+    for variant in () if dispatching else map(catalog.get, selection.variants):
         if not variant.params:
             name = variant.name
             raise UsageError(f"{name} has no parameters, so there is nothing to tune; gemmbench run {name} measures it")
-    planned = _plan_tuning(request, catalog, machine, dispatching)
-    names = tuple(dict.fromkeys(request.overrides.variants))
+    planned = _plan_tuning(request, how.goal, catalog, machine, dispatching)
+    names = tuple(dict.fromkeys(selection.variants))
     tasks = plan_tasks(planned, names, machine, all_needed=dispatching is None)
-    earlier = read_results(request.earlier).records if request.earlier else []
+    earlier = read_results(how.earlier).records if how.earlier else []
     for task in tasks:
-        make_strategy(request.strategy, task.space, 0)  # a fault of the command, before anything is opened
+        make_strategy(how.strategy, task.space, 0)  # a fault of the command, before anything is opened
     if machine.on_cpu:
-        seconds = _estimate_searches(request, tasks, machine, planned.sweep.policy)
+        seconds = _estimate_searches(how.budget, tasks, machine, planned.sweep.policy)
         announce_time_on_cpu(seconds, request.limits, reporter)
     sweep, devices = planned.sweep, sorted({chain.device for task in tasks for chain in _list_chains(task)})
     hashes = _hash_tasks(tasks, machine)
@@ -280,13 +277,13 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
         _open_compilers(session) as pool,
     ):
         if not request.destination.resume:
-            strategy = make_strategy(request.strategy, tasks[0].space, request.overrides.seed or 0)
-            _compile_first(tasks[0], strategy, request.budget.count(len(tasks[0].candidates)), pool)
+            strategy = make_strategy(how.strategy, tasks[0].space, request.measuring.seed or 0)
+            _compile_first(tasks[0], strategy, how.budget.count(len(tasks[0].candidates)), pool)
         with open_results(session, sweep, peaks, request.destination, reporter, hashes) as opened:
             pool.use_all_threads()
             batches = _make_batches(opened, pool, sweep.policy)
-            outcomes = list(_run_searches(request, tasks, dispatching, opened, batches, earlier))
-            table = _make_table(request, dispatching, outcomes, machine, batches) if dispatching else None
+            outcomes = list(_run_searches(request, how, tasks, dispatching, opened, batches, earlier))
+            table = _make_table(request, how, dispatching, outcomes, machine, batches) if dispatching else None
             result = opened.finish()
     complete = [] if dispatching else outcomes  # of the variants that it picks from, not all is searched
     made = [make_winner(each, _find_device(each.task, machine), result.run.environment) for each in complete]
@@ -294,25 +291,27 @@ def tune_kernels(request: TuneRequest, machine: Machine, reporter: Reporter = SI
     try:
         if found.winners:
             return replace(found, kept=keep_winners(found.winners, partial(_was_tried, tasks)))
-        if table and request.write_pick and not result.interrupted:
-            return replace(found, dispatch=replace(table, path=write_rows(table.variant, table.rows, request.kernels)))
+        if table and how.write_pick and not result.interrupted:
+            return replace(
+                found, dispatch=replace(table, path=write_rows(table.variant, table.rows, selection.kernels))
+            )
     except GemmbenchError as fault:
         return replace(found, fault=fault)
     return found
 
 
-def _estimate_searches(request: TuneRequest, tasks: Sequence[TuningTask], machine: Machine, policy: Policy) -> float:
+def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Machine, policy: Policy) -> float:
     """Seconds of the searches on the CPU device, if the first candidates are as fast as the others."""
     host, compilers, total = make_typical_host(), registry.make_compilers(machine, machine.devices), 0.0
     short = replace(policy, rounds=FIRST_ROUNDS, until=0.0)
     for task in tasks:
-        tried = task.candidates[: request.budget.count(len(task.candidates))]
+        tried = task.candidates[: budget.count(len(task.candidates))]
         baseline = [task.baseline] if task.baseline else []
         name = baseline[0].name if baseline else ""
         first = [*itertools.repeat(task.find_check(tried[0]), len(tried))]
         screening = estimate_run([*tried, *baseline], machine, short, name, compilers, host=host).seconds
         screening += estimate_sweep(first, machine.devices, UNTIMED, "", host)
-        total += min(screening, SCREENING_SHARE * request.budget.share(len(tasks)))
+        total += min(screening, SCREENING_SHARE * budget.share(len(tasks)))
         checks = [check for chain in tried[:FINALISTS] for check in task.plan_checks(chain)]
         total += estimate_sweep(checks, machine.devices, UNTIMED, "", host)
         total += _estimate_finals(task, machine.devices, policy, tried[:FINALISTS])
@@ -334,13 +333,14 @@ def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:
 
 
 def _make_table(
-    request: TuneRequest,
+    request: RunRequest,
+    how: SearchOptions,
     variant: Variant,
     outcomes: Sequence[SearchOutcome],
     machine: Machine,
     batches: CandidateBatches,
 ) -> DispatchTable:
-    rows, held = choose_rows(variant, outcomes, machine, request.hold_out, request.overrides.seed or 0)
+    rows, held = choose_rows(variant, outcomes, machine, how.hold_out, request.measuring.seed or 0)
     return DispatchTable(variant, rows, evaluate_rows(rows, held, outcomes, batches))
 
 
@@ -349,29 +349,27 @@ def _find_device(task: TuningTask, machine: Machine) -> Device:
 
 
 def _plan_tuning(
-    request: TuneRequest, catalog: Catalog, machine: Machine, dispatching: Variant | None = None
+    request: RunRequest, goal: str, catalog: Catalog, machine: Machine, dispatching: Variant | None = None
 ) -> PlannedSweep:
     """Plan every configuration of the variants; for a dispatching variant, of those that it picks from.
 
     Raises UsageError, SpecError, and DeviceError without a GPU to load.
     """
-    if not request.overrides.variants:
+    if not request.selection.variants:
         raise UsageError("tune needs a kernel: gemmbench tune tiled --sizes 1024")
-    if request.goal not in GOALS:
-        raise UsageError(f"unknown goal '{request.goal}'{nearest(request.goal, GOALS)}; choose {', '.join(GOALS)}")
-    loads = request.goal != "time"
+    if goal not in GOALS:
+        raise UsageError(f"unknown goal '{goal}'{nearest(goal, GOALS)}; choose {', '.join(GOALS)}")
+    loads = goal != "time"
     if loads and machine.on_cpu:
-        raise DeviceError(f"--goal {request.goal} needs a GPU, which can be put under a steady load; take --goal time")
-    overrides = replace(
-        request.overrides,
-        sustained=(request.overrides.sustained or SUSTAINED_SECONDS) if loads else (request.overrides.sustained or 0.0),
-    )
-    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, find_refusal(machine))
-    sweep = read_tuning(request.config, overrides, devices.on_cpu)
+        raise DeviceError(f"--goal {goal} needs a GPU, which can be put under a steady load; take --goal time")
+    sustained = request.measuring.sustained or (SUSTAINED_SECONDS if loads else 0.0)
+    request = replace(request, measuring=replace(request.measuring, sustained=sustained))
+    devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)
+    sweep = read_tuning(request, devices.on_cpu)
     if dispatching:
         present = list_present_choices(dispatching, sweep.problems, machine)
-        sweep = read_tuning(request.config, overrides, devices.on_cpu, present)
-    return expand_sweep(sweep, overrides, catalog, devices)
+        sweep = read_tuning(request, devices.on_cpu, present)
+    return expand_sweep(sweep, request.selection.baseline is not None, catalog, devices)
 
 
 def _make_batches(opened: OpenRun, pool: CompilerPool, policy: Policy) -> CandidateBatches:
@@ -381,7 +379,8 @@ def _make_batches(opened: OpenRun, pool: CompilerPool, policy: Policy) -> Candid
 
 
 def _run_searches(
-    request: TuneRequest,
+    request: RunRequest,
+    how: SearchOptions,
     tasks: Sequence[TuningTask],
     dispatching: Variant | None,
     opened: OpenRun,
@@ -390,15 +389,15 @@ def _run_searches(
 ) -> Iterator[SearchOutcome]:
     """The outcomes of all searches, until one is interrupted. Those of a dispatching variant share their finals."""
     session, checked, known = opened.session, CheckedCode(), TunedConfigs(read_winners(), opened.session.machine)
-    seconds = request.budget.share(len(tasks))
+    seconds = how.budget.share(len(tasks))
 
     def begin(task: TuningTask) -> tuple[Search, Sequence[Standing]]:
         present = list_present_keys(dispatching, task.name) if dispatching else []
         settings = SearchSettings(
-            request.strategy,
-            request.overrides.seed or 0,
-            request.goal,
-            request.budget.count(len(task.candidates)),
+            how.strategy,
+            request.measuring.seed or 0,
+            how.goal,
+            how.budget.count(len(task.candidates)),
             seconds,
             [*present, *_find_winner(task, known), *_find_fastest(task, past)],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import UNTIMED
@@ -17,39 +17,15 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import check_plans, parse_sizes
-from gemmbench.planning.sweeps.overrides import TimeLimits, parse_layouts, parse_params, parse_precisions
-from gemmbench.planning.sweeps.policy import Policy, check_seed
+from gemmbench.planning.sizes import check_plans
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection
+from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
-from gemmbench.session.machine import find_refusal, open_catalog
+from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
-
-
-@dataclass(frozen=True)
-class VerifyRequest:
-    """What to verify; None or empty means all that a variant declares, and the shapes where kernels break.
-
-    On the CPU device, empty precisions and layouts mean f32 and one layout, and the largest shape is left out. With
-    `every` nothing is left out, and all configurations are verified, otherwise one change per parameter. With
-    `exit_first` the first failure ends it. With `pdl`, kernels whose products may overlap are verified that way too.
-    With `watch`, every access of small launches is watched on the host first.
-    """
-
-    variants: tuple[str, ...] = ()
-    every: bool = False
-    sizes: str | None = None
-    precisions: str | None = None
-    layouts: str | None = None
-    params: tuple[str, ...] = ()
-    kernels: str | None = None
-    seed: int | None = None
-    limits: TimeLimits = field(default_factory=TimeLimits)
-    exit_first: bool = False
-    pdl: bool = True
-    watch: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,33 +45,50 @@ class Verification:
     wrongly_launched: tuple[str, ...] = ()
 
 
-def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter = SILENT) -> Verification:
-    """Verify the variants without timing them. Raises GemmbenchError."""
-    variants, broken = choose_variants(request, lambda variant: variant.computes == "gemm", reporter)
-    check_params([(variant, parse_params(request.params)) for variant in variants])
+def verify_kernels(
+    request: RunRequest,
+    machine: Machine,
+    reporter: Reporter = SILENT,
+    *,
+    every: bool = False,
+    exit_first: bool = False,
+    pdl: bool = True,
+    watch: bool = True,
+) -> Verification:
+    """Verify the variants without timing them; what is not given means all that a variant declares.
+
+    Without sizes, shapes are those where kernels break. On the CPU device, no precisions and layouts mean f32 and one
+    layout, and the largest shape is left out. With `every` nothing is left out, and all configurations are verified,
+    otherwise one change per parameter. With `exit_first` the first failure ends it. With `pdl`, kernels whose products
+    may overlap are verified that way too. With `watch`, every access of small launches is watched on the host first.
+    Raises GemmbenchError.
+    """
+    selection = request.selection
+    variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
+    check_params([(variant, selection.params) for variant in variants])
     expanded: list[Plan | Skip] = []
     verified: list[Variant] = []
     watched: list[Launches | Skip] = []
-    host = find_host(machine) if request.watch else None
+    host = find_host(machine) if watch else None
     for variant in variants:
-        planned = plan_verification(variant, request, machine)
+        planned = plan_verification(variant, selection, machine, every)
         verified += [variant] if any(isinstance(item, Plan) for item in planned) else []
         expanded += planned
         if host is not None:
-            watched += plan_watching(variant, planned, host, request.sizes is not None, request.every)
+            watched += plan_watching(variant, planned, host, selection.sizes is not None, every)
         check_plans(len(expanded))
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
-    policy = Policy(seed=check_seed(request.seed or 0))
+    policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]
     announce_run_on_cpu(machine, announced, UNTIMED, "", request.limits, reporter)
     with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
         failures = FailureReport(reporter, len(expanded))
 
         def is_ended() -> bool:
-            return session.is_interrupted() or (request.exit_first and failures.failed)
+            return session.is_interrupted() or (exit_first and failures.failed)
 
         def is_watching_over(faults: Sequence[Record]) -> bool:
-            return session.is_interrupted() or bool(request.exit_first and faults)
+            return session.is_interrupted() or bool(exit_first and faults)
 
         runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over)
         failures.report(runs.records)
@@ -103,13 +96,13 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
             return Verification(runs.records, session.is_interrupted(), broken)
         chains = announced if machine.on_cpu else [make_chain(runs.refuse(item)) for item in expanded]
         runner = session.make_runner(failures.add, is_ended)
-        overlapping = [chain for chain in chains if chain.pdl] if request.pdl else []
+        overlapping = [chain for chain in chains if chain.pdl] if pdl else []
         records = list(runs.records)
-        for each, pdl in ((chains, False), (overlapping, True)):
-            largest = 1 if request.exit_first else LARGEST
-            sweep = ChainSweep(each, replace(policy, pdl=pdl), baseline="", largest=largest)
+        for each, overlap in ((chains, False), (overlapping, True)):
+            largest = 1 if exit_first else LARGEST
+            sweep = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
             records += map(runs.explain, measure_sweep(runner, session.compilers, sweep))
-        note = _note_left_out(verified, request, machine)
+        note = _note_left_out(verified, selection, machine, every)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
         wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
@@ -118,15 +111,15 @@ def verify_kernels(request: VerifyRequest, machine: Machine, reporter: Reporter 
 
 
 def choose_variants(
-    request: VerifyRequest, is_wanted: Callable[[Variant], bool], reporter: Reporter
+    selection: Selection, is_wanted: Callable[[Variant], bool], reporter: Reporter
 ) -> tuple[list[Variant], list[str]]:
     """The named variants, or without names those that are wanted, and the faults of files that cannot be read.
 
     These files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
     """
-    catalog = open_catalog(request.kernels, reporter)
-    if request.variants:
-        found = catalog.get_ladder(request.variants)
+    catalog = open_catalog(selection.kernels, reporter)
+    if selection.variants:
+        found = catalog.get_ladder(selection.variants)
         variants = [variant for variant in found if not variant.fault]
         broken = [variant.fault for variant in found if variant.fault]
     else:
@@ -165,18 +158,20 @@ class FailureReport:
                 self._reporter.message(f"{name} at {record.problem}: {record.status}; the causes follow below")
 
 
-def plan_verification(variant: Variant, request: VerifyRequest, machine: Machine) -> list[Plan | Skip]:
+def plan_verification(
+    variant: Variant, selection: Selection, machine: Machine, every: bool = False
+) -> list[Plan | Skip]:
     """Plan what is verified of a variant. Raises UsageError."""
-    params = {ALL: ()} if request.every else parse_params(request.params)
-    precisions, layouts = _choose_kinds(variant, request, machine)
+    params = {ALL: ()} if every else selection.params
+    precisions, layouts = _choose_kinds(variant, selection, machine, every)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
-    shapes = parse_sizes(request.sizes) if request.sizes else configurations.SHAPES
+    shapes = selection.sizes.shapes if selection.sizes else configurations.SHAPES
     planned = _plan_problems(
         variant, configurations.make_problems(variant, shapes, layouts, precisions), configs, machine
     )
-    if not request.sizes:
+    if not selection.sizes:
         planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine)
-    if not request.sizes and (request.every or not machine.on_cpu):
+    if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
@@ -221,23 +216,27 @@ _PLAIN = "f32"
 """The precision that the CPU device verifies; kernels without it are verified in the first that they declare."""
 
 
-def _choose_kinds(variant: Variant, request: VerifyRequest, machine: Machine) -> tuple[Sequence[str], Sequence[str]]:
-    """The precisions and layouts to verify. Raises UsageError."""
+def _choose_kinds(
+    variant: Variant, selection: Selection, machine: Machine, every: bool
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The precisions and layouts to verify."""
     precisions, layouts = tuple(variant.precisions), tuple(variant.layouts)
-    if machine.on_cpu and not request.every:
+    if machine.on_cpu and not every:
         precisions = (_PLAIN,) if _PLAIN in precisions else precisions[:1]
         layouts = layouts[:1]
-    return parse_precisions(request.precisions) or precisions, parse_layouts(request.layouts) or layouts
+    return selection.precisions or precisions, selection.layouts or layouts
 
 
-def _note_left_out(variants: Sequence[Variant], request: VerifyRequest, machine: Machine) -> str:
+def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: Machine, every: bool) -> str:
     """`f32, nn only; --all checks 19 more combinations`, or "" if nothing that was not named is left out."""
-    every, names, left = replace(request, every=True), dict[str, dict[str, None]](), 0
+    names, left = dict[str, dict[str, None]](), 0
     for variant in variants:
-        precisions, layouts = _choose_kinds(variant, request, machine)
+        precisions, layouts = _choose_kinds(variant, selection, machine, every)
         names.setdefault("precisions", {}).update(dict.fromkeys(precisions))
         names.setdefault("layouts", {}).update(dict.fromkeys(layouts))
-        left += math.prod(map(len, _choose_kinds(variant, every, machine))) - len(precisions) * len(layouts)
+        left += math.prod(map(len, _choose_kinds(variant, selection, machine, every=True))) - len(precisions) * len(
+            layouts
+        )
     only = ", ".join("/".join(each) for each in names.values())
     return f"{only} only; --all checks {count_noun(left, 'more combination')}" if left else ""
 
@@ -246,4 +245,4 @@ def _plan_problems(
     variant: Variant, problems: Sequence[Problem], configs: Sequence[Config], machine: Machine
 ) -> list[Plan | Skip]:
     check_memory(problems, machine.targets)
-    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, find_refusal(machine))
+    return make_plans(problems, [(variant, configs)], machine.choice.primary, machine.targets, machine.why_refused)

@@ -19,7 +19,6 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import WATCHED
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
@@ -27,6 +26,7 @@ from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape
 from gemmbench.session.awkward_checks import plan_awkwardly
+from gemmbench.session.machine import describe_local
 
 _HOST = "cpu"
 _LONGEST_SIDE = 256
@@ -97,9 +97,9 @@ class Launches:
 
 def find_host(machine: Machine) -> Machine | None:
     """The CPU device on which kernels of a machine are watched; None if they are not."""
-    if isinstance(machine, FleetMachine) or not registry.is_watched(machine):
+    if machine.why_unwatched:
         return None
-    return machine if machine.on_cpu else registry.describe_machine(registry.choose_device(_HOST))
+    return machine if machine.on_cpu else describe_local(registry.choose_device(_HOST))
 
 
 def plan_watching(

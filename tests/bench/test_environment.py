@@ -13,7 +13,7 @@ from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.source_tree import identify_sources
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
@@ -27,7 +27,7 @@ def machine():
 
 @pytest.fixture
 def sweep():
-    return read_sweep("quick", SweepOverrides(), on_cpu=False)
+    return read_sweep(RunRequest(config="quick"), on_cpu=False)
 
 
 def test_a_run_is_described_by_its_device_its_sweep_and_its_command(machine, sweep):

@@ -6,9 +6,8 @@ import threading
 import pytest
 
 from examples.digits.server import open_server
-from gemmbench.planning.network_sweeps import NetworkOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine
-from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 ROWS = ["cpu_naive", "wpt", "openblas"]
@@ -23,8 +22,8 @@ STROKES = {
 @pytest.fixture(scope="module")
 def address():
     """The server on the CPU device, with a small batch."""
-    request = NetworkRequest(NetworkOverrides(variants=("cpu_naive", "wpt"), batch=2))
-    with open_server(request, find_machine("cpu", SILENT)) as server:
+    request = make_request("mlp", variants=("cpu_naive", "wpt"))
+    with open_server(request, find_machine("cpu", SILENT), batch=2) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server.address
@@ -114,8 +113,8 @@ def test_a_finger_draws_too(open_page, address):
 
 
 def test_the_page_says_when_its_server_has_ended(chromium):
-    request = NetworkRequest(NetworkOverrides(variants=("mlp_fused",), batch=1))
-    with open_server(request, find_machine("fake", SILENT)) as server:
+    request = make_request("mlp", variants=("mlp_fused",))
+    with open_server(request, find_machine("fake", SILENT), batch=1) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         page = chromium.new_page()

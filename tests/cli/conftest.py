@@ -14,12 +14,13 @@ import yaml
 
 from gemmbench.backends import registry
 from gemmbench.backends.base import Device
-from gemmbench.backends.devices import DeviceChoice, Machine
+from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.fake.backend import FakeCompiler, FakeExecutable
 from gemmbench.backends.fake.script import Script
 from gemmbench.cli import main, output
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.plan import Target
+from gemmbench.session.machine import LocalMachine
 
 
 def cut_after(journal, rows):
@@ -155,7 +156,7 @@ def windows(monkeypatch):
 def gpu(monkeypatch):
     """A machine that is said to have a GPU, and a compiler that compiles nothing."""
     target = Target("cuda", 90, 132, 227 << 10, 50 << 20, 80 << 30)
-    machine = Machine(DeviceChoice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
+    machine = LocalMachine(DeviceChoice("cuda", 1), {"cuda": Device("NVIDIA H100", 1, target)})
     monkeypatch.setattr(registry, "choose_profiled", lambda device, purpose: machine.choice)
     monkeypatch.setattr(registry, "describe_machine", lambda choice: machine)
     monkeypatch.setattr(registry, "make_compilers", lambda machine, names, limit=0: {"cuda": FakeCompiler(Script())})

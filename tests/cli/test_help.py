@@ -11,8 +11,8 @@ import tabulate
 
 from gemmbench import __version__
 from gemmbench.cli import group
-from gemmbench.cli.option_fields import HEADINGS, VARIABLES
-from gemmbench.cli.options import FORMATS, MARKUP
+from gemmbench.cli.options import FORMATS, MARKUP, VARIABLES
+from gemmbench.planning.sweeps.overrides import HEADINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = group.table

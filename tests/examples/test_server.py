@@ -14,16 +14,16 @@ from examples.digits import drawing
 from examples.digits import server as server_module
 from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.network_sweeps import NetworkOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine
-from gemmbench.session.network_runs import NetworkRequest, plan_network_rows, read_digit
+from gemmbench.session.network_runs import plan_network_rows, read_digit
 from gemmbench.session.reporter import SILENT
 
 
 @contextmanager
-def serve(request, device):
+def serve(request, device, **changes):
     machine = find_machine(device, SILENT)
-    with open_server(request, machine) as server:
+    with open_server(request, machine, **changes) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -33,13 +33,13 @@ def serve(request, device):
             thread.join()
 
 
-def make_request(*rows, batch=4):
-    return NetworkRequest(NetworkOverrides(variants=rows, batch=batch))
+def name_rows(*rows):
+    return make_request("mlp", variants=rows)
 
 
 @pytest.fixture(scope="module")
 def server():
-    with serve(make_request("tiled", "mlp_fused"), "fake") as opened:
+    with serve(name_rows("tiled", "mlp_fused"), "fake", batch=4) as opened:
         yield opened
 
 
@@ -123,8 +123,8 @@ def test_a_huge_body_is_not_read(ask, server):
 
 @pytest.mark.parametrize("digit", range(10))
 def test_a_stored_image_is_classified_as_mlp_digit_does(ask, server, digit):
-    request = make_request("tiled", "mlp_fused")
-    reading = read_digit(request, digit, find_machine("fake", SILENT))
+    request = name_rows("tiled", "mlp_fused")
+    reading = read_digit(request, digit, find_machine("fake", SILENT), batch=4)
     status, reply = classify(ask, server, {"image": reading.image.tolist()})
     assert status == 200 and reply["digit"] == int(reading.probabilities.argmax()) == digit
     assert reply["image"] == reading.image.tolist()
@@ -140,8 +140,8 @@ def test_each_row_answers_with_its_time(ask, server):
 
 
 def test_the_rows_run_on_the_cpu(ask):
-    with serve(make_request("cpu_naive", "tiled", batch=2), "cpu") as server:
-        image = plan_network_rows(make_request(), find_machine("cpu", SILENT)).parameters.digits.images[0]
+    with serve(name_rows("cpu_naive", "tiled"), "cpu", batch=2) as server:
+        image = plan_network_rows(name_rows(), find_machine("cpu", SILENT)).parameters.digits.images[0]
         connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
         connection.request("POST", f"/{server.token}/classify", json.dumps({"image": image.tolist()}))
         reply = json.loads(connection.getresponse().read())
@@ -153,7 +153,7 @@ def test_the_rows_run_on_the_cpu(ask):
 
 def test_a_row_that_is_wrong_or_fails_costs_the_others_nothing(tmp_path):
     (tmp_path / "script.yaml").write_text("faults: {tiled: zero, wpt: crash}\n")
-    with serve(make_request("tiled", "wpt", "mlp_fused"), f"fake:{tmp_path / 'script.yaml'}") as server:
+    with serve(name_rows("tiled", "wpt", "mlp_fused"), f"fake:{tmp_path / 'script.yaml'}", batch=4) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
         connection.request("POST", f"/{server.token}/classify", json.dumps({"strokes": [[[0, 0], [0, 100]]]}))
         reply = json.loads(connection.getresponse().read())
@@ -164,8 +164,8 @@ def test_a_row_that_is_wrong_or_fails_costs_the_others_nothing(tmp_path):
 
 
 def test_weights_without_digits_are_refused():
-    request = NetworkRequest(NetworkOverrides(variants=("tiled",), weights="random"))
-    with pytest.raises(UsageError, match="these weights have no digits"), serve(request, "fake"):
+    request = name_rows("tiled")
+    with pytest.raises(UsageError, match="these weights have no digits"), serve(request, "fake", weights="random"):
         pass
 
 
@@ -173,13 +173,13 @@ def test_a_taken_port_is_a_usage_error(server):
     machine = find_machine("fake", SILENT)
     with (
         pytest.raises(UsageError, match=f"--port {server.server_port}: cannot listen there"),
-        open_server(make_request("tiled"), machine, server.server_port),
+        open_server(name_rows("tiled"), machine, server.server_port),
     ):
         pass
 
 
 def test_rows_that_cannot_run_here_are_no_server():
-    request = NetworkRequest(NetworkOverrides(variants=("tiled+graph",), baseline="tiled+graph"))
+    request = make_request("mlp", variants=("tiled+graph",), baseline="tiled+graph")
     with pytest.raises(DeviceError, match="no row can run here: a graph needs"), serve(request, "cpu"):
         pass
 

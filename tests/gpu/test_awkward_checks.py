@@ -3,11 +3,10 @@
 import pytest
 
 from gemmbench.backends.cuda.system import probe
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store.recorded_run import Destination
+from gemmbench.planning.sweeps.overrides import Destination, make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, run_sweep
+from gemmbench.session.sweep_runs import run_sweep
 
 MANIFEST = """/*---
 summary: mm
@@ -53,8 +52,8 @@ def rows(tmp_path_factory):
         for word, usual in (("START", ""), ("END", "K"), ("LEADING", "N")):
             text = text.replace(word, changes.get(word, usual))
         (folder / f"{name}.cu").write_text(MANIFEST.format(changes.get("require", "")) + text)
-    overrides = SweepOverrides(variants=tuple(KERNELS), sizes="64", cache="hot", rounds=2)
-    request = SweepRequest(overrides, kernels=str(folder), destination=Destination(folder / "results"))
+    asked = {"variants": KERNELS, "sizes": "64", "kernels": folder, "cache": "hot", "rounds": 2}
+    request = make_request(destination=Destination(folder / "results"), **asked)
     runs = [run_sweep(request, find_machine("cuda", SILENT)).run.records for _ in range(2)]
     return [{record.variant: record for record in records} for records in runs]
 

@@ -30,9 +30,9 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_passes
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.session.machine import find_machine
-from gemmbench.session.network_runs import NetworkRequest
 from gemmbench.session.reporter import SILENT
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -166,7 +166,7 @@ def test_the_whole_experiment_runs(backend):
 def test_a_drawn_digit_is_read_by_every_row_of_the_digit_page(backend):
     machine = find_machine("cuda", SILENT)
     stroke = np.array([(35.0, 30.0), (50.0, 12.0), (50.0, 88.0)])
-    with open_server(NetworkRequest(), machine) as server:
+    with open_server(RunRequest(config="mlp"), machine) as server:
         replies = [server.answer(Drawing(strokes=[stroke.tolist()])) for _ in range(3)]
     for reply in replies:
         assert reply.digit == 1

@@ -21,7 +21,7 @@ from gemmbench.bench.experiments import context
 from gemmbench.cli import main
 from gemmbench.errors import UsageError
 from gemmbench.interface import progress
-from gemmbench.interface.keywords import SweepOptions
+from gemmbench.interface.keywords import SWEEP
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.run_results import RunResults
 from gemmbench.planning.plans import configurations
@@ -173,7 +173,7 @@ def test_help_and_signature_show_every_option(name):
     for option in shown:
         assert option in inspect.getdoc(function) or name == "compare"
     if name != "verify":
-        assert set(SweepOptions.__annotations__) <= set(shown)
+        assert set(SWEEP) <= set(shown)
 
 
 def test_messages_are_logged(caplog):

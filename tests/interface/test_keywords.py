@@ -1,4 +1,4 @@
-"""Python arguments become the text that the command line takes, and nothing else."""
+"""Python arguments mean what the options of the command line mean, from one table."""
 
 import re
 from pathlib import Path
@@ -7,25 +7,15 @@ import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.interface.keywords import (
-    SweepOptions,
-    format_params,
-    format_sizes,
-    join_names,
-    list_names,
-    shell_command,
-    sweep_overrides,
-    time_limits,
-    transfer_cut,
-)
+from gemmbench.interface.keywords import SWEEP, VERIFY, list_names, read_cut, read_keywords, shell_command
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sizes import read_sizes
+from gemmbench.planning.sweeps.overrides import Measuring, Selection, read_params, write_params
 
 
 @pytest.mark.parametrize(
     ("sizes", "text"),
     [
-        (None, None),
         (512, "512"),
         (np.int64(512), "512"),
         ("512:4096:512", "512:4096:512"),
@@ -37,7 +27,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
     ],
 )
 def test_sizes(sizes, text):
-    assert format_sizes(sizes) == text
+    assert read_sizes(sizes).text == text
 
 
 @pytest.mark.parametrize(
@@ -52,48 +42,67 @@ def test_sizes(sizes, text):
 )
 def test_what_is_not_a_size_or_could_be_one_problem_or_three_is_refused(sizes, message):
     with pytest.raises(UsageError, match=re.escape(message)):
-        format_sizes(sizes)
+        read_sizes(sizes)
 
 
 @pytest.mark.parametrize(
     ("params", "texts"),
     [
-        (None, ()),
         ("all", ("all",)),
         ({"BM": [64, 128], "BK": 8}, ("BM=64,128", "BK=8")),
         ({"BM": np.array([64, 128])}, ("BM=64,128",)),
-        ({"BM": "64,128", "BK": "all"}, ("BM=64,128", "BK=all")),
+        ({"BM": "64,128"}, ("BM=64,128",)),
     ],
 )
 def test_params(params, texts):
-    assert format_params(params) == texts
+    assert write_params(params) == texts
+    assert write_params(read_params(params)) == texts
 
 
 def test_params_are_a_mapping():
     with pytest.raises(UsageError, match="params 'BM=8' is neither a mapping nor 'all'"):
-        format_params("BM=8")
+        read_params("BM=8")
 
 
 def test_names_may_be_paths():
     assert list_names("tiled") == ("tiled",) and list_names(["a", "b"]) == ("a", "b")
     assert list_names(Path("kernels/mine.cu")) == ("kernels/mine.cu",)
     assert list_names(["tiled", Path("mine.cu")]) == ("tiled", "mine.cu")
-    assert join_names(None) is None and join_names("f32") == "f32" and join_names(["nn", "nt"]) == "nn,nt"
 
 
 def test_nothing_given_leaves_everything_to_the_config():
-    assert sweep_overrides((), {}) == SweepOverrides()
-    assert sweep_overrides((), dict.fromkeys(SweepOptions.__annotations__)) == SweepOverrides()
-    assert transfer_cut({}) is None
+    for options in ({}, dict.fromkeys(SWEEP)):
+        request = read_keywords((), options)
+        assert (request.selection, request.measuring) == (Selection(), Measuring())
+        assert read_cut(options) is None
 
 
 def test_every_option_reaches_the_session():
-    taken = {"sizes", "precision", "layout", "params", "with_transfers", "panels", "streams"}
-    limits = {"compile_limit", "launch_limit", "sweep_limit"}
-    plain = set(SweepOptions.__annotations__) - taken - limits
-    assert plain | {"sizes", "precisions", "layouts", "params", "variants"} == set(SweepOverrides.__annotations__)
-    assert time_limits({"launch_limit": 5.0}).launch == 5.0
-    assert transfer_cut({"with_transfers": True, "panels": 4}) == PanelCut(4, 3)
+    values = {int: 7, float: 2.0, bool: True, "share": "1%", "variant": "naive"}
+    own = {"sizes": 64, "precision": "bf16", "layout": ["nt"], "params": {"BM": 8}, "gate": False}
+    given = {name: own.get(name, values.get(each.kind, "ones")) for name, each in SWEEP.items()} | {"cache": "hot"}
+    request = read_keywords(("tiled",), given)
+    asked = {**vars(request.selection), **vars(request.measuring), "with_transfers": 1, "panels": 7, "streams": 7}
+    limits = {"compile_limit": request.limits.compile, "launch_limit": request.limits.launch}
+    asked |= {**limits, "sweep_limit": request.limits.sweep}
+    read = {each.name: each.read(given[name]) for name, each in SWEEP.items()}
+    assert {name: asked[name] for name in read} == read
+    assert read_cut({"with_transfers": True, "panels": 4}) == PanelCut(4, 3)
+    assert VERIFY.keys() < SWEEP.keys()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cache": "warm"}, "cache: unknown word 'warm'; choose cold, hot"),
+        ({"max_time": "2"}, "max_time: '2' is not a number"),
+        ({"rounds": 2.5}, "rounds: 2.5 is not an integer"),
+        ({"precision": []}, "precisions: empty; name at least one"),
+    ],
+)
+def test_what_the_command_line_would_refuse_is_refused(options, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        read_keywords((), options)
 
 
 def test_the_recorded_command_measures_the_same_in_a_shell():

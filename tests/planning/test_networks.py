@@ -7,7 +7,6 @@ from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog, read_variant
 from gemmbench.planning.network_sweeps import (
-    NetworkOverrides,
     NetworkRowChoice,
     plan_chains,
     read_network_post,
@@ -17,6 +16,7 @@ from gemmbench.planning.network_sweeps import (
 from gemmbench.planning.networks import Network, change_batch, make_network
 from gemmbench.planning.plans.plan import Skip, list_plans
 from gemmbench.planning.problems import Problem
+from gemmbench.planning.sweeps.overrides import RunRequest, make_request
 
 POST = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 256)
 
@@ -162,7 +162,8 @@ def read(tmp_path):
     def read(old="", new="", on_cpu=False, **options):
         path = tmp_path / "mine.yaml"
         path.write_text(CONFIG.replace(old, new))
-        return read_network_sweep(str(path), NetworkOverrides(**options), on_cpu)
+        changes = {name: options.pop(name) for name in ("batch", "weights") if name in options}
+        return read_network_sweep(make_request(str(path), **options), on_cpu, **changes)
 
     return read
 
@@ -212,12 +213,12 @@ def test_a_fault_of_the_command_line_is_blamed_on_it(read, options, message):
 
 def test_a_sweep_is_no_network():
     with pytest.raises(SpecError, match=r"configs/quick\.yaml.*no `layers`"):
-        read_network_sweep("quick", NetworkOverrides(), on_cpu=False)
+        read_network_sweep(RunRequest(config="quick"), on_cpu=False)
 
 
 @pytest.mark.parametrize("on_cpu", [False, True])
 def test_the_config_of_the_post_has_its_network_and_its_rows(on_cpu):
-    sweep = read_network_sweep("posts/003-neural-network", NetworkOverrides(), on_cpu)
+    sweep = read_network_sweep(RunRequest(config="posts/003-neural-network"), on_cpu)
     assert sweep.network == POST
     assert sweep.weights is not None
     published = [row for row in sweep.rows if row.published_ms]
@@ -227,14 +228,14 @@ def test_the_config_of_the_post_has_its_network_and_its_rows(on_cpu):
 
 
 def test_published_times_are_those_of_the_batch_of_the_config():
-    sweep = read_network_sweep("posts/003-neural-network", NetworkOverrides(batch=512), on_cpu=False)
+    sweep = read_network_sweep(RunRequest(config="posts/003-neural-network"), on_cpu=False, batch=512)
     assert [row.published_ms for row in sweep.rows if row.published_ms] == []
     assert sweep.rows[0].label == "CPU"
 
 
 def test_the_larger_batch_of_the_post_has_the_same_rows():
     small, large = (
-        read_network_sweep(f"posts/003-neural-network{which}", NetworkOverrides(), on_cpu=False)
+        read_network_sweep(RunRequest(config=f"posts/003-neural-network{which}"), on_cpu=False)
         for which in ("", "-large")
     )
     assert [(row.name, row.label, row.params, row.step) for row in small.rows] == [

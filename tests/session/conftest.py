@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import yaml
 
 from gemmbench.planning.plans import configurations
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store.recorded_run import Destination
+from gemmbench.planning.sweeps.overrides import Destination, make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT, Reporter
-from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
+from gemmbench.session.tuning_runs import SearchOptions, tune_kernels
 
 
 class Notes(Reporter):
@@ -71,7 +71,9 @@ def search(tmp_path, monkeypatch, write_kernel):
         (tmp_path / "script.yaml").write_text(yaml.safe_dump(script))
         chosen = {"variants": ("mine",), "sizes": "8", "cache": "hot", "rounds": 10} | (overrides or {})
         destination = Destination(tmp_path / "results", resume, "gemmbench tune mine")
-        request = TuneRequest(SweepOverrides(**chosen), kernels="kernels", destination=destination, **options)
-        return tune_kernels(request, find_machine(f"fake:{tmp_path / 'script.yaml'}", SILENT), reporter)
+        asked = {name: options.pop(name) for name in ("config", "limits") if name in options}
+        request = replace(make_request(kernels="kernels", destination=destination, **chosen), **asked)
+        how = SearchOptions(**options)
+        return tune_kernels(request, find_machine(f"fake:{tmp_path / 'script.yaml'}", SILENT), reporter, how)
 
     return run

@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.report.store.recorded_run import Destination
+from gemmbench.planning.sweeps.overrides import Destination, make_request
 from gemmbench.session import awkward_checks
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_machine, open_catalog
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, run_sweep
+from gemmbench.session.sweep_runs import run_sweep
 
 MANIFEST = """file: mm.cu
 summary: mm
@@ -68,8 +67,8 @@ def run(tmp_path, write, few_sets):
 
     def run(*names, sizes="32", kernels=None):
         names = names if kernels else [f"./{name}.yaml" for name in names]
-        overrides = SweepOverrides(variants=tuple(names), sizes=sizes, cache="hot", rounds=2)
-        request = SweepRequest(overrides, kernels=kernels, destination=Destination(tmp_path / "results"))
+        asked = {"variants": names, "sizes": sizes, "kernels": kernels, "cache": "hot", "rounds": 2}
+        request = make_request(destination=Destination(tmp_path / "results"), **asked)
         records = run_sweep(request, find_machine("cpu", SILENT)).run.records
         return {record.variant.removeprefix("./").removesuffix(".yaml"): record for record in records}
 

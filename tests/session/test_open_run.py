@@ -10,20 +10,20 @@ from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.overrides import Destination, TimeLimits, make_request
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination, Run
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.session.open_run import choose_results, open_run
 from gemmbench.session.open_session import Session
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, plan_request
+from gemmbench.session.sweep_runs import plan_request
 
 
 def measure(machine, notes, destination, **more):
     """Measure naive, and a variant that is skipped since it computes a network."""
-    options = SweepOverrides(variants=("naive", "mlp_fused"), sizes="16", rounds=2, cache="hot", **more)
-    planned = plan_request(SweepRequest(options), machine)
+    options = make_request(variants=("naive", "mlp_fused"), sizes="16", rounds=2, cache="hot", **more)
+    planned = plan_request(options, machine)
     sweep = planned.sweep
     with open_run(machine, sweep, planned.devices, TimeLimits(), destination, notes) as opened:
         chains = ChainSweep(planned.chains, sweep.policy, sweep.baseline, earlier=opened.earlier)

@@ -3,10 +3,10 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session import post_runs
 from gemmbench.session.open_run import RunResult
-from gemmbench.session.post_runs import PostsRequest, choose_posts
+from gemmbench.session.post_runs import choose_posts
 
 OTHERS = [
     "posts/000-cuda-matmul",
@@ -21,25 +21,25 @@ REFUSED = [("sizes", "64"), ("precisions", "f32"), ("layouts", "tn"), ("alpha", 
 
 
 def test_all_posts_are_repeated_in_order_and_others_take_the_option(notes):
-    assert choose_posts(PostsRequest(), notes) == sorted([*OTHERS, *NETWORKS])
-    assert choose_posts(PostsRequest(("004",), SweepOverrides(sizes="64")), notes) == ["posts/004-gemm"]
+    assert choose_posts((), make_request(), notes) == sorted([*OTHERS, *NETWORKS])
+    assert choose_posts(("004",), make_request(sizes="64"), notes) == ["posts/004-gemm"]
     assert notes.messages == []
 
 
 def test_a_post_is_named_by_its_beginning(notes):
-    assert choose_posts(PostsRequest(("000", "posts/004")), notes) == [*OTHERS[:2], "posts/004-gemm"]
-    assert choose_posts(PostsRequest(("003-neural-network",)), notes) == NETWORKS[:1]
+    assert choose_posts(("000", "posts/004"), make_request(), notes) == [*OTHERS[:2], "posts/004-gemm"]
+    assert choose_posts(("003-neural-network",), make_request(), notes) == NETWORKS[:1]
     with pytest.raises(UsageError, match="no post '009'"):
-        choose_posts(PostsRequest(("009",)), notes)
+        choose_posts(("009",), make_request(), notes)
 
 
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_a_network_refuses_what_it_cannot_obey_and_is_left_out_with_a_message_if_not_named(notes, name, value):
-    overrides = SweepOverrides(**{name: value})
+    request = make_request(**{name: value})
     with pytest.raises(UsageError, match="003-neural-network is a network with its own sizes") as fault:
-        choose_posts(PostsRequest(("003",), overrides), notes)
+        choose_posts(("003",), request, notes)
     assert str(fault.value).startswith(f"--{name.removesuffix('s') if name != 'sizes' else name}: ")
-    assert choose_posts(PostsRequest((), overrides), notes) == OTHERS
+    assert choose_posts((), request, notes) == OTHERS
     short = [name.removeprefix("posts/") for name in NETWORKS]
     for message, left_out in zip(notes.messages, short, strict=True):
         assert message.startswith(f"post {left_out} is left out: it is a network, which takes no --")
@@ -53,12 +53,12 @@ def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, 
         return RunResult(None, interrupted=True)
 
     monkeypatch.setattr(post_runs, "run_network", run_network)
-    options = SweepOverrides(params=("TILE=8",), baseline="cublas", rounds=3, seed=7)
-    assert len(list(post_runs.repeat_posts(PostsRequest(("003",), options, kernels="mine"), machine, notes))) == 1
+    asked = make_request(params=("TILE=8",), baseline="cublas", rounds=3, seed=7, kernels="mine")
+    assert len(list(post_runs.repeat_posts(("003",), asked, machine, notes))) == 1
     (request,) = requests
-    changed = request.overrides
-    assert (changed.params, changed.baseline, changed.rounds, changed.seed) == (("TILE=8",), "cublas", 3, 7)
-    assert (request.config, request.kernels) == ("posts/003-neural-network", "mine")
+    selection, measuring = request.selection, request.measuring
+    assert (selection.params, selection.baseline, selection.kernels) == ({"TILE": (8,)}, "cublas", "mine")
+    assert (measuring.rounds, measuring.seed, request.config) == (3, 7, "posts/003-neural-network")
 
 
 def test_after_an_interruption_no_other_post_begins(monkeypatch, machine, notes):
@@ -69,5 +69,5 @@ def test_after_an_interruption_no_other_post_begins(monkeypatch, machine, notes)
         return RunResult(None, interrupted=len(calls) == 2)
 
     monkeypatch.setattr(post_runs, "run_sweep", run_sweep)
-    assert len(list(post_runs.repeat_posts(PostsRequest(("000", "004")), machine, notes))) == 2
+    assert len(list(post_runs.repeat_posts(("000", "004"), make_request(), machine, notes))) == 2
     assert calls == OTHERS[:2]

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.report.diagnostics.inspection_report import report_inspections
 from gemmbench.session.single_kernel import (
-    KernelRequest,
     choose_architecture,
+    find_variant,
     inspect_kernel,
     plan_kernel,
     read_hottest_loops,
@@ -17,29 +18,33 @@ from gemmbench.session.single_kernel import (
 FOLDER = Path(__file__).parents[2] / "docs" / "guides" / "my-launchers"
 
 
+def ask(name, **options):
+    return make_request(variants=[name], **options).selection
+
+
 def plan(request, machine):
-    return plan_kernel(request, request.find_variant(), machine)
+    return plan_kernel(request, find_variant(request), machine)
 
 
 def test_every_size_and_parameter_is_planned(machine):
-    plans = plan(KernelRequest("tiled", "16,24", params=("TILE=8,16",)), machine)
+    plans = plan(ask("tiled", sizes="16,24", params=("TILE=8,16",)), machine)
     wanted = [(size, f"TILE={tile}") for size in (16, 24) for tile in (8, 16)]
     assert [(item.problem.M, str(item.config)) for item in plans] == wanted
 
 
 def test_precision_and_layout_are_those_asked_for_or_the_first_of_the_variant(machine):
-    (item,) = plan(KernelRequest("tiled"), machine)
+    (item,) = plan(ask("tiled"), machine)
     variant = item.variant
     assert (item.problem.precision_name, item.problem.layout) == (variant.precisions[0], variant.layouts[0])
     assert item.problem.M == 4096
-    items = plan(KernelRequest("tiled", "8", "f64,f16", "nt,tn"), machine)
+    items = plan(ask("tiled", sizes="8", precisions="f64,f16", layouts="nt,tn"), machine)
     wanted = [(precision, layout) for precision in ("f64", "f16") for layout in ("nt", "tn")]
     assert [(item.problem.precision_name, item.problem.layout) for item in items] == wanted
 
 
 @pytest.fixture
 def inspected(warm_compiler):
-    return inspect_kernel(KernelRequest("launched", kernels=str(FOLDER)), choose_architecture("90", None))
+    return inspect_kernel(ask("launched", kernels=str(FOLDER)), choose_architecture("90", None))
 
 
 def test_a_launcher_has_the_facts_of_its_kernel_and_no_grid(inspected):

@@ -3,19 +3,15 @@
 import pytest
 
 from gemmbench.errors import DeviceError
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import Destination, make_request
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import plan_request, run_sweep
 
 
 def request(*variants, **changes):
-    options = SweepOverrides(
-        variants=variants, sizes="16", rounds=2, cache="hot", baseline=changes.pop("baseline", None)
-    )
-    return SweepRequest(options, **changes)
+    return make_request(variants=variants, sizes="16", rounds=2, cache="hot", **changes)
 
 
 def test_a_sweep_is_measured_into_a_file_and_nothing_is_printed(machine, notes, capsys):
@@ -32,7 +28,7 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
     planned = plan_request(request("tiled", "naive"), machine)
     assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
     assert (planned.sweep.baseline, planned.devices, planned.skips) == ("cublas", ["fake"], [])
-    planned = plan_request(request("tiled", "naive", compare=True), machine)
+    planned = plan_request(request("tiled", "naive"), machine, compare=True)
     assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
 
 

@@ -7,9 +7,10 @@ from gemmbench.backends.base import Watched, WatchedFault
 from gemmbench.backends.fake.entry import FakeEntry
 from gemmbench.errors import BuildError, DeviceError, Unsupported
 from gemmbench.planning.plans import configurations
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
+from gemmbench.session.verification_runs import verify_kernels
 
 OUTSIDE = WatchedFault("reads outside", "mine.cu:9", "mine.cu:9: reads outside A", 3)
 RACE = WatchedFault("race", "mine.cu:7", "mine.cu:7: race on As", 11)
@@ -44,8 +45,9 @@ def verify(gpu, write_kernel, monkeypatch):
     def run(watcher, **changed):
         write_kernel("mine.cu", **changed.pop("manifest", {}))
         monkeypatch.setattr(registry, "make_watcher", lambda limit: watcher)
+        how = {name: changed.pop(name) for name in ("every", "exit_first", "pdl", "watch") if name in changed}
         request = {"sizes": "8", "precisions": "f32", "layouts": "nn", "kernels": "kernels", **changed}
-        return verify_kernels(VerifyRequest(("mine",), **request), gpu)
+        return verify_kernels(make_request(variants=("mine",), **request), gpu, **how)
 
     return run
 

@@ -24,13 +24,64 @@ from gemmbench.bench.build import Built, compile_plans
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
 from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.workers.device_workers import RemoteWorker
-from gemmbench.bench.workers.fleet_machine import Kind, WorkerFacts, find_kind
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import BuildError, DeviceError, GemmbenchError, PlanError
 from gemmbench.planning.files import is_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.version import __version__
+
+Kind = tuple[str, int, int]
+"""Name, compute capability and multiprocessors: plans for one card are right for another of its kind."""
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """A worker as it describes itself: the devices it sees, or the `fault` because of which it sees none.
+
+    `card` names its device for rows: the UUID of a GPU with its host.
+    """
+
+    address: str
+    host: str
+    machine: Machine | None
+    fault: str = ""
+    gemmbench: str = __version__
+    python: str = field(default_factory=platform.python_version)
+
+    @property
+    def card(self) -> str:
+        """As the rows of its device name it."""
+        uuid = self.machine.primary.uuid if self.machine else ""
+        return " ".join(filter(None, (uuid, f"on {self.host}")))
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of what it runs."""
+        software = self.machine.primary.software if self.machine else {}
+        return {"gemmbench": self.gemmbench, "python": self.python, **software}
+
+
+@dataclass(frozen=True)
+class WorkerHealth:
+    """Whether a worker is fit to measure.
+
+    `load` is the threads of other processes that want its cores, on average; `floor` half the width of the 95 %
+    interval of a kernel against itself. None if they were not measured, for the reason `fault`.
+    """
+
+    facts: WorkerFacts
+    load: float | None = None
+    floor: float | None = None
+    fault: str = ""
+
+
+def find_kind(machine: Machine) -> Kind:
+    """The kind of the primary device."""
+    device = machine.primary
+    return device.name, device.target.sm, device.target.sms
+
 
 _FOLDER = "carried"
 

@@ -1,39 +1,46 @@
-"""Several batches in flight on the workers of a fleet, compiled on every host before anything is measured there."""
+"""Like cards of a cluster as one machine, on which several batches run at a time, compiled on every host before."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace as replace_fields
 
-from gemmbench.backends.base import Artifact, Device
+from gemmbench.backends import registry
+from gemmbench.backends.base import Artifact, Compiler, Device
+from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
-from gemmbench.bench.experiments.context import SWEEP
+from gemmbench.bench.experiments.context import SWEEP, Progress
 from gemmbench.bench.runner import Pace, Runner
-from gemmbench.bench.workers.connection import MOST_LOSSES, WorkersLost
-from gemmbench.bench.workers.fleet_machine import FleetMachine
+from gemmbench.bench.workers.connection import MOST_LOSSES, Connection, WorkersLost
 from gemmbench.bench.workers.fleet_tasks import (
     BatchTask,
     Carried,
+    Kind,
     Outcome,
     Setup,
+    WorkerFacts,
     begin_run,
     collect_files,
     compile_plan,
     end_run,
+    find_kind,
+    measure_worker_peaks,
     run_batch,
     stop_run,
 )
 from gemmbench.bench.workers.messages import Open
-from gemmbench.errors import DeviceError, GemmbenchError, LaunchError, PlanError
+from gemmbench.errors import DeviceError, GemmbenchError, LaunchError, PlanError, UsageError
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
 R = TypeVar("R")
+T = TypeVar("T")
 _POLL = 0.2
 _STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
 """How long a fleet may have no worker before the run ends, and before that is said."""
@@ -309,3 +316,109 @@ class FleetCompiler:
     def is_compiled(self, plan: Plan) -> bool:
         """Unknown, so False: the caches are those of the workers."""
         return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetMachine(Machine):
+    """The machine that all `members` are like: the least memory of them, and a UUID only if there is one card.
+
+    `others` are the addresses of the workers that are left out: of other kinds, or with faults.
+    """
+
+    connection: Connection
+    members: tuple[WorkerFacts, ...]
+    others: frozenset[str]
+    _refusals: dict[tuple[Variant, str], str] = field(default_factory=dict, compare=False, repr=False)
+
+    def why_refused(self, variant: Variant, device: str) -> str:
+        """Why the workers cannot run a variant, as one of them says: packages are theirs. Raises DeviceError."""
+        key = variant, device
+        if key not in self._refusals:
+            workers = [member.address for member in self.members]
+            task = self.connection.submit(registry.why_refused, variant, device, workers=workers)
+            why = self.connection.take(task)
+            self._refusals[key] = f"on the workers: {why}" if why else ""
+        return self._refusals[key]
+
+    why_unwatched = "the host of a fleet watches nothing"
+
+    def refuse_transfers(self) -> None:
+        """As Machine."""
+        raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
+
+    def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
+        """As Machine: each plan is compiled on one worker of every host."""
+        return dict.fromkeys(names, FleetCompiler(self, limit))
+
+    def measure_peaks(self) -> Peaks | None:
+        """As Machine, of the first worker."""
+        task = self.connection.submit(measure_worker_peaks, self.choice.option, workers=[self.members[0].address])
+        peaks: Peaks | None = self.connection.take(task)
+        return peaks
+
+    def open_worker(
+        self,
+        request: Open,
+        message: Callable[[str], None],
+        progress: Progress,
+        is_interrupted: Callable[[], bool],
+    ) -> FleetWorker:
+        """As Machine."""
+        return FleetWorker(self, request, message)
+
+    def make_runner(self, worker: FleetWorker, *how: Any) -> Runner[Any]:
+        """As Machine: several batches at a time."""
+        return FleetRunner(worker, *how)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its cards."""
+        return find_kind(self)
+
+    def list_differences(self) -> list[str]:
+        """Software of which the members have different versions, such as `driver 570.1, 580.2`."""
+        names = dict.fromkeys(name for member in self.members for name in member.versions)
+        found = {name: {member.versions.get(name, "none") for member in self.members} for name in names}
+        return [f"{name} {', '.join(sorted(versions))}" for name, versions in found.items() if len(versions) > 1]
+
+
+def group_by_kind(choice: DeviceChoice, facts: Sequence[WorkerFacts], connection: Connection) -> list[FleetMachine]:
+    """A machine for each kind of card, in the order in which the kinds were found."""
+    kinds: dict[Kind, list[WorkerFacts]] = {}
+    for each in facts:
+        if each.machine:
+            kinds.setdefault(find_kind(each.machine), []).append(each)
+    known = {each.address for each in facts}
+    return [_join(choice, members, connection, known) for members in kinds.values()]
+
+
+def _join(
+    choice: DeviceChoice, members: Sequence[WorkerFacts], connection: Connection, known: set[str]
+) -> FleetMachine:
+    machines = [each.machine for each in members if each.machine]
+    devices = {name: _merge([machine.devices[name] for machine in machines]) for name in machines[0].devices}
+    others = frozenset(known - {each.address for each in members})
+    baseline = machines[0].default_baseline
+    return FleetMachine(choice, devices, baseline, connection=connection, members=tuple(members), others=others)
+
+
+def _merge(devices: Sequence[Device]) -> Device:
+    first = devices[0]
+    if len(devices) == 1:
+        return first
+    memory = min(device.target.memory for device in devices)
+    same = {name: _only([getattr(device, name) for device in devices], "") for name in ("uuid", "vbios")}
+    conditions = _only([device.conditions for device in devices], None)
+    target = replace(first.target, memory=memory)
+    return replace(first, target=target, software=_merge_versions(devices), conditions=conditions, **same)
+
+
+def _only(values: Sequence[T], otherwise: T) -> T:
+    return values[0] if all(value == values[0] for value in values) else otherwise
+
+
+def _merge_versions(devices: Sequence[Device]) -> Mapping[str, str]:
+    """Versions by name; where devices differ, all of them."""
+    names = dict.fromkeys(name for device in devices for name in device.software)
+    found = {name: [device.software.get(name, "none") for device in devices] for name in names}
+    return {name: ", ".join(sorted(set(versions))) for name, versions in found.items()}

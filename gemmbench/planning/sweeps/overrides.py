@@ -1,19 +1,132 @@
-"""What the command line changes in a sweep, and how parameters, precisions, layouts and limits are written."""
+"""The options that change a sweep, each declared once, and how parameters, precisions, layouts and limits are written.
+
+The command line, the Python interface, the key `measure` of a config and recorded commands are made from them.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.variant import ALL, Params
-from gemmbench.planning.precisions import find_precision
-from gemmbench.planning.problems import LAYOUTS
-from gemmbench.planning.sizes import check_digits
+from gemmbench.planning.precisions import PRECISIONS, find_precision
+from gemmbench.planning.problems import LAYOUTS, PanelCut
+from gemmbench.planning.sizes import Sizes, check_digits, read_sizes
+
+# The headings of options in --help, in this order.
+PROBLEM, DEVICE, MEASURING, STOPPING = "Problem", "Device", "Measuring", "Stopping and time limits"
+TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER = "Transfers", "Reference run", "Results", "Output", "Options"
+HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER)
+
+SHARE, NAME_OF_VARIANT, FOLDER = "share", "variant", "folder"
+"""Kinds of values besides types and words to choose from: 3% or 0.03, a variant, a path."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: how it is written, checked and explained wherever it can be given.
+
+    `name` is that of the field that declares it, `flag` how the command line writes it, `keyword` how Python does.
+    `kind` is int, float, str, bool, one of the kinds above, or a tuple of words. `usual` is the value that holds if
+    nothing else is said (None: what runs decides), `bounds` are those of an integer. Without a value, the option means
+    `bare`. `check` returns a value as it is kept, and raises UsageError; `text` returns it as it is typed. `in_python`
+    says what `help` cannot say there. An option with `in_config` is a key of a config, which this explains.
+    """
+
+    flag: str
+    help: str
+    heading: str
+    kind: Any = str
+    name: str = ""
+    keyword: str = ""
+    metavar: str | None = None
+    repeats: bool = False
+    usual: Any = None
+    bare: str | None = None
+    bounds: tuple[int, int] | None = None
+    check: Callable[[Any], Any] = lambda value: value
+    text: Callable[[Any], Any] = lambda value: value
+    in_python: str = ""
+    in_config: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The long forms: `--gate` and `--no-gate`."""
+        return tuple(self.flag.split("/"))
+
+    def read(self, value: Any) -> Any:
+        """The value as it is kept, of what is typed or given in Python. Raises UsageError."""
+        if isinstance(self.kind, tuple) and value not in self.kind:
+            raise UsageError(f"{self.keyword}: unknown word '{value}'; choose {', '.join(self.kind)}")
+        if self.kind in (int, float) and not isinstance(value, Integral if self.kind is int else Real):
+            raise UsageError(f"{self.keyword}: {value!r} is not {'an integer' if self.kind is int else 'a number'}")
+        return self.check(value)
+
+    def write(self, value: Any) -> list[str]:
+        """The words of a command line that give it this value; none for None, or for a flag as it is anyway."""
+        is_usual = isinstance(value, bool) and value == self.usual
+        return [] if value is None or is_usual else write_option(self.words, self.text(value))
+
+
+def write_option(flags: Sequence[str], value: Any) -> list[str]:
+    """An option with its value, as words: True and False are the first flag and the second, several are repeated."""
+    if value is None or isinstance(value, bool):
+        return [] if value is None else list(flags[:1] if value else flags[1:])
+    values = value if isinstance(value, tuple) else (value,)
+    return [word for each in values for word in (flags[0], str(each))]
+
+
+def to_words(options: Iterable[tuple[str, object]]) -> tuple[str, ...]:
+    """Options and their values as the words of a command line, without those whose value is None."""
+    return tuple(word for flag, value in options for word in write_option((flag,), value))
+
+
+_OPTION = "option"
+
+
+def option(flag: str, absent: Any = None, **declared: Any) -> Any:
+    """A field that is an option; `absent` is its value if it is not given, or the type of an empty one."""
+    found = {"default_factory": absent} if isinstance(absent, type) else {"default": absent}
+    return field(**found, metadata={_OPTION: Option(flag, **declared)})
+
+
+def list_options(kind: type) -> dict[str, Option]:
+    """The options that the fields of a dataclass declare, by name."""
+    declared = {each.name: each.metadata[_OPTION] for each in fields(kind) if _OPTION in each.metadata}
+    return {
+        each.name or name: replace(each, name=each.name or name, keyword=each.keyword or each.name or name)
+        for name, each in declared.items()
+    }
+
+
+def _check_limit(flag: str) -> Callable[[float], float]:
+    def check(seconds: float) -> float:
+        if not seconds > 0:
+            raise UsageError(f"{flag} {seconds:g}: give a positive number of seconds")
+        return seconds
+
+    return check
+
+
+def _limit_option(flag: str, usual: float | None, text: str) -> Any:
+    return option(
+        flag,
+        usual,
+        name=flag.removeprefix("--").replace("-", "_"),
+        kind=float,
+        metavar="SECONDS",
+        heading=STOPPING,
+        check=_check_limit(flag),
+        help=text,
+    )
 
 
 @dataclass(frozen=True)
@@ -24,19 +137,21 @@ class TimeLimits:
     With `long` a run on the CPU device may take more than an hour.
     """
 
-    compile: float = 120.0
-    launch: float | None = None
-    sweep: float = math.inf
-    long: bool = False
+    compile: float = _limit_option("--compile-limit", 120.0, "Time limit for compiling one kernel.  [default: 120]")
+    launch: float | None = _limit_option(
+        "--launch-limit", None, "Time limit for one launch.  [default: 60; on the CPU 5, and more for large problems]"
+    )
+    sweep: float = _limit_option("--sweep-limit", math.inf, "Time limit for the whole run.")
+    long: bool = option(
+        "--yes",
+        False,
+        name="yes",
+        kind=bool,
+        usual=False,
+        heading=STOPPING,
+        help="Start a run that takes more than an hour on the CPU.",
+    )
     started: float = field(default_factory=time.monotonic, compare=False)
-
-    @classmethod
-    def make(cls, long: bool = False, **given: float | None) -> TimeLimits:
-        """Return the given limits, None for the default. Raises UsageError."""
-        for name, seconds in given.items():
-            if seconds is not None and not seconds > 0:
-                raise UsageError(f"--{name}-limit {seconds:g}: give a positive number of seconds")
-        return cls(**{name: seconds for name, seconds in given.items() if seconds is not None}, long=long)
 
 
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
@@ -59,13 +174,33 @@ def parse_params(written: Sequence[str]) -> Params:
     return params
 
 
-def parse_precisions(names: str | Sequence[str] | None) -> list[str]:
-    """Parse precisions, a list or separated by commas; [] for None. Raises UsageError."""
-    return [find_precision(name).name for name in _split_names("precisions", names)]
+def read_params(written: str | Sequence[str] | Mapping[str, Any]) -> Params:
+    """Read parameters as --param or Python takes them. Raises UsageError."""
+    if isinstance(written, str):
+        if written != ALL:
+            raise UsageError(f"params '{written}' is neither a mapping nor 'all'; write {{'BM': [64, 128]}}")
+        written = [ALL]
+    return parse_params(write_params(written) if isinstance(written, Mapping) else written)
 
 
-def parse_layouts(names: str | Sequence[str] | None) -> list[str]:
-    """Parse layouts, a list or separated by commas; [] for None. Raises UsageError."""
+def write_params(params: str | Mapping[str, Any]) -> tuple[str, ...]:
+    """Parameters as --param takes them."""
+    if isinstance(params, str):
+        return (params,)
+    return tuple(ALL if name == ALL else f"{name}={_join_values(values)}" for name, values in params.items())
+
+
+def _join_values(values: Any) -> str:
+    return str(values) if isinstance(values, str | Integral) else ",".join(map(str, values))
+
+
+def parse_precisions(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Parse precisions, a list or separated by commas. Raises UsageError."""
+    return tuple(find_precision(name).name for name in _split_names("precisions", names))
+
+
+def parse_layouts(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Parse layouts, a list or separated by commas. Raises UsageError."""
     layouts = _split_names("layouts", names)
     for name in layouts:
         if name not in LAYOUTS:
@@ -83,50 +218,349 @@ def parse_share(written: float | str) -> float:
     return share if 0 <= share < 1 else math.nan
 
 
-def _split_names(what: str, names: str | Sequence[str] | None) -> list[str]:
-    if names is None:
-        return []
+def join_names(names: str | Sequence[str]) -> str:
+    """Names separated by commas."""
+    return names if isinstance(names, str) else ",".join(names)
+
+
+def _split_names(what: str, names: str | Sequence[str]) -> tuple[str, ...]:
     parts = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
     if not parts:
         raise UsageError(f"{what}: empty; name at least one")
-    return list(dict.fromkeys(parts))
+    return tuple(dict.fromkeys(parts))
 
 
 Cache = Literal["cold", "hot"]
 Fill = Literal["uniform", "normal", "zeros", "ones", "ints"]
-_OPTIONS = {
-    "precisions": "--precision",
-    "layouts": "--layout",
-    "params": "--param",
-    "gate": "--no-gate",
-}
 
 
-@dataclass
-class SweepOverrides:
-    """What the command line changes; None or empty leaves the config's value."""
+def _check_scalar(name: str) -> Callable[[float], float]:
+    def check(value: float) -> float:
+        if not math.isfinite(value):
+            raise UsageError(f"{name}: {value} is not finite; give a number such as 1 or -0.5")
+        return float(value)
+
+    return check
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed. Raises UsageError if it is negative, or too long for a results file."""
+    check_digits("seed", seed)
+    if seed < 0:
+        raise UsageError(f"seed: {seed} is negative; give 0 or more")
+    return seed
+
+
+def _check_rounds(rounds: int) -> int:
+    check_digits("rounds", rounds)
+    if rounds < 1:
+        raise UsageError(f"rounds: {rounds} is below 1; give at least 1 (4 for an interval)")
+    return rounds
+
+
+def _check_share(share: float | str) -> float:
+    """Return a share written as `0.5%` or `0.005`. Raises UsageError."""
+    value = parse_share(share)
+    if math.isnan(value):
+        raise UsageError(f"until: '{share}' is not a share; write 0.5% or 0.005, or 0 for all rounds")
+    return value
+
+
+def _check_time(seconds: float) -> float:
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"max_time: {seconds} s leaves no time; give a positive number of seconds")
+    return float(seconds)
+
+
+_LEAST_SUSTAINED, _MOST_SUSTAINED = 1, 60
+
+
+def _check_sustained(seconds: float) -> float:
+    if seconds and not _LEAST_SUSTAINED <= seconds <= _MOST_SUSTAINED:
+        limits = f"{_LEAST_SUSTAINED} to {_MOST_SUSTAINED}"
+        raise UsageError(f"sustained: {seconds:g} s; give seconds of steady load for each row, {limits} (0: none)")
+    return float(seconds)
+
+
+def _join_names(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which variants, problems and configurations; None or empty leaves those of the config or of the variant.
+
+    `kernels` is a folder with more variants.
+    """
 
     variants: tuple[str, ...] = ()
-    sizes: str | None = None
-    precisions: str | None = None
-    layouts: str | None = None
-    params: tuple[str, ...] = ()
-    alpha: float | None = None
-    beta: float | None = None
-    baseline: str | None = None
-    cache: Cache | None = None
-    data: Fill | None = None
-    seed: int | None = None
-    rounds: int | None = None
-    until: str | None = None
-    max_time: float | None = None
-    sustained: float | None = None
-    peaks: bool | None = None
-    gate: bool = True
-    pdl: bool = False
+    sizes: Sizes | None = option(
+        "--sizes",
+        check=read_sizes,
+        text=lambda sizes: read_sizes(sizes).text,
+        metavar="SIZES",
+        heading=PROBLEM,
+        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.",
+        in_python='1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".',
+    )
+    precisions: tuple[str, ...] = option(
+        "--precision",
+        (),
+        check=parse_precisions,
+        text=join_names,
+        keyword="precision",
+        metavar="NAMES",
+        heading=PROBLEM,
+        help=f"{_join_names(PRECISIONS)}; several with commas.",
+        in_python='a name or several, such as "f32" or ["f32", "bf16"].',
+    )
+    layouts: tuple[str, ...] = option(
+        "--layout",
+        (),
+        check=parse_layouts,
+        text=join_names,
+        keyword="layout",
+        metavar="NAMES",
+        heading=PROBLEM,
+        help=f"{_join_names(LAYOUTS)}; several with commas.",
+        in_python='a name or several, such as "nn" or ["nn", "nt"].',
+    )
+    params: Params = option(
+        "--param",
+        dict,
+        keyword="params",
+        check=read_params,
+        text=write_params,
+        repeats=True,
+        metavar="NAME=VALUES",
+        heading=PROBLEM,
+        help="Values to try, such as BM=64,128 (repeatable), or all.",
+        in_python='values to try, such as {"BM": [64, 128], "BK": 8}, or "all".',
+    )
+    alpha: float | None = option(
+        "--alpha", kind=float, heading=PROBLEM, check=_check_scalar("alpha"), help="C = alpha A B + beta C."
+    )
+    beta: float | None = option(
+        "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="With 0, C is not read."
+    )
+    baseline: str | None = option(
+        "--baseline",
+        kind=NAME_OF_VARIANT,
+        heading=MEASURING,
+        help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
+    )
+    kernels: str | None = option(
+        "--kernels",
+        kind=FOLDER,
+        metavar="FOLDER",
+        heading=DEVICE,
+        check=os.fspath,
+        help="A folder with more .cu files.",
+    )
+
+    def list_params(self) -> tuple[str, ...]:
+        """The values of parameters as --param takes them."""
+        return write_params(self.params)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How to measure; None leaves the config's value."""
+
+    cache: Cache | None = option(
+        "--cache",
+        kind=get_args(Cache),
+        heading=MEASURING,
+        help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
+        in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, "
+        "which have B in common. Empty: cold; hot on the CPU device.",
+    )
+    data: Fill | None = option(
+        "--data",
+        kind=get_args(Fill),
+        metavar="FILL",
+        usual="uniform",
+        heading=MEASURING,
+        help="Contents of A and B: uniform, normal, zeros, ones or ints.",
+        in_config="Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.",
+    )
+    seed: int | None = option(
+        "--seed",
+        kind=int,
+        usual=0,
+        heading=PROBLEM,
+        check=check_seed,
+        help="Seed of the data.",
+        in_config="Seed of the data.",
+    )
+    rounds: int | None = option(
+        "--rounds",
+        kind=int,
+        heading=STOPPING,
+        check=_check_rounds,
+        help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
+        in_config="Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96; on the "
+        "CPU device 10, unless `until` is given.",
+    )
+    until: float | str | None = option(
+        "--until",
+        kind=SHARE,
+        metavar="SHARE",
+        heading=STOPPING,
+        check=_check_share,
+        help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]",
+        in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".',
+        in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`. "
+        "Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",
+    )
+    max_time: float | None = option(
+        "--max-time",
+        kind=float,
+        metavar="SECONDS",
+        usual=5.0,
+        heading=STOPPING,
+        check=_check_time,
+        help="Maximum seconds of timing per kernel and problem.",
+        in_config="Maximum seconds of timing per kernel and problem.",
+    )
+    sustained: float | None = option(
+        "--sustained",
+        kind=float,
+        bare="4",
+        metavar="[SECONDS]",
+        heading=MEASURING,
+        check=_check_sustained,
+        help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
+        in_python="seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.",
+        in_config="Seconds of steady load for each row, which measure its speed, power and energy on "
+        "a GPU; 0: none. Empty: 4 where tensor cores compute the products, else 0.",
+    )
+    peaks: bool | None = option(
+        "--peaks",
+        kind=bool,
+        usual=False,
+        heading=MEASURING,
+        help="Also measure the limits of a GPU, for the roofline (2 s).",
+        in_config="Whether to measure what a GPU reaches at best too: copies in its memory, and "
+        "multiply-adds in registers. A roofline then has measured limits.",
+    )
+    gate: bool = option(
+        "--gate/--no-gate",
+        True,
+        kind=bool,
+        usual=True,
+        heading=MEASURING,
+        help="Queue launches behind a gate (short kernels need it).",
+    )
+    pdl: bool = option(
+        "--pdl",
+        False,
+        kind=bool,
+        usual=False,
+        heading=MEASURING,
+        help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
+        in_python="True lets products overlap where a manifest says `pdl`; `verify` does both unless this is False.",
+    )
+
+
+@dataclass(frozen=True)
+class TransferOptions:
+    """Whether whole jobs are measured with their copies, and how C is cut into panels."""
+
+    with_transfers: bool = option(
+        "--with-transfers",
+        False,
+        kind=bool,
+        usual=False,
+        heading=TRANSFERS,
+        help="Also measure the whole job: copies in, kernel, copy out.",
+    )
+    panels: int = option(
+        "--panels",
+        PanelCut.panels,
+        kind=int,
+        bounds=(1, 64),
+        usual=PanelCut.panels,
+        metavar="INTEGER",
+        heading=TRANSFERS,
+        help="Panels of C for transfers.",
+    )
+    streams: int = option(
+        "--streams",
+        PanelCut.streams,
+        kind=int,
+        bounds=(1, 16),
+        usual=PanelCut.streams,
+        metavar="INTEGER",
+        heading=TRANSFERS,
+        help="Streams for transfers.",
+    )
+
+    @property
+    def cut(self) -> PanelCut | None:
+        """How to cut jobs; None to measure none."""
+        return PanelCut(self.panels, self.streams) if self.with_transfers else None
+
+
+OPTIONS: Mapping[str, Option] = {
+    **list_options(Selection),
+    **list_options(Measuring),
+    **list_options(TimeLimits),
+    **list_options(TransferOptions),
+}
+"""Every option that several interfaces have, by name."""
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows are written: a new file in a folder, or the file to `resume`.
+
+    `command` is what the file records as its command.
+    """
+
+    folder: Path = Path("results")
+    resume: Path | None = None
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What to measure and how: `config` is the name or path of a config, which the options change."""
+
+    selection: Selection = field(default_factory=Selection)
+    measuring: Measuring = field(default_factory=Measuring)
+    config: str = "quick"
+    limits: TimeLimits = field(default_factory=TimeLimits)
+    destination: Destination = field(default_factory=Destination)
 
     def list_given(self) -> list[str]:
-        """The options that change something, as they are typed; variants are no option."""
-        usual = SweepOverrides(variants=self.variants)
-        names = [each.name for each in fields(self) if getattr(self, each.name) != getattr(usual, each.name)]
-        return [_OPTIONS.get(name, "--" + name.replace("_", "-")) for name in names]
+        """The options that change a config, as they are typed; variants and --kernels do not."""
+        given = [
+            (each, OPTIONS[each.name])
+            for chosen in (self.selection, self.measuring)
+            for each in fields(chosen)
+            if each.name in OPTIONS and getattr(chosen, each.name) != getattr(type(chosen)(), each.name)
+        ]
+        return [found.words[-1] for _, found in given if found.heading != DEVICE]
+
+
+def make_request(
+    config: str = "quick", destination: Destination | None = None, variants: Iterable[str] = (), **given: Any
+) -> RunRequest:
+    """What is asked for by options, as they are typed or as Python has them; None is not given. Raises UsageError."""
+    if unknown := given.keys() - OPTIONS.keys():
+        raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
+    kept = {name: OPTIONS[name].read(value) for name, value in given.items() if value is not None}
+
+    def choose(kind: type) -> dict[str, Any]:
+        names = {each.name: each.metadata[_OPTION].name or each.name for each in fields(kind) if each.metadata}
+        return {field: kept[name] for field, name in names.items() if name in kept}
+
+    return RunRequest(
+        Selection(variants=tuple(variants), **choose(Selection)),
+        Measuring(**choose(Measuring)),
+        config,
+        TimeLimits(**choose(TimeLimits)),
+        destination or Destination(),
+    )

@@ -1,4 +1,4 @@
-"""From a config and the command line to plans: a sweep with its baseline, for the available devices."""
+"""From a request to plans: a sweep with its baseline, for the available devices."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, mak
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans
-from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice, read_comparison, read_sweep
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice, read_sweep
 
 TunedConfig = Callable[[Variant, Problem], Config | None]
 """(variant, problem) -> the configuration to take instead of the default, if one is known."""
@@ -84,30 +84,27 @@ class PlannedSweep:
 
 
 def plan_sweep(
-    config: str,
-    options: SweepOverrides,
+    request: RunRequest,
     catalog: Catalog,
     devices: AvailableDevices,
     compare: bool = False,
     tuned: TunedConfig | None = None,
 ) -> PlannedSweep:
-    """Read a config, choose the baseline and expand. With `compare` the variants of `options` are rivals.
+    """Read a config, choose the baseline and expand. With `compare` the variants of the request are rivals.
 
     `tuned` chooses the configuration of a variant at a problem where no parameters are given.
     Raises UsageError and SpecError.
     """
-
-    def read(options: SweepOverrides) -> Sweep:
-        if compare:
-            return read_comparison(options.variants, config, options, devices.on_cpu)
-        return read_sweep(config, options, devices.on_cpu)
-
-    sweep = read(options)
-    adapted = _adapt_to_files(options, sweep, catalog)
-    return expand_sweep(sweep if adapted == options else read(adapted), options, catalog, devices, tuned)
+    sweep = read_sweep(request, devices.on_cpu)
+    adapted = _adapt_to_files(request.selection, sweep, catalog)
+    if adapted != request.selection:
+        sweep = read_sweep(replace(request, selection=adapted), devices.on_cpu)
+    if compare:
+        sweep = replace(sweep, name="compare", rivals=adapted.variants)
+    return expand_sweep(sweep, adapted.baseline is not None, catalog, devices, tuned)
 
 
-def _adapt_to_files(options: SweepOverrides, sweep: Sweep, catalog: Catalog) -> SweepOverrides:
+def _adapt_to_files(options: Selection, sweep: Sweep, catalog: Catalog) -> Selection:
     """With a precision and a layout of the named files, where none is asked for and no file has those of the sweep."""
     paths = [name for name in options.variants if is_path(name.partition(MARK)[0])]
     if not paths or (options.precisions and options.layouts):
@@ -123,21 +120,21 @@ def _adapt_to_files(options: SweepOverrides, sweep: Sweep, catalog: Catalog) -> 
         and precisions
         and precisions.keys().isdisjoint(problem.precision_name for problem in sweep.problems)
     ):
-        options = replace(options, precisions=next(iter(precisions)))
+        options = replace(options, precisions=tuple(precisions)[:1])
     if not options.layouts and layouts and layouts.keys().isdisjoint(problem.layout for problem in sweep.problems):
-        options = replace(options, layouts=next(iter(layouts)))
+        options = replace(options, layouts=tuple(layouts)[:1])
     return options
 
 
 def expand_sweep(
     sweep: Sweep,
-    options: SweepOverrides,
+    explicit: bool,
     catalog: Catalog,
     devices: AvailableDevices,
     tuned: TunedConfig | None = None,
 ) -> PlannedSweep:
-    """Choose the baseline of a sweep and expand it. Raises UsageError and SpecError."""
-    baseline = _choose_baseline(sweep, catalog, devices, explicit=options.baseline is not None)
+    """Choose the baseline of a sweep and expand it; an `explicit` one must run. Raises UsageError and SpecError."""
+    baseline = _choose_baseline(sweep, catalog, devices, explicit)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
     sweep = replace(sweep, baseline=baseline, choices=choices)

@@ -1,4 +1,4 @@
-"""Sweeps: everything that a run measures, and how, from a config file with the changes of the command line."""
+"""Sweeps: everything that a run measures, and how, from a config file with the changes of a request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemmbench.planning.files import data_folder, display_path, is_file, read_te
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import Shape, check_plans, check_shape, check_size, count_sizes, parse_sizes
-from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_layouts, parse_params, parse_precisions
+from gemmbench.planning.sweeps.overrides import OPTIONS, RunRequest, parse_layouts, parse_precisions
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
 from gemmbench.planning.yaml_document import Document, Model, parse_document
@@ -163,8 +163,8 @@ def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
 
 def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) -> tuple[VariantChoice, ...]:
     """The variants that the command line names, else the rows of a post, else those listed. Raises SpecError."""
-    options = reader.options
-    common = parse_params(options.params) if options.params else reader.read_params(("params",), model.params)
+    options = reader.request.selection
+    common = options.params or reader.read_params(("params",), model.params)
     if post is not None and not common:
         return tuple(_choose_rows(reader, post))
     if options.variants:
@@ -173,7 +173,7 @@ def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) ->
 
 
 def _choose_rows(reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
-    names = reader.options.variants
+    names = reader.request.selection.variants
     for index, row in enumerate(post.rows):
         if not names or row.variant in names:
             line = reader.document.line(("post", "rows", index))
@@ -188,7 +188,7 @@ def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], c
         raise document.error_at(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
     ((name, written),) = item.items()
     line = document.line((*path, name))
-    if reader.options.params:
+    if reader.request.selection.params:
         return VariantChoice(name, common, False, line)
     return VariantChoice(name, reader.read_params((*path, name), written), True, line)
 
@@ -198,36 +198,31 @@ def _read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, v
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
     """
-    alpha, beta = (_read_scalar(reader, name, getattr(model, name)) for name in ("alpha", "beta"))
+    selection = reader.request.selection
+    alpha = float(reader.choose(selection.alpha, ("alpha",), OPTIONS["alpha"].check, model.alpha))
+    beta = float(reader.choose(selection.beta, ("beta",), OPTIONS["beta"].check, model.beta))
     precisions, layouts = _read_precisions(reader, model, post), _read_layouts(reader, model, post)
     check_plans(len(precisions) * len(layouts) * _count_shapes(reader, model) * variants)
     return ProblemGrid(tuple(precisions), tuple(layouts), tuple(_read_shapes(reader, model)), alpha, beta)
 
 
-def _read_scalar(reader: ConfigReader, name: str, written: float) -> float:
-    def check(value: float) -> float:
-        if not math.isfinite(value):
-            raise UsageError(f"{name}: {value} is not finite; give a number such as 1 or -0.5")
-        return float(value)
-
-    return reader.choose((name,), check, written)
-
-
-def _read_precisions(reader: ConfigReader, model: SweepModel, post: Post | None) -> list[str]:
-    if post is not None and post.rows and not reader.options.precisions:
+def _read_precisions(reader: ConfigReader, model: SweepModel, post: Post | None) -> Sequence[str]:
+    given = reader.request.selection.precisions
+    if post is not None and post.rows and not given:
         return list(dict.fromkeys(row.precision for row in post.rows))
-    return reader.choose_names("precisions", parse_precisions, model.precisions)
+    return reader.choose_names(given, "precisions", parse_precisions, model.precisions)
 
 
-def _read_layouts(reader: ConfigReader, model: SweepModel, post: Post | None) -> list[str]:
-    if post is not None and post.rows and not reader.options.layouts:
+def _read_layouts(reader: ConfigReader, model: SweepModel, post: Post | None) -> Sequence[str]:
+    given = reader.request.selection.layouts
+    if post is not None and post.rows and not given:
         return list(dict.fromkeys(row.layout for row in post.rows))
-    return reader.choose_names("layouts", parse_layouts, model.layouts)
+    return reader.choose_names(given, "layouts", parse_layouts, model.layouts)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
-    if reader.options.sizes is not None:
-        return list(dict.fromkeys(parse_sizes(reader.options.sizes)))
+    if given := reader.request.selection.sizes:
+        return list(dict.fromkeys(given.shapes))
     sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
     shapes = reader.check_items(("shapes",), _read_shape, model.shapes)
     distinct = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
@@ -238,8 +233,8 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
 
 def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
     """Count the shapes that are written, equal ones included."""
-    if reader.options.sizes is not None:
-        return count_sizes(reader.options.sizes)
+    if given := reader.request.selection.sizes:
+        return len(given.shapes)
     sizes = sum(reader.check(("sizes", index), count_sizes, size) for index, size in enumerate(model.sizes))
     return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
 
@@ -262,26 +257,27 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[Shape]:
     return itertools.product(axes["M"], axes["N"], axes["K"])
 
 
-def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
-    """Read a config file and apply the command line. Raises UsageError or SpecError."""
-    path = find_config(name)
+def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
+    """Read a config file and apply what a request changes. Raises UsageError or SpecError."""
+    path = find_config(request.config)
     document = read_document(path)
     if "layers" in document.data:
         raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
-    reader = ConfigReader(document, options)
+    reader = ConfigReader(document, request)
     post = _read_post(reader, model, name_config(path))
     choices = _read_choices(reader, model, post)
     if not choices:
         raise UsageError(f"{document.location}: no kernels; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
+    given = request.selection.baseline
     problems = _read_problems(reader, model, post, variants=1 if post else len(choices))
     return Sweep(
         name=path.stem,
         problems=_choose_problems(problems, choices),
         choices=choices,
-        baseline=baseline if options.baseline is None else options.baseline,
-        baseline_line=line if options.baseline is None else None,
+        baseline=baseline if given is None else given,
+        baseline_line=line if given is None else None,
         policy=make_policy(reader, model.measure, on_cpu),
         location=document.location,
         post=post,
@@ -302,7 +298,7 @@ def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | N
         reader.check(("post", "rows", index, "layout"), parse_layouts, [row.layout])
         reader.check(("post", "rows", index, "precision"), parse_precisions, [row.precision])
     post = reader.check(("post",), lambda written: make_post(written, config), model.post)
-    if reader.options.sizes is None:
+    if reader.request.selection.sizes is None:
         return post
     # With other sizes, every row is measured at all of them.
     return replace(post, rows=tuple(replace(row, shapes=()) for row in post.rows))
@@ -321,26 +317,20 @@ def describes_network(name: str) -> bool:
 
 def read_post(name: str) -> Post | None:
     """The post of a config file, or None if it repeats none or describes a network. Raises UsageError or SpecError."""
-    return None if describes_network(name) else read_sweep(name, SweepOverrides(), on_cpu=False).post
+    return None if describes_network(name) else read_sweep(RunRequest(config=name), on_cpu=False).post
 
 
-def read_comparison(names: tuple[str, ...], base: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
-    """The sweep `base` on the named variants only, under the name `compare`. Raises UsageError or SpecError."""
-    sweep = read_sweep(base, replace(options, variants=names), on_cpu)
-    return replace(sweep, name="compare", rivals=names)
-
-
-def read_tuning(
-    base: str, options: SweepOverrides, on_cpu: bool, present: Sequence[VariantChoice] | None = None
-) -> Sweep:
-    """The sweep `base` on the named variants only, under the name `tune`, with all values to search.
+def read_tuning(request: RunRequest, on_cpu: bool, present: Sequence[VariantChoice] | None = None) -> Sweep:
+    """The sweep of a config on the named variants only, under the name `tune`, with all values to search.
 
     Those that the command line gives, else those that the config lists for a variant, else all in its manifest. For
     a variant that picks from those named, `present` is what it names now at these problems: this is searched too,
     and if the config lists values for some, only these are. Raises UsageError or SpecError.
     """
-    sweep = read_sweep(base, replace(options, params=options.params or (ALL,)), on_cpu)
-    listed = [] if options.params else _list_values(base, options.variants, on_cpu)
+    selection = request.selection
+    searched = replace(selection, params=selection.params or {ALL: ()})
+    sweep = read_sweep(replace(request, selection=searched), on_cpu)
+    listed = [] if selection.params else _list_values(request.config, selection.variants, on_cpu)
     known = {choice.name for choice in (sweep.choices if listed and present is not None else listed)}
     rest = [choice for choice in sweep.choices if choice.name not in known]
     return replace(sweep, name="tune", choices=(*listed, *rest, *(present or ())))
@@ -349,5 +339,5 @@ def read_tuning(
 def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
     """The choices of a config file with values for one of the variants."""
     document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
-    choices = _read_choices(ConfigReader(document, SweepOverrides()), model, None)
+    choices = _read_choices(ConfigReader(document, RunRequest()), model, None)
     return [choice for choice in choices if choice.params and choice.name in variants]

@@ -8,7 +8,7 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.devices import HealthCheck, Peaks, failed_check, passed_check
 from gemmbench.bench.experiments.noise import Noise
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.bench.workers.fleet_machine import WorkerFacts, WorkerHealth
+from gemmbench.bench.workers.fleet_tasks import WorkerFacts, WorkerHealth
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import interval_ends, number, number_within
 

@@ -1,4 +1,4 @@
-"""A run, the rows of one results file, and where those of a new one are written."""
+"""A run: the rows of one results file."""
 
 from __future__ import annotations
 
@@ -71,15 +71,3 @@ class Run:
         if searches or not self.planned:
             return f"it has {count_noun(count, 'row')}"
         return f"it has {count} of {count_noun(len(set(self.planned)), 'planned row')}"
-
-
-@dataclass(frozen=True)
-class Destination:
-    """Where rows are written: a new file in a folder, or the file to `resume`.
-
-    `command` is what the file records as its command.
-    """
-
-    folder: Path = Path("results")
-    resume: Path | None = None
-    command: str = ""

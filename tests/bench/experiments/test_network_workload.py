@@ -32,13 +32,13 @@ from gemmbench.errors import SpecError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.network_sweeps import (
-    NetworkOverrides,
     NetworkRowChoice,
     plan_chains,
     read_network_sweep,
     read_passes,
 )
 from gemmbench.planning.networks import Network
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import Policy
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
@@ -67,7 +67,7 @@ def drop_weight(given, layer):
 
 @pytest.fixture(scope="module")
 def post():
-    return read_network_sweep("mlp", NetworkOverrides(), on_cpu=False).network
+    return read_network_sweep(RunRequest(config="mlp"), on_cpu=False).network
 
 
 # The reference

@@ -2,9 +2,10 @@
 
 import pytest
 
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.verification_runs import VerifyRequest, verify_kernels
+from gemmbench.session.verification_runs import verify_kernels
 
 MANIFEST = """file: mm.cu
 summary: mm
@@ -51,8 +52,8 @@ def verify(tmp_path, monkeypatch):
             texts.append(text)
         (tmp_path / "mm.cu").write_text(texts[0])
         (tmp_path / "mm.yaml").write_text(texts[1])
-        request = VerifyRequest(("./mm.yaml",), sizes="31x61x97", watch=False)
-        (record,) = verify_kernels(request, find_machine("cpu", SILENT)).records
+        request = make_request(variants=("./mm.yaml",), sizes="31x61x97")
+        (record,) = verify_kernels(request, find_machine("cpu", SILENT), watch=False).records
         return record
 
     return verify

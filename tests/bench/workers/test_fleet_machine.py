@@ -9,7 +9,6 @@ import gemmbench
 from gemmbench.backends import registry
 from gemmbench.errors import UsageError
 from gemmbench.session import machine as session_machine
-from gemmbench.session.machine import find_refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
@@ -19,9 +18,9 @@ def test_the_workers_say_what_they_cannot_run(open_fleet, make_variant, monkeypa
         lacking = SimpleNamespace(why_refused=lambda variant: "a package is missing")
         monkeypatch.setattr(registry, "find_entry", lambda name: lacking)  # on this host
         assert registry.why_refused(make_variant("naive"), "fake") == "a package is missing"
-        assert find_refusal(machine)(make_variant("naive"), "fake") == ""
+        assert machine.why_refused(make_variant("naive"), "fake") == ""
         hopper = make_variant("hopper", arch=("90a",))
-        assert find_refusal(machine)(hopper, "cpu").startswith("on the workers: ")
+        assert machine.why_refused(hopper, "cpu").startswith("on the workers: ")
 
 
 def test_python_measures_on_a_fleet(cluster):

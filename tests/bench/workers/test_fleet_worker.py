@@ -17,18 +17,16 @@ from gemmbench.backends.fake.script import Script
 from gemmbench.bench.experiments.batch import make_gemm_batch
 from gemmbench.bench.workers import fleet_tasks
 from gemmbench.bench.workers.connection import MOST_LOSSES, WorkersLost
-from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.bench.workers.fleet_tasks import Outcome
-from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetRunner, FleetWorker
+from gemmbench.bench.workers.fleet_worker import FleetCompiler, FleetMachine, FleetRunner, FleetWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
+from gemmbench.planning.sweeps.overrides import Destination, TimeLimits, make_request
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import open_machines
-from gemmbench.session.tuning_runs import TuneRequest, tune_kernels
+from gemmbench.session.tuning_runs import tune_kernels
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 ONE, TWO = "tcp://one:1", "tcp://two:1"
@@ -165,9 +163,9 @@ def tune(messages, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def run(device, fleet, *sizes):
-        overrides = SweepOverrides(variants=("tiled",), sizes=",".join(map(str, sizes)), cache="hot", rounds=6)
+        destination = Destination(tmp_path / "out")
+        request = make_request(destination=destination, variants=("tiled",), sizes=sizes, cache="hot", rounds=6)
         with open_machines(device, fleet, messages) as (machine,):
-            request = TuneRequest(overrides, destination=Destination(tmp_path / "out"))
             result = tune_kernels(request, machine, messages)
         found = [(each.variant, each.problem.M, each.tried, each.final) for each in result.winners]
         assert found == [("tiled", size, 3, True) for size in sizes]

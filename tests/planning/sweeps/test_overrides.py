@@ -4,7 +4,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.overrides import make_request, parse_layouts, parse_precisions
 from gemmbench.planning.sweeps.sweep import VariantChoice, read_sweep
 
 CONFIG = """
@@ -23,7 +23,7 @@ measure: {seed: 1, rounds: 4}
 def sweep(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG)
-    return lambda **options: read_sweep(str(path), SweepOverrides(**options), on_cpu=False)
+    return lambda **options: read_sweep(make_request(str(path), **options), on_cpu=False)
 
 
 def test_sizes_replace_those_of_the_config_each_once(sweep):

@@ -6,7 +6,7 @@ import pytest
 
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, plan_sweep
 
 
@@ -32,7 +32,7 @@ def plan(write_kernel, make_variant, gpu, host):
     def make(*variants, targets=(host, gpu), compare=False, **overrides):
         available = {target.kind: target for target in targets}
         devices = AvailableDevices(targets[-1].kind, available, "early", lambda *_: "")
-        return plan_sweep("quick", SweepOverrides(variants, sizes="16", **overrides), catalog, devices, compare)
+        return plan_sweep(make_request(variants=variants, sizes="16", **overrides), catalog, devices, compare)
 
     return make
 

@@ -5,7 +5,7 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import SweepOverrides
+from gemmbench.planning.sweeps.overrides import RunRequest, make_request
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_comparison, read_sweep
 
@@ -20,7 +20,7 @@ def sweep(tmp_path, monkeypatch):
 
     def read(text, on_cpu=False, **options):
         (tmp_path / "mine.yaml").write_text(text)
-        return read_sweep("mine.yaml", SweepOverrides(**options), on_cpu)
+        return read_sweep(make_request("mine.yaml", **options), on_cpu)
 
     return read
 
@@ -32,7 +32,7 @@ def sizes(found):
 def test_a_config_is_found_by_its_path_or_by_its_name_in_the_project(sweep):
     assert sweep(BASE).name == "mine"
     assert find_config("quick").name == "quick.yaml"
-    assert read_sweep("quick", SweepOverrides(), on_cpu=False).name == "quick"
+    assert read_sweep(RunRequest(config="quick"), on_cpu=False).name == "quick"
 
 
 def test_an_unknown_config_offers_the_nearest():
@@ -175,8 +175,8 @@ def test_on_cpu_is_laid_over_the_config_on_a_cpu_only_and_its_sizes_replace_all(
 
 
 def test_a_comparison_takes_sizes_and_policy_from_a_config():
-    found = read_comparison(("naive", "cublas"), "quick", SweepOverrides(), on_cpu=False)
-    quick = read_sweep("quick", SweepOverrides(), on_cpu=False)
+    found = read_comparison(("naive", "cublas"), "quick", make_request(), on_cpu=False)
+    quick = read_sweep(RunRequest(config="quick"), on_cpu=False)
     assert found.name == "compare"
     assert [choice.name for choice in found.choices] == ["naive", "cublas"]
     assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)
