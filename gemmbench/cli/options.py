@@ -325,7 +325,7 @@ def read_request(values: Values) -> RunRequest:
     resume = Path(values["resume_from"]) if values.get("resume_from") else None
     return make_request(
         values.get("config", RunRequest.config),
-        Destination(Path(values.get("out", _RESULTS)), resume, command),
+        Destination(Path(values.get("out") or _RESULTS), resume, command),
         values.get("variants") or filter(None, [values.get("variant")]),
         **{name: None if value == () else value for name, value in given.items()},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -168,6 +169,18 @@ class Comparison:
     def rows(self) -> list[Row]:
         """The rows of all problems, by number."""
         return [row for problem in self.problems for row in problem.rows]
+
+
+def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
+    """A size, with layout and precision where that alone is not enough; of a network the batch."""
+    sizes = Counter(problem.problem.size for problem in problems)
+
+    def name(problem: ProblemRows) -> str:
+        if problem.rows[0].record.network:
+            return f"batch {problem.problem.M}"
+        return problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
+
+    return {problem.problem: name(problem) for problem in problems}
 
 
 @dataclass(frozen=True)

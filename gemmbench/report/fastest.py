@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.planning.problems import Problem
-from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.comparison import Comparison, ProblemRows, name_problems
 from gemmbench.report.row import Row
 from gemmbench.report.text import format_share, number_within, with_interval
 from gemmbench.report.verdicts import (
@@ -179,7 +177,7 @@ def list_fastest(comparison: Comparison) -> list[str]:
     Of more than two problems those with the same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to
     1.77x cublas`. A problem that was interrupted is left out.
     """
-    scope, name = comparison.environment.scope, _name_problems(comparison.problems)
+    scope, name = comparison.environment.scope, name_problems(comparison.problems)
     judged = [
         (name[problem.problem], fastest)
         for problem in comparison.problems
@@ -194,18 +192,6 @@ def list_fastest(comparison: Comparison) -> list[str]:
         groups.setdefault((fastest.word, names), []).append((where, fastest))
     ordered = sorted(groups.values(), key=len, reverse=True)
     return [_sum_up_problems(group, len(judged)) + scope for group in ordered]
-
-
-def _name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
-    """A size, with layout and precision where that alone is not enough; of a network the batch."""
-    sizes = Counter(problem.problem.size for problem in problems)
-
-    def name(problem: ProblemRows) -> str:
-        if problem.rows[0].record.network:
-            return f"batch {problem.problem.M}"
-        return problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
-
-    return {problem.problem: name(problem) for problem in problems}
 
 
 def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.comparison import Comparison
+from gemmbench.report.comparison import Comparison, name_problems
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
 from gemmbench.report.row import UNRANKED, Row
@@ -30,7 +30,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
 
     A difference within 1 +- `margin` does not matter.
     """
-    verdicts = []
+    verdicts, named = [], name_problems(comparison.problems)
     for problem in comparison.problems:
         for earlier, later in itertools.combinations(names, 2):
             one, other = (_find_best(problem.rows, name, (earlier, later)) for name in (earlier, later))
@@ -38,7 +38,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
                 verdict = _judge_pair(earlier, one, later, other, margin)
             else:
                 verdict = _refuse_pair(problem.rows, earlier, later)
-            where = problem.title + comparison.environment.scope
+            where = named[problem.problem] + comparison.environment.scope
             verdicts.append(Verdict(verdict.word, f"{where}: {verdict.sentence}"))
     return verdicts
 
