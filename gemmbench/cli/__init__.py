@@ -41,7 +41,7 @@ SECTIONS = {
     "Study a kernel": {
         "new": CommandEntry("gemmbench.cli.new", "new", "Write a new kernel, or a manifest for the code in a FILE."),
         "list": CommandEntry(
-            "gemmbench.cli.list", "list_variants", "List the kernels and libraries, and whether each can run here."
+            "gemmbench.cli.list", "list_variants", "List kernels and libraries, and what can run here."
         ),
         "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of VARIANT."),
         "profile": CommandEntry(

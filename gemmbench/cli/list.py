@@ -93,7 +93,7 @@ class ListedVariant:
 
 @command(ListOptions, "list")
 def list_variants(options: ListOptions) -> int:
-    """List the kernels and libraries, and whether each can run here.
+    """List kernels and libraries, and what can run here.
 
     Without a PATTERN, their names by family. With one, such as 'sgemm*' or a family, a line for each.
     """
