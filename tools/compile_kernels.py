@@ -26,12 +26,7 @@ from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.sweeps.overrides import Selection
-from gemmbench.session.single_kernel import (
-    Architecture,
-    choose_architecture,
-    inspect_kernel,
-    read_hottest_loops,
-)
+from gemmbench.session.single_kernel import Architecture, choose_architecture, inspect_kernel, read_hottest_loops
 
 LIMITED_SM = 90
 """The compute capability that limits are written for."""

@@ -136,14 +136,11 @@ class Machine:
         """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
         raise NotImplementedError
 
-    def open_worker(
-        self,
-        request: Any,
-        message: Callable[[str], None],
-        progress: Callable[..., None],
-        is_interrupted: Callable[[], bool],
-    ) -> AbstractContextManager[Any]:
-        """A worker that measures as the message `request` says, for the block; `message` takes lines for the user."""
+    def open_worker(self, request: Any, message: Callable[[str], None], *how: Any) -> AbstractContextManager[Any]:
+        """A worker that measures as the message `request` says, for the block; `message` takes lines for the user.
+
+        `how` are the progress, and what says whether to end.
+        """
         raise NotImplementedError
 
     def make_runner(self, worker: Any, *how: Any) -> Any:

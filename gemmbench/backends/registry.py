@@ -237,16 +237,6 @@ def needs_own_process(machine: Machine) -> bool:
     return load_services(machine.choice.primary).needs_own_process(machine.choice)
 
 
-def is_watched(machine: Machine) -> bool:
-    """Whether accesses of its kernels are watched on the host before `verify` launches them."""
-    return find_entry(machine.choice.primary).is_watched
-
-
-def why_no_transfers(machine: Machine) -> str:
-    """Why there is nothing to copy to and from the primary device, or "" if there is."""
-    return find_entry(machine.choice.primary).no_transfers
-
-
 def list_library_variants() -> list[Variant]:
     """The variants that come from libraries."""
     return [variant for entry in list_entries() for variant in entry.libraries()]

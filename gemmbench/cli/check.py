@@ -19,10 +19,8 @@ from gemmbench.cli.options import (
     command,
     config_option,
     group,
-    made,
     option,
     out_option,
-    read_request,
     style_option,
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
@@ -54,7 +52,6 @@ class CheckOptions:
     fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
     force: bool = force_option()
     config: str = config_option("quick", "Config to check against a git revision.")
-    request: RunRequest = made(read_request)
     problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -76,7 +73,7 @@ class CheckOptions:
 
 
 @command(CheckOptions)
-def check(options: CheckOptions) -> int:
+def check(request: RunRequest, options: CheckOptions) -> int:
     """Fail if VARIANTs became slower than a saved run or a revision.
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
@@ -87,12 +84,12 @@ def check(options: CheckOptions) -> int:
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
     check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
     """
-    return max(_check(options, machine) for machine in options.where.list_machines())
+    return max(_check(request, options, machine) for machine in options.where.list_machines())
 
 
-def _check(options: CheckOptions, machine: Machine) -> int:
+def _check(request: RunRequest, options: CheckOptions, machine: Machine) -> int:
     against, margin = options.against, options.margin
-    checked = run_check(options.request, machine, TERMINAL, against=against, margin=margin, force=options.force)
+    checked = run_check(request, machine, TERMINAL, against=against, margin=margin, force=options.force)
     _write_outputs(checked, options)
     print_line(checked.check.closing_line)
     code = _choose_exit_code(checked, options.fails_inconclusive)

@@ -12,6 +12,7 @@ from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options, find_missing
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
+from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
     report_differences,
@@ -45,7 +46,7 @@ class CompareOptions:
 
 
 @command(CompareOptions, complete=complete_options)
-def compare(options: CompareOptions) -> int:
+def compare(request: RunRequest, options: CompareOptions) -> int:
     """Measure VARIANTs together and report which is faster.
 
     Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
@@ -58,18 +59,18 @@ def compare(options: CompareOptions) -> int:
     baseline of each run says more than the times.
     """
     names = tuple(dict.fromkeys(options.variants))
-    runs = find_two_runs(
-        options.variants, Path(options.sweep.journal.out), open_catalog(options.sweep.request.selection.kernels)
-    )
+    runs = find_two_runs(options.variants, Path(options.sweep.journal.out), open_catalog(request.selection.kernels))
     if runs:
-        return _compare_saved(*runs, options)
+        return _compare_saved(*runs, request, options)
     if len(names) < 2:
         raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
-    sweeps = conduct_sweeps(options.sweep, compare=True)
-    return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
+    sweeps = conduct_sweeps(request, options.sweep, compare=True)
+    return max(_judge(code, comparison, names, request, options) for code, comparison in sweeps)
 
 
-def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
+def _judge(
+    code: int, comparison: Comparison | None, names: tuple[str, ...], request: RunRequest, options: CompareOptions
+) -> int:
     """Print the verdicts of a comparison, if there is one; returns the exit code."""
     if comparison is None:
         return code
@@ -80,16 +81,16 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
         best = find_best_rows(comparison.problems[0].rows)
         rows = [best[name].record for name in names if name in best]
         if all(record.backend == _CPU for record in rows):
-            closing += compare_accesses_of_rows(rows, options.sweep.request.selection.kernels)
+            closing += compare_accesses_of_rows(rows, request.selection.kernels)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)
 
 
-def _compare_saved(reference_path: Path, path: Path, options: CompareOptions) -> int:
+def _compare_saved(reference_path: Path, path: Path, request: RunRequest, options: CompareOptions) -> int:
     """Compare two results files; nothing is measured."""
     sweep = options.sweep
-    if given := [*sweep.request.list_given(), *sweep.reference.list_given()]:
+    if given := [*request.list_given(), *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = read_results(reference_path), read_results(path)
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import HealthCheck
-from gemmbench.cli.options import LIMITS, command, group, made, option, out_option, read_request, style_option
+from gemmbench.cli.options import LIMITS, command, group, option, out_option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
@@ -32,12 +32,11 @@ class DoctorOptions:
     where: FleetOptions
     out: str = out_option()
     limits: None = group(*LIMITS)
-    request: RunRequest = made(read_request)
     style: str | None = style_option()
 
 
 @command(DoctorOptions)
-def doctor(options: DoctorOptions) -> int:
+def doctor(request: RunRequest, options: DoctorOptions) -> int:
     """Check whether this machine is fit to measure.
 
     Checks the driver, toolkit, compiler, permissions and load: each line is ok, a warning or a
@@ -46,7 +45,7 @@ def doctor(options: DoctorOptions) -> int:
     `compare` can show here. With --fleet, shows card, driver, noise and load of each worker instead.
     """
     if options.where.fleet is not None:
-        return _examine_fleet(options, options.where.fleet)
+        return _examine_fleet(request, options, options.where.fleet)
     device = options.where.device
     findings = examine_machine(device, Path(options.out))
     _print("Machine", findings, options)
@@ -62,7 +61,7 @@ def doctor(options: DoctorOptions) -> int:
     if peaks:
         _print("Peaks", judge_peaks(peaks, machine.primary), options)
         print_line()
-    noises, interrupted = measure_noise(machine, options.request.selection.kernels, options.request.limits, TERMINAL)
+    noises, interrupted = measure_noise(machine, request.selection.kernels, request.limits, TERMINAL)
     if interrupted:
         return INTERRUPTED
     if noises:
@@ -70,11 +69,9 @@ def doctor(options: DoctorOptions) -> int:
     return OK
 
 
-def _examine_fleet(options: DoctorOptions, fleet: str) -> int:
-    where, limits = options.where, options.request.limits
-    workers = list(
-        examine_fleet(where.device, fleet, options.request.selection.kernels, limits, TERMINAL, options.quick)
-    )
+def _examine_fleet(request: RunRequest, options: DoctorOptions, fleet: str) -> int:
+    where, limits = options.where, request.limits
+    workers = list(examine_fleet(where.device, fleet, request.selection.kernels, limits, TERMINAL, options.quick))
     print_reports([report_fleet(workers)], options.style)
     return NO_DEVICE if any(worker.fault for worker in workers) else OK
 

@@ -8,20 +8,10 @@ from pathlib import Path
 import click
 
 from gemmbench.analysis.accesses import find_broken_access_limits
-from gemmbench.cli.options import (
-    SHAPE,
-    VariantName,
-    argument,
-    command,
-    group,
-    made,
-    option,
-    read_selection,
-    style_option,
-)
+from gemmbench.cli.options import SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, NO_DEVICE, OK, UsageError
-from gemmbench.planning.sweeps.overrides import DEVICE, OUTPUT, Selection
+from gemmbench.planning.sweeps.overrides import DEVICE, OUTPUT, RunRequest
 from gemmbench.report.diagnostics import inspection_report
 from gemmbench.report.diagnostics.access_report import export_accesses, report_accesses
 from gemmbench.report.diagnostics.inspection_report import report_inspections
@@ -94,12 +84,11 @@ class InspectOptions:
         help="Write what --accesses counts to FILE, as JSON.",
     )
     kernels: None = group("kernels")
-    selection: Selection = made(read_selection)
     style: str | None = style_option()
 
 
 @command(InspectOptions)
-def inspect(options: InspectOptions) -> int:
+def inspect(request: RunRequest, options: InspectOptions) -> int:
     """Show what the compiler made of VARIANT.
 
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
@@ -110,11 +99,11 @@ def inspect(options: InspectOptions) -> int:
     to shared memory are joined. Exits with 1 if a limit under `accesses` of the manifest is broken.
     """
     if options.accesses:
-        return _count_accesses(options)
+        return _count_accesses(request, options)
     if options.out:
         raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
     architecture = choose_architecture(options.arch, options.sms)
-    inspected = inspect_kernel(options.selection, architecture)
+    inspected = inspect_kernel(request.selection, architecture)
     for skip in inspected.skips:
         print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
@@ -124,13 +113,13 @@ def inspect(options: InspectOptions) -> int:
     return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
 
 
-def _count_accesses(options: InspectOptions) -> int:
+def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
     """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
     if options.mix or options.text or options.ptx or options.sass:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
     architecture = choose_architecture(options.arch, options.sms)
     counted = count_accesses(
-        options.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
+        request.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
     )
     if not counted:
         return NO_DEVICE

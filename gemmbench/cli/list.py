@@ -11,23 +11,14 @@ from pathlib import Path
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.options import (
-    DeviceOptions,
-    VariantName,
-    argument,
-    command,
-    made,
-    option,
-    read_selection,
-    style_option,
-)
+from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK, USAGE, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
-from gemmbench.planning.sweeps.overrides import OUTPUT, Selection
+from gemmbench.planning.sweeps.overrides import OUTPUT, RunRequest
 from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 
@@ -46,7 +37,6 @@ class ListOptions:
 
     patterns: tuple[str, ...] = argument(nargs=-1, metavar="[PATTERN]...", type=VariantName())
     where: DeviceOptions
-    selection: Selection = made(read_selection)
     here: bool = option("--here", is_flag=True, help="Only what can run here.")
     details: bool = option("--details", is_flag=True, heading=OUTPUT, help="A line for each, as for a PATTERN.")
     long: bool = option(
@@ -92,14 +82,14 @@ class ListedVariant:
 
 
 @command(ListOptions, "list")
-def list_variants(options: ListOptions) -> int:
+def list_variants(request: RunRequest, options: ListOptions) -> int:
     """List kernels and libraries, and what can run here.
 
     Without a PATTERN, their names by family. With one, such as 'sgemm*' or a family, a line for each.
     """
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
-    variants, faults = open_catalog(options.selection.kernels).read_all()
+    variants, faults = open_catalog(request.selection.kernels).read_all()
     detailed = options.long or options.as_json
     listed = [
         _list_variant(variant, choice.primary, targets, detailed)

@@ -18,9 +18,7 @@ from gemmbench.cli.options import (
     config_option,
     dry_run_option,
     group,
-    made,
     option,
-    read_request,
 )
 from gemmbench.cli.output import TERMINAL, print_line
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
@@ -59,7 +57,6 @@ class NetworkOptions:
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
     params: None = group("params")
-    request: RunRequest = made(read_request)
     where: FleetOptions
     measure: None = group(*MEASURE)
     limits: None = group(*LIMITS)
@@ -75,7 +72,7 @@ class NetworkOptions:
 
 
 @command(NetworkOptions, complete=complete_options)
-def mlp(options: NetworkOptions) -> int:
+def mlp(request: RunRequest, options: NetworkOptions) -> int:
     """Verify and time a neural network, computed by each of ROWS.
 
     The network is a multi-layer perceptron. A row is a GEMM kernel or library that computes it
@@ -85,11 +82,11 @@ def mlp(options: NetworkOptions) -> int:
     """
     if options.digit is not None:
         options.where.refuse_fleet("--digit")
-    return max(_compute(options, machine) for machine in options.where.list_machines())
+    return max(_compute(request, options, machine) for machine in options.where.list_machines())
 
 
-def _compute(options: NetworkOptions, machine: Machine) -> int:
-    request, changes = options.request, (options.batch, options.weights)
+def _compute(request: RunRequest, options: NetworkOptions, machine: Machine) -> int:
+    changes = options.batch, options.weights
     if options.dry_run:
         return print_plans(plan_network_rows(request, machine, *changes), machine, options.output.style)
     if options.digit is not None:

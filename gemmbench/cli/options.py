@@ -6,6 +6,7 @@ Options are fields of frozen dataclasses: read by click, passed on with types. E
 from __future__ import annotations
 
 import functools
+import inspect
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +33,6 @@ from gemmbench.planning.sweeps.overrides import (
     Destination,
     Option,
     RunRequest,
-    Selection,
     TransferOptions,
     make_request,
 )
@@ -187,18 +187,24 @@ def command(
     name: str | None = None,
     hidden: bool = False,
     complete: Callable[[click.Context], Values] = lambda context: {},
-) -> Callable[[Callable[[T], int]], click.Command]:
+) -> Callable[[Callable[..., int]], click.Command]:
     """Make a function of one options dataclass a click command; its docstring is the help.
+
+    A function of two arguments gets the request first, which is made from the options of the table.
 
     `complete` returns values that replace those that click parsed, or have no option.
     """
 
-    def wrap(function: Callable[[T], int]) -> click.Command:
+    def wrap(function: Callable[..., int]) -> click.Command:
+        takes_request = len(inspect.signature(function).parameters) > 1
+
         @functools.wraps(function)
         def call(**values: Any) -> int:
             if list(values.values()).count(STDOUT) > 1:
                 raise UsageError("only one export can go to stdout, -; name a file for each of the others")
-            return function(_build_options(kind, values | complete(click.get_current_context())))
+            values |= complete(click.get_current_context())
+            requests = [read_request(values)] if takes_request else []
+            return function(*requests, _build_options(kind, values))
 
         params = list(_list_parameters(kind))
         return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
@@ -235,12 +241,12 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
         if _PARAMETER in each.metadata:
             yield each.metadata[_PARAMETER](each.name)
         elif _GROUP in each.metadata:
-            yield from (make_parameter(OPTIONS[name]) for name in each.metadata[_GROUP])
+            yield from (_make_parameter(OPTIONS[name]) for name in each.metadata[_GROUP])
         elif _MAKER not in each.metadata and is_dataclass(hints[each.name]):
             yield from _list_parameters(hints[each.name])
 
 
-def make_parameter(declared: Option) -> HeadedOption:
+def _make_parameter(declared: Option) -> HeadedOption:
     """The parameter of click for an option of the table."""
     kind = declared.kind
     settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else _TYPES.get(kind, click.STRING)}
@@ -325,15 +331,10 @@ def read_request(values: Values) -> RunRequest:
     resume = Path(values["resume_from"]) if values.get("resume_from") else None
     return make_request(
         values.get("config", RunRequest.config),
-        Destination(Path(values.get("out") or _RESULTS), resume, command),
+        Destination(Path(_RESULTS if values.get("out") is None else values["out"]), resume, command),
         values.get("variants") or filter(None, [values.get("variant")]),
         **{name: None if value == () else value for name, value in given.items()},
     )
-
-
-def read_selection(values: Values) -> Selection:
-    """The variant, problems and configurations that the options of a command name. Raises UsageError."""
-    return read_request(values).selection
 
 
 def read_transfers(values: Values) -> TransferOptions:

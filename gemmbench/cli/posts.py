@@ -20,9 +20,7 @@ from gemmbench.cli.options import (
     command,
     dry_run_option,
     group,
-    made,
     option,
-    read_request,
     style_option,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
@@ -56,7 +54,6 @@ class PostsOptions:
         heading=RESULTS,
         help="Show saved results instead of measuring.",
     )
-    request: RunRequest = made(read_request)
     problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -67,7 +64,7 @@ class PostsOptions:
 
 
 @command(PostsOptions, complete=complete_options)
-def posts(options: PostsOptions) -> int:
+def posts(request: RunRequest, options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
 
     Without POSTs, repeats all of them. Each row shows its speed-up over the first row and, where it
@@ -77,9 +74,9 @@ def posts(options: PostsOptions) -> int:
     """
     if options.dry_run:
         machines = options.where.list_machines()
-        return max(_print_plans(options, machine) for machine in machines)
+        return max(_print_plans(request, options, machine) for machine in machines)
     worst = OK
-    comparisons = _read_runs(options.results) if options.results else _measure_runs(options)
+    comparisons = _read_runs(options.results) if options.results else _measure_runs(request, options)
     for number, (code, comparison) in enumerate(comparisons):
         if number:
             print_line()
@@ -88,8 +85,8 @@ def posts(options: PostsOptions) -> int:
     return worst
 
 
-def _print_plans(options: PostsOptions, machine: Machine) -> int:
-    return print_plans_of_posts(plan_posts(options.names, options.request, machine, TERMINAL), machine, options.style)
+def _print_plans(request: RunRequest, options: PostsOptions, machine: Machine) -> int:
+    return print_plans_of_posts(plan_posts(options.names, request, machine, TERMINAL), machine, options.style)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
@@ -101,10 +98,8 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     return ((OK, compare_rows(run)) for run in runs)
 
 
-def _measure_runs(options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
-    results = (
-        repeat_posts(options.names, options.request, machine, TERMINAL) for machine in options.where.list_machines()
-    )
+def _measure_runs(request: RunRequest, options: PostsOptions) -> Iterator[tuple[int, Comparison]]:
+    results = (repeat_posts(options.names, request, machine, TERMINAL) for machine in options.where.list_machines())
     for result in chain.from_iterable(results):
         comparison = compare_rows(result.run)
         if not result.fault:

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmbench.cli.options import (
-    DeviceOptions,
-    VariantName,
-    argument,
-    command,
-    group,
-    made,
-    option,
-    read_request,
-    style_option,
-)
+from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
 from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest
@@ -39,7 +29,6 @@ class OneLaunchOptions:
     shape: None = group("precisions", "layouts", "params")
     where: DeviceOptions
     seed: None = group("seed")
-    request: RunRequest = made(read_request)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +40,7 @@ class ProfileOptions:
 
 
 @command(ProfileOptions)
-def profile(options: ProfileOptions) -> int:
+def profile(request: RunRequest, options: ProfileOptions) -> int:
     """Profile one launch of VARIANT with Nsight Compute.
 
     Names what bounds the kernel, and shows how busy the FMA and tensor pipes, issue slots, DRAM,
@@ -60,19 +49,17 @@ def profile(options: ProfileOptions) -> int:
     """
     launch = options.launch
     machine = find_gpu(launch.where.device, "profile")
-    plan, counted = profile_kernel(launch.request.selection, launch.request.measuring.seed, machine)
+    plan, counted = profile_kernel(request.selection, request.measuring.seed, machine)
     print_line(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     print_reports([report_counters(counted)], options.style)
     return OK
 
 
 @command(OneLaunchOptions, "one-launch", hidden=True)
-def one_launch(options: OneLaunchOptions) -> int:
+def one_launch(request: RunRequest, options: OneLaunchOptions) -> int:
     """Launch VARIANT once, in the range that a profiler records.
 
     A warm-up launch precedes it.
     """
-    launch_kernel_once(
-        options.request.selection, options.request.measuring.seed, find_gpu(options.where.device, "one-launch")
-    )
+    launch_kernel_once(request.selection, request.measuring.seed, find_gpu(options.where.device, "one-launch"))
     return OK

@@ -21,14 +21,13 @@ from gemmbench.cli.options import (
     group,
     made,
     option,
-    read_request,
     read_transfers,
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
 from gemmbench.cli.run_outputs import complete_options, find_missing, finish_run, print_plans
 from gemmbench.errors import INTERRUPTED, OK
-from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest, TransferOptions
+from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest, Selection, TransferOptions
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs
@@ -43,7 +42,6 @@ from gemmbench.session.sweep_runs import plan_request, run_sweep
 class SweepOptions:
     """Options that run and compare share."""
 
-    request: RunRequest = made(read_request)
     problem: None = group(*SHAPE, *SCALARS)
     tuned: bool = option(
         "--tuned",
@@ -72,16 +70,18 @@ class RunOptions:
 
 
 @command(RunOptions, complete=complete_options)
-def run(options: RunOptions) -> int:
+def run(request: RunRequest, options: RunOptions) -> int:
     """Verify and time VARIANTs and compare them with the baseline.
 
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
-    return max(code for code, _ in conduct_sweeps(options.sweep))
+    return max(code for code, _ in conduct_sweeps(request, options.sweep))
 
 
-def conduct_sweeps(options: SweepOptions, compare: bool = False) -> Iterator[tuple[int, Comparison | None]]:
+def conduct_sweeps(
+    request: RunRequest, options: SweepOptions, compare: bool = False
+) -> Iterator[tuple[int, Comparison | None]]:
     """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
 
     Yields the exit code and the comparison, if any, until one is interrupted.
@@ -89,14 +89,16 @@ def conduct_sweeps(options: SweepOptions, compare: bool = False) -> Iterator[tup
     if options.jobs.cut:
         options.where.refuse_fleet("--with-transfers")
     for machine in options.where.list_machines():
-        code, comparison = _conduct_sweep(options, compare, machine)
+        code, comparison = _conduct_sweep(request, options, compare, machine)
         yield code, comparison
         if code == INTERRUPTED:
             return
 
 
-def _conduct_sweep(options: SweepOptions, compare: bool, machine: Machine) -> tuple[int, Comparison | None]:
-    request, cut = options.request, options.jobs.cut
+def _conduct_sweep(
+    request: RunRequest, options: SweepOptions, compare: bool, machine: Machine
+) -> tuple[int, Comparison | None]:
+    cut = options.jobs.cut
     if options.dry_run:
         planned = plan_request(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
         return print_plans(planned, machine, options.output.style, cut), None
@@ -112,13 +114,13 @@ def _conduct_sweep(options: SweepOptions, compare: bool, machine: Machine) -> tu
         print_reports(differences, options.output.style)
     append_job_summary([*report_results(comparison, View(details=True)), *differences])
     options.reference.keep(result, options.journal.out)
-    return code or (OK if compare else _find_missing(options, result.run)), comparison
+    return code or (OK if compare else _find_missing(request.selection, options, result.run)), comparison
 
 
-def _find_missing(options: SweepOptions, run: Run) -> int:
+def _find_missing(selection: Selection, options: SweepOptions, run: Run) -> int:
     """3 if a variant that was named could not run and was to be compared, or if none of them could."""
     ran = {record.variant for record in run.records if record.status != "skipped"}
-    variants, baseline = options.request.selection.variants, options.request.selection.baseline
+    variants, baseline = selection.variants, selection.baseline
     is_compared = options.reference.against or baseline or ran.isdisjoint(variants)
     return find_missing(dict.fromkeys([*variants, *filter(None, [baseline])]) if is_compared else (), run.records)
 

@@ -20,9 +20,7 @@ from gemmbench.cli.options import (
     command,
     config_option,
     group,
-    made,
     option,
-    read_request,
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
@@ -102,7 +100,6 @@ class TuneOptions:
         heading=OUTPUT,
         help="Write the winners that are kept to this JSON file; tune nothing.",
     )
-    request: RunRequest = made(read_request)
     problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -112,7 +109,7 @@ class TuneOptions:
 
 
 @command(TuneOptions, complete=complete_options)
-def tune(options: TuneOptions) -> int:
+def tune(request: RunRequest, options: TuneOptions) -> int:
     """Search for the fastest configuration of each VARIANT.
 
     Without --param, the values that the config lists for it are searched, or else all in its
@@ -132,16 +129,16 @@ def tune(options: TuneOptions) -> int:
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} do not go together; give one of them")
     if chosen:
-        return _manage_winners(options)
+        return _manage_winners(request, options)
     code = OK
     for machine in options.where.list_machines():
-        code = max(code, _tune(options, machine))
+        code = max(code, _tune(request, options, machine))
         if code == INTERRUPTED:
             break
     return code
 
 
-def _tune(options: TuneOptions, machine: Machine) -> int:
+def _tune(request: RunRequest, options: TuneOptions, machine: Machine) -> int:
     budget = parse_budget(options.budget)
     how = SearchOptions(
         choose_strategy(options.strategy, budget),
@@ -151,7 +148,7 @@ def _tune(options: TuneOptions, machine: Machine) -> int:
         options.write_pick,
         options.hold_out,
     )
-    result = tune_kernels(options.request, machine, TERMINAL, how)
+    result = tune_kernels(request, machine, TERMINAL, how)
     try:
         _finish_finals(result.run, options.output)
     finally:
@@ -192,11 +189,11 @@ def _choose_exit_code(result: TuneResult) -> int:
     return OK if all(each.winner or each.is_outdone for each in result.outcomes) else BAD_ROW
 
 
-def _manage_winners(options: TuneOptions) -> int:
+def _manage_winners(request: RunRequest, options: TuneOptions) -> int:
     """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown kernel."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
-        open_catalog(options.request.selection.kernels).check_name(name)
+        open_catalog(request.selection.kernels).check_name(name)
     if options.export:
         export_winners(chosen, Path(options.export))
         print_line(f"{count_noun(len(chosen), 'winner')} in {options.export}", to_stderr=True)

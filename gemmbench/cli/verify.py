@@ -7,18 +7,7 @@ from dataclasses import dataclass
 import click
 
 from gemmbench.backends.devices import Machine
-from gemmbench.cli.options import (
-    LIMITS,
-    SHAPE,
-    VariantName,
-    argument,
-    command,
-    group,
-    made,
-    option,
-    read_request,
-    style_option,
-)
+from gemmbench.cli.options import LIMITS, SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.cli.run_outputs import choose_exit_code
@@ -58,7 +47,6 @@ class VerifyOptions:
         show_default=True,
         help="Time limit for one run of a tool.",
     )
-    request: RunRequest = made(read_request)
     shape: None = group(*SHAPE)
     where: FleetOptions
     seed: None = group("seed")
@@ -79,7 +67,7 @@ class VerifyOptions:
 
 
 @command(VerifyOptions)
-def verify(options: VerifyOptions) -> int:
+def verify(request: RunRequest, options: VerifyOptions) -> int:
     """Verify VARIANTs on shapes where kernels often break.
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
@@ -100,20 +88,13 @@ def verify(options: VerifyOptions) -> int:
     """
     if options.sanitize is not None:
         options.where.refuse_fleet("--sanitize")
-        return _sanitize(options, tuple(options.sanitize.split(",")))
-    return max(_verify(options, machine) for machine in options.where.list_machines())
+        return _sanitize(request, options, tuple(options.sanitize.split(",")))
+    return max(_verify(request, options, machine) for machine in options.where.list_machines())
 
 
-def _verify(options: VerifyOptions, machine: Machine) -> int:
-    found = verify_kernels(
-        options.request,
-        machine,
-        TERMINAL,
-        every=options.every,
-        exit_first=options.exit_first,
-        pdl=options.overlap,
-        watch=options.watch,
-    )
+def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> int:
+    how = {"every": options.every, "exit_first": options.exit_first, "pdl": options.overlap, "watch": options.watch}
+    found = verify_kernels(request, machine, TERMINAL, **how)
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
@@ -121,16 +102,9 @@ def _verify(options: VerifyOptions, machine: Machine) -> int:
     return choose_exit_code(found.records, found.interrupted) or failed
 
 
-def _sanitize(options: VerifyOptions, tools: tuple[str, ...]) -> int:
-    found = sanitize_kernels(
-        options.request,
-        tools,
-        options.where.device,
-        options.sanitize_limit,
-        TERMINAL,
-        every=options.every,
-        exit_first=options.exit_first,
-    )
+def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...]) -> int:
+    how = {"every": options.every, "exit_first": options.exit_first}
+    found = sanitize_kernels(request, tools, options.where.device, options.sanitize_limit, TERMINAL, **how)
     print_reports([verification_report.report_results(found.results)], options.style)
     if found.interrupted:
         return INTERRUPTED

@@ -19,7 +19,7 @@ from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import GRAPH, Chain, Config, Plan, Skip, Target
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.overrides import RunRequest, Selection
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post
 from gemmbench.planning.sweeps.sweep import apply_on_cpu, find_config, name_config, read_document
@@ -139,14 +139,14 @@ def read_network_sweep(
     if "layers" not in document.data:
         raise document.error_at((), "no `layers`: this is not the config file of a network; use gemmbench run -c")
     document, model = apply_on_cpu(document, NetworkModel, on_cpu)
-    reader = ConfigReader(document, request)
+    reader, selection = ConfigReader(document), request.selection
     return NetworkSweep(
         name=path.stem,
         network=_read_network(reader, model, batch),
         weights=_find_weights(reader, model, path, weights),
-        rows=_read_rows(reader, model, batch),
-        baseline=model.baseline if request.selection.baseline is None else request.selection.baseline,
-        policy=make_policy(reader, model.measure, on_cpu),
+        rows=_read_rows(selection, reader, model, batch),
+        baseline=model.baseline if selection.baseline is None else selection.baseline,
+        policy=make_policy(request.measuring, reader, model.measure, on_cpu),
         location=document.location,
         post=_make_post(model, name_config(path)),
     )
@@ -189,17 +189,19 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, given
     return find(given) if given is not None else reader.check(("weights",), find, model.weights)
 
 
-def _read_rows(reader: ConfigReader, model: NetworkModel, batch: int | None) -> tuple[NetworkRowChoice, ...]:
+def _read_rows(
+    selection: Selection, reader: ConfigReader, model: NetworkModel, batch: int | None
+) -> tuple[NetworkRowChoice, ...]:
     written = [NetworkRowModel(row) if isinstance(row, str) else row for row in model.rows]
     listed = [_read_row(reader, index, row) for index, row in enumerate(written)]
-    if names := reader.request.selection.variants:
+    if names := selection.variants:
         known = {row.name: row for row in reversed(listed)}
         rows = [replace(known.get(name) or _make_row(name), line=None) for name in names]
     else:
         rows = listed
     if not rows:
         raise UsageError("no kernels given; name some, such as [tiled, cublas, mlp_fused]")
-    params = reader.request.selection.params
+    params = selection.params
     if batch not in (None, model.batch):
         rows = [replace(row, published_ms=None) for row in rows]  # published for the batch of the config
     return tuple({row.name: replace(row, params={**row.params, **params}) for row in rows}.values())

@@ -109,9 +109,8 @@ def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
 
 
 def _format_sizes(sizes: str | int | Sequence[int | Shape]) -> str:
-    if isinstance(sizes, str | Integral):
+    if isinstance(sizes, str | int | Integral):
         return str(sizes)
-    assert not isinstance(sizes, int), "an int is Integral"
     if isinstance(sizes, tuple) and len(sizes) == 3 and all(isinstance(size, Integral) for size in sizes):
         one, three = f"[{sizes}]", list(sizes)
         raise UsageError(f"sizes={sizes} is ambiguous; write {one} for one problem M, N, K or {three} for three cubes")

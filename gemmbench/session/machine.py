@@ -32,11 +32,11 @@ class LocalMachine(Machine):
     @property
     def why_unwatched(self) -> str:
         """As Machine."""
-        return "" if registry.is_watched(self) else "its times and faults are scripted"
+        return "" if registry.find_entry(self.choice.primary).is_watched else "its times and faults are scripted"
 
     def refuse_transfers(self) -> None:
         """As Machine."""
-        if why := registry.why_no_transfers(self):
+        if why := registry.find_entry(self.choice.primary).no_transfers:
             raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")
 
     def why_refused(self, variant: Variant, device: str) -> str:
@@ -53,22 +53,20 @@ class LocalMachine(Machine):
 
     @contextmanager
     def open_worker(
-        self,
-        request: Open,
-        message: Callable[[str], None],
-        progress: Callable[..., None],
-        is_interrupted: Callable[[], bool],
+        self, request: Open, message: Callable[[str], None], *how: Any
     ) -> Iterator[LocalWorker | RemoteWorker]:
         """As Machine: in a process of its own if a kernel could destroy the device's context."""
         from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker  # planning needs no worker
 
         if registry.needs_own_process(self):
-            with RemoteWorker(request, progress, is_interrupted) as remote:
+            with RemoteWorker(request, *how) as remote:
                 yield remote
             return
         opened = registry.open_backends(self, request.backends, request.gate, request.limits.launch)
         try:
-            yield LocalWorker(opened, progress, is_interrupted, measured=request.measured)
+            local = LocalWorker(opened, *how)
+            local.measured = request.measured
+            yield local
         finally:
             for backend in opened.values():
                 backend.close()

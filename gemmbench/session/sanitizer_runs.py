@@ -133,17 +133,11 @@ def _make_gemm_command(
     machine: Machine,
     every: bool,
 ) -> VerifyCommand:
-    asked = request.selection
-    problems = [
-        ("--sizes", asked.sizes.text if asked.sizes else None),
-        ("--precision", ",".join(asked.precisions) or None),
-        ("--layout", ",".join(asked.layouts) or None),
-    ]
-    words = ("verify", variant.name, *to_words(problems), *_list_common_words(request, machine), "--no-pdl",
-             "--no-watch")  # fmt: skip
+    asked = request.selection.list_words("sizes", "precisions", "layouts")
+    words = ("verify", variant.name, *asked, *_list_common_words(request, machine), "--no-pdl", "--no-watch")
     # A variant that picks others takes no parameters, so none of its configurations can be named.
     configs = (Config(),) if variant.picks else tuple(dict.fromkeys(plan.config for plan in plans))
-    chosen = ("--all",) if every else _list_param_words(request)
+    chosen = ("--all",) if every else tuple(request.selection.list_words("params"))
     reason = "" if plans else next((skip.reason for skip in skips), "runs on the host")
     return VerifyCommand(variant.name, configs, words, chosen, reason)
 
@@ -156,21 +150,12 @@ def _make_network_command(variant: Variant, request: RunRequest, machine: Machin
         variant, machine.choice.primary
     )
     configs = tuple(list_configurations(variant, request.selection.params))
-    return VerifyCommand(variant.name, configs, words, _list_param_words(request), reason)
+    return VerifyCommand(variant.name, configs, words, tuple(request.selection.list_words("params")), reason)
 
 
 def _list_common_words(request: RunRequest, machine: Machine) -> tuple[str, ...]:
-    return to_words(
-        [
-            ("--kernels", request.selection.kernels),
-            ("--seed", request.measuring.seed),
-            ("--device", machine.choice.option),
-        ]
-    )
-
-
-def _list_param_words(request: RunRequest) -> tuple[str, ...]:
-    return to_words(("--param", text) for text in request.selection.list_params())
+    others = [("--seed", request.measuring.seed), ("--device", machine.choice.option)]
+    return (*request.selection.list_words("kernels"), *to_words(others))
 
 
 def _run_tools(

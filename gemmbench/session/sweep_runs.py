@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from gemmbench.backends.devices import Machine
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import RunRequest
-from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
+from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
+from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run
@@ -16,18 +18,12 @@ from gemmbench.session.winners import TunedConfigs, read_winners
 
 
 def run_sweep(
-    request: RunRequest,
-    machine: Machine,
-    reporter: Reporter = SILENT,
-    *,
-    compare: bool = False,
-    transfers: PanelCut | None = None,
-    tuned: bool = False,
+    request: RunRequest, machine: Machine, reporter: Reporter = SILENT, transfers: PanelCut | None = None, **how: bool
 ) -> RunResult:
-    """Plan a sweep and measure it into a results file; keywords as for plan_request. Raises GemmbenchError."""
+    """Plan a sweep, as plan_request does with these arguments, and measure it. Raises GemmbenchError."""
     from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep  # a dry run measures nothing
 
-    planned = plan_request(request, machine, reporter, compare=compare, transfers=transfers, tuned=tuned)
+    planned = plan_request(request, machine, reporter, transfers, **how)
     sweep = planned.sweep
     announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
     rows = hash_plans(planned.chains, transfers)
@@ -52,9 +48,9 @@ def plan_request(
     request: RunRequest,
     machine: Machine,
     reporter: Reporter = SILENT,
+    transfers: PanelCut | None = None,
     *,
     compare: bool = False,
-    transfers: PanelCut | None = None,
     tuned: bool = False,
 ) -> PlannedSweep:
     """Plan a sweep without measuring it.
@@ -68,7 +64,12 @@ def plan_request(
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)
     catalog = open_catalog(request.selection.kernels, reporter)
     winners = TunedConfigs(read_winners(), machine) if tuned else None
-    planned = plan_sweep(request, catalog, devices, compare, winners.find if winners else None)
+    selection = request.selection
+    sweep = adapt_to_files(read_sweep(request, machine.on_cpu), selection, catalog)
+    if compare:
+        sweep = replace(sweep, name="compare", rivals=tuple(dict.fromkeys(selection.variants)))
+    is_explicit = selection.baseline is not None
+    planned = expand_sweep(sweep, is_explicit, catalog, devices, winners.find if winners else None)
     if winners and planned.expanded and winners.missing:
         reporter.message(f"--tuned: no winner is kept for {winners.describe_missing()}; the default configuration runs")
     return planned

@@ -32,6 +32,13 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
     assert (planned.sweep.name, planned.sweep.rivals) == ("compare", ("tiled", "naive"))
 
 
+def test_a_comparison_takes_sizes_and_policy_from_a_config(machine):
+    found = plan_request(make_request(variants=("naive", "cublas")), machine, compare=True).sweep
+    quick = plan_request(make_request(), machine).sweep
+    assert [choice.name for choice in found.choices] == ["naive", "cublas"]
+    assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)
+
+
 def test_an_explicit_baseline_must_be_able_to_run():
     with pytest.raises(DeviceError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))

@@ -13,7 +13,6 @@ from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import AuditCase, Workload, choose_audit_fill
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.sweeps.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -27,19 +26,14 @@ class Setup:
     batch: ChainBatch
 
     @property
-    def policy(self) -> Policy:
-        """How the batch is measured."""
-        return self.batch.policy
-
-    @property
     def timed_case(self) -> AuditCase:
         """The operands that rows are timed on, and what their results must be."""
-        return self.workload.find_case(self.policy.data, self.policy.seed)
+        return self.workload.find_case(self.batch.policy.data, self.batch.policy.seed)
 
     def make_audit(self) -> Audit:
         """The audit of rows that are timed on the inputs of `timed_case`."""
-        seconds = self.policy.max_time * AUDIT_SHARE
-        case = self.workload.find_case(choose_audit_fill(self.policy.data), self.policy.seed)
+        seconds = self.batch.policy.max_time * AUDIT_SHARE
+        case = self.workload.find_case(choose_audit_fill(self.batch.policy.data), self.batch.policy.seed)
         return Audit(self.arena, self.timed_case.inputs, case, seconds, self.backend.max_launches)
 
     def bind(self, trial: Trial, graphs: int = 1) -> CountingExecutable:

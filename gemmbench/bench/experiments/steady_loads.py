@@ -261,7 +261,7 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
 
     Rows that are measured again get their load then.
     """
-    seconds = setup.policy.choose_sustained(setup.batch.chains[0].problem.precision)
+    seconds = setup.batch.policy.choose_sustained(setup.batch.chains[0].problem.precision)
     loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.repeated]
     if not seconds or not loaded or not setup.backend.device.target.is_gpu:
         return

@@ -126,7 +126,7 @@ class TrialSteps:
         trial, turn = self._trials[index], max(seconds, 1e-9) * self._arena.rotation.stops
         if turn > _LONGEST_TURN:
             return f"a CUDA graph of two launches on each operand set would take {turn:.1f} s"
-        trial.turns = math.ceil(self._setup.policy.window / turn)
+        trial.turns = math.ceil(self._setup.batch.policy.window / turn)
         try:
             self.executables[index].bound = self._bind(trial)
         except DeviceLost:
@@ -156,7 +156,7 @@ class TrialSteps:
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
         """Time the executables that were timed together alone, replay and audit them, and let go of them."""
         self._time_alone(block, active)
-        due = last if self._setup.policy.audit_once else active
+        due = last if self._setup.batch.policy.audit_once else active
         audited = [index for index in active if index in due and self._audit is not None]
         for index in audited:
             self._replay(index)
@@ -287,7 +287,7 @@ class TimedTrials:
     def _run(self, rounds: Rounds) -> None:
         context = self._context
         if self._setup.batch.is_short_load:
-            one_pair = self._setup.policy.rounds <= 2  # of a search: its first windows are warm-up enough
+            one_pair = self._setup.batch.policy.rounds <= 2  # of a search: its first windows are warm-up enough
             rounds.run(0.0 if one_pair else _SHORT_WARM_UP)
             context.add_short_load(rounds.load)
         else:
@@ -299,7 +299,7 @@ class TimedTrials:
         with TelemetrySampler(setup.backend.monitor) as sampler:
             rounds = Rounds(
                 [sampler.track(executable) for executable in steps.executables],
-                setup.policy,
+                setup.batch.policy,
                 setup.backend.max_launches,
                 self._context.is_interrupted,
                 self._context.progress,
@@ -314,7 +314,7 @@ class TimedTrials:
                 trial.measurement = measurement
             self._run(rounds)
         for number, trial in enumerate(trials):
-            if setup.policy.audit_once and steps.was_interrupted(number):
+            if setup.batch.policy.audit_once and steps.was_interrupted(number):
                 trial.measurement = Measurement()
             measurement = trial.measurement
             trial.telemetry = sampler.summarize(number, len(measurement.windows))

@@ -16,7 +16,7 @@ from gemmbench.bench.experiments.experiment import measure_chains
 from gemmbench.bench.experiments.transfer_experiment import measure_transfers
 from gemmbench.bench.experiments.transfer_tasks import TransferBatch
 from gemmbench.bench.record import Result
-from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, RunBatch
+from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused
 from gemmbench.bench.workers.worker_process import Ended, Silent, WorkerProcess
 from gemmbench.errors import DeviceError, DeviceLost, KernelCrash, LaunchTimeout, PlanError
 
@@ -186,7 +186,7 @@ class RemoteWorker:
     def _attempt(self, process: WorkerProcess, batch: Batch[R]) -> list[R] | _Died:
         running = Announced(None)
         allowed = _IDLE_SECONDS
-        process.send(RunBatch(batch))  # receive() reports it if the process has ended
+        process.send(batch)  # receive() reports it if the process has ended
         while True:
             match process.receive(allowed, self._interrupted):
                 case Finished(records):

@@ -15,7 +15,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.base import Artifact, Compiler, Device
 from gemmbench.backends.devices import DeviceChoice, Machine, Peaks
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
-from gemmbench.bench.experiments.context import SWEEP, Progress
+from gemmbench.bench.experiments.context import SWEEP
 from gemmbench.bench.runner import Pace, Runner
 from gemmbench.bench.workers.connection import MOST_LOSSES, Connection, WorkersLost
 from gemmbench.bench.workers.fleet_tasks import (
@@ -356,13 +356,7 @@ class FleetMachine(Machine):
         peaks: Peaks | None = self.connection.take(task)
         return peaks
 
-    def open_worker(
-        self,
-        request: Open,
-        message: Callable[[str], None],
-        progress: Progress,
-        is_interrupted: Callable[[], bool],
-    ) -> FleetWorker:
+    def open_worker(self, request: Open, message: Callable[[str], None], *how: Any) -> FleetWorker:
         """As Machine."""
         return FleetWorker(self, request, message)
 

@@ -41,13 +41,6 @@ class Open:
 
 
 @dataclass(frozen=True)
-class RunBatch:
-    """To the worker: run the experiment of this batch; it answers with Finished or Lost."""
-
-    batch: Batch[Any]
-
-
-@dataclass(frozen=True)
 class Stop:
     """To the worker: start nothing new, and finish the batch with the samples there are."""
 
@@ -101,5 +94,5 @@ class Refused:
     fault: GemmbenchError
 
 
-ToWorker = Open | RunBatch | Stop
+ToWorker = Open | Batch[Any] | Stop
 ToRunner = Ready | Announced | Progressed | Finished | Lost | Refused

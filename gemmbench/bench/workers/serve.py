@@ -21,18 +21,7 @@ from gemmbench.backends.printed_text import RowMarks
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.workers.device_workers import LocalWorker
-from gemmbench.bench.workers.messages import (
-    Announced,
-    Finished,
-    Lost,
-    Open,
-    Progressed,
-    Ready,
-    Refused,
-    RunBatch,
-    Stop,
-    ToRunner,
-)
+from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Progressed, Ready, Refused, Stop, ToRunner
 from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError
 
 _PROGRESS_PERIOD = 0.05
@@ -118,7 +107,7 @@ class _Inbox:
         try:
             while True:
                 match pipe.recv():
-                    case RunBatch(batch):
+                    case Batch() as batch:
                         self._batches.put(batch)
                     case Stop():
                         self.stopped.set()

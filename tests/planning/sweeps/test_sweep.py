@@ -7,7 +7,7 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import RunRequest, make_request
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_comparison, read_sweep
+from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"
 POST = f"{BASE}post:\n  title: a\n  source: b\n  rows:\n    - label: c\n      variant: naive\n"
@@ -172,14 +172,6 @@ def test_on_cpu_is_laid_over_the_config_on_a_cpu_only_and_its_sizes_replace_all(
     assert here.policy.rounds == 4
     text = "variants: [naive]\nshapes: [[1, 2, 3]]\naxes: {M: [1], N: [1], K: [1]}\non_cpu: {sizes: [8]}\n"
     assert sizes(sweep(text, on_cpu=True)) == ["8"]
-
-
-def test_a_comparison_takes_sizes_and_policy_from_a_config():
-    found = read_comparison(("naive", "cublas"), "quick", make_request(), on_cpu=False)
-    quick = read_sweep(RunRequest(config="quick"), on_cpu=False)
-    assert found.name == "compare"
-    assert [choice.name for choice in found.choices] == ["naive", "cublas"]
-    assert (found.problems, found.policy, found.baseline) == (quick.problems, quick.policy, quick.baseline)
 
 
 @pytest.mark.parametrize(("text", "until"), [("0.2%", 0.002), ("0.004", 0.004), ("0", 0.0), ("'1 %'", 0.01)])
