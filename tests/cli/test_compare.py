@@ -10,7 +10,7 @@ from gemmbench.planning.manifests.revisions import find_variant_at
 from .conftest import git
 
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
-HEAD = "M = 16, N = 16, K = 16, nn, f32: "
+HEAD = "16: "
 KERNEL = """
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
