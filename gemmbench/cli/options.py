@@ -203,7 +203,7 @@ def command(
             if list(values.values()).count(STDOUT) > 1:
                 raise UsageError("only one export can go to stdout, -; name a file for each of the others")
             values |= complete(click.get_current_context())
-            requests = [read_request(values)] if takes_request else []
+            requests = [_read_request(values)] if takes_request else []
             return function(*requests, _build_options(kind, values))
 
         params = list(_list_parameters(kind))
@@ -324,7 +324,7 @@ LIMITS = ("compile_limit", "launch_limit", "sweep_limit", "yes")
 TRANSFER = ("with_transfers", "panels", "streams")
 
 
-def read_request(values: Values) -> RunRequest:
+def _read_request(values: Values) -> RunRequest:
     """What the options of a command ask for. Raises UsageError."""
     given = {name: values[name] for name in OPTIONS if name in values and name not in TRANSFER}
     command = values.get("recorded_command") or shlex.join(["gemmbench", *sys.argv[1:]])
