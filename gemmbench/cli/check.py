@@ -1,8 +1,8 @@
-"""`gemmbench check`: the gate that fails if a kernel became slower."""
+"""`gemmbench check`: the gate that fails if a kernel became slower, or if a line of it asks for more than before."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -27,13 +27,15 @@ from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
 from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save_csv
 from gemmbench.cli.streams import write_workflow_command
-from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
-from gemmbench.planning.files import runs_in_github_actions
+from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
+from gemmbench.planning.files import is_results_name, runs_in_github_actions
 from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE, RunRequest
 from gemmbench.report.differences import regression_gate
+from gemmbench.report.differences.access_check import annotate_accesses, report_access_check
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
 from gemmbench.session.regression_check import CheckResult, run_check
+from gemmbench.session.revision_accesses import check_accesses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,12 @@ class CheckOptions:
         metavar="NAME",
         heading=REFERENCE,
         help="A saved run, a results file or a git revision.  [default: the newest saved run]",
+    )
+    accesses: bool = option(
+        "--accesses",
+        is_flag=True,
+        heading=REFERENCE,
+        help="Compare what each line's loads and stores ask for with a git revision, with g++; nothing is timed.",
     )
     margin: float = margin_option("3%", "How much longer a row may take.")
     fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
@@ -83,8 +91,44 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
     check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
+
+    With --accesses nothing is timed: what each load and store asks of memory on a GPU is counted on
+    this CPU for both, and a line that asks for more fails, by however little. Without VARIANTs it
+    checks every kernel of --kernels, or of the project. It needs g++ and no GPU.
     """
+    if options.accesses:
+        return _check_accesses(request, options)
     return max(_check(request, options, machine) for machine in options.where.list_machines())
+
+
+def _check_accesses(request: RunRequest, options: CheckOptions) -> int:
+    """Print what lines ask for; exit code 1 if one asks for more, 3 if nothing or not all that is named was counted."""
+    checked = check_accesses(request, _choose_revision(request, options), TERMINAL)
+    report = report_access_check(checked)
+    print_reports([report], options.style)
+    for annotation in annotate_accesses(checked) if runs_in_github_actions() else []:
+        write_workflow_command(annotation)
+    append_job_summary([report], checked.closing_line)
+    print_line(checked.closing_line)
+    if not checked.passes:
+        return BAD_ROW
+    is_missing = any(name in checked.uncounted and name not in checked.verdicts for name in options.variants)
+    return OK if checked.compared_any and not is_missing else NO_DEVICE
+
+
+def _choose_revision(request: RunRequest, options: CheckOptions) -> str:
+    """Raise UsageError for what a check of accesses cannot use."""
+    if options.against is None:
+        raise UsageError("--accesses compares with a git revision; add one, as in --against HEAD~1")
+    if is_results_name(options.against):
+        raise UsageError(f"--against {options.against}: no results file has accesses; name a git revision")
+    options.where.refuse_fleet("--accesses")
+    counted = replace(request.selection, sizes=None, precisions=(), layouts=(), params={}, baseline=None)
+    given = replace(request, selection=counted).list_given()
+    others = (("--baseline", request.selection.baseline), ("--junit", options.junit))
+    if given := [*given, *(name for name, value in others if value)]:
+        raise UsageError(f"--accesses counts and times nothing; leave out {given[0]}")
+    return options.against
 
 
 def _check(request: RunRequest, options: CheckOptions, machine: Machine) -> int:

@@ -64,24 +64,34 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
         return _compare_saved(*runs, request, options)
     if len(names) < 2:
         raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
-    sweeps = conduct_sweeps(request, options.sweep, compare=True)
-    return max(_judge(code, comparison, names, request, options) for code, comparison in sweeps)
+    kernels, style = request.selection.kernels, options.sweep.output.style
+    sweeps = conduct_sweeps(
+        request,
+        options.sweep,
+        compare=True,
+        introduce=lambda comparison: _print_gpu_differences(comparison, names, kernels, style),
+    )
+    return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
 
 
-def _judge(
-    code: int, comparison: Comparison | None, names: tuple[str, ...], request: RunRequest, options: CompareOptions
-) -> int:
+def _print_gpu_differences(
+    comparison: Comparison, names: Sequence[str], kernels: str | None, style: str | None
+) -> None:
+    """Print what differs on a GPU between variants that ran on the CPU device, whose times say nothing about one."""
+    best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
+    rows = [best[name].record for name in names if name in best]
+    if all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):
+        print_reports([Report([], closing=lines)], style)
+        print_line()
+
+
+def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
     """Print the verdicts of a comparison, if there is one; returns the exit code."""
     if comparison is None:
         return code
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()
     closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
-    if comparison.problems:
-        best = find_best_rows(comparison.problems[0].rows)
-        rows = [best[name].record for name in names if name in best]
-        if all(record.backend == _CPU for record in rows):
-            closing += compare_accesses_of_rows(rows, request.selection.kernels)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)

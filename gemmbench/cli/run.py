@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gemmbench.backends.devices import Machine
@@ -80,23 +80,31 @@ def run(request: RunRequest, options: RunOptions) -> int:
 
 
 def conduct_sweeps(
-    request: RunRequest, options: SweepOptions, compare: bool = False
+    request: RunRequest,
+    options: SweepOptions,
+    compare: bool = False,
+    introduce: Callable[[Comparison], None] = lambda comparison: None,
 ) -> Iterator[tuple[int, Comparison | None]]:
     """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
 
+    `introduce` prints what comes before the tables.
     Yields the exit code and the comparison, if any, until one is interrupted.
     """
     if options.jobs.cut:
         options.where.refuse_fleet("--with-transfers")
     for machine in options.where.list_machines():
-        code, comparison = _conduct_sweep(request, options, compare, machine)
+        code, comparison = _conduct_sweep(request, options, compare, introduce, machine)
         yield code, comparison
         if code == INTERRUPTED:
             return
 
 
 def _conduct_sweep(
-    request: RunRequest, options: SweepOptions, compare: bool, machine: Machine
+    request: RunRequest,
+    options: SweepOptions,
+    compare: bool,
+    introduce: Callable[[Comparison], None],
+    machine: Machine,
 ) -> tuple[int, Comparison | None]:
     cut = options.jobs.cut
     if options.dry_run:
@@ -105,6 +113,7 @@ def _conduct_sweep(
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
     comparison = compare_rows(result.run)
+    introduce(comparison)
     code = finish_run(
         result, comparison, options.output, sustained=bool(request.measuring.sustained), closing=not compare
     )

@@ -1,10 +1,19 @@
 """What the command line changes in a sweep."""
 
+import msgspec
 import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.overrides import make_request, parse_layouts, parse_precisions
+from gemmbench.planning.sweeps.overrides import (
+    OPTIONS,
+    Measuring,
+    list_options,
+    make_request,
+    parse_layouts,
+    parse_precisions,
+)
+from gemmbench.planning.sweeps.policy import MeasureModel, Policy
 from gemmbench.planning.sweeps.sweep import VariantChoice, read_sweep
 
 CONFIG = """
@@ -119,3 +128,27 @@ def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
 def test_lists_of_precisions_and_layouts_hold_each_name_once():
     assert parse_precisions("f32, tf32,f32") == ("f32", "tf32")
     assert parse_layouts("tt,nn ,tt") == ("tt", "nn")
+
+
+def test_every_option_of_measuring_is_kept_by_a_policy_and_a_key_of_a_config_with_its_default():
+    keys = {each.name: each.default for each in msgspec.structs.fields(MeasureModel)}
+    assert keys == {name: each.usual for name, each in OPTIONS.items() if each.in_config}
+    assert list_options(Measuring).keys() <= set(Policy.__annotations__)
+    kept = {name: getattr(Policy(), name) for name, each in OPTIONS.items() if name in keys and each.usual is not None}
+    assert kept == {name: OPTIONS[name].usual for name in kept} and kept["max_time"] == 5.0
+
+
+def test_an_option_is_written_as_it_is_read():
+    given = {"sizes": [8, (1, 2, 3)], "precisions": "f32,bf16", "params": {"BM": [8, 16]}, "gate": False, "peaks": True}
+    given |= {"max_time": 2.5, "until": "1%", "cache": "hot", "pdl": False}
+    words = [word for name, value in given.items() for word in OPTIONS[name].write(value)]
+    assert " ".join(words) == (
+        "--sizes 8,1x2x3 --precision f32,bf16 --param BM=8,16 --no-gate --peaks --max-time 2.5 --until 1% --cache hot"
+    )
+    selection = make_request(**given).selection
+    assert selection.list_words("sizes", "precisions", "layouts", "params") == words[:6]
+
+
+def test_options_that_nobody_declares_are_refused():
+    with pytest.raises(TypeError, match="no such option: max_tim"):
+        make_request(max_tim=1)
