@@ -159,7 +159,7 @@ def test_an_optional_part_with_a_fault_is_refused(tmp_path):
         ("keys", ("manifesto",), "unknown model 'manifesto'"),
         ("file", ("docs/gone.cu",), "no file docs/gone.cu"),
         ("output", ("rm", "-r", "results"), "must be gemmbench"),
-        ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown variant 'tilde'"),
+        ("output", ("gemmbench", "run", "tilde"), "(?s)exit code 2: .*unknown kernel 'tilde'"),
         ("table", ("results/none*.jsonl.gz",), "no file matches"),
         ("table", (QUICK, "m=4096"), "no row has the parameter m"),
         ("table", (QUICK, "columns=kernel,GFLOP"), r"unknown column 'GFLOP' \(did you mean 'GFLOPS'\?\)"),

@@ -34,14 +34,14 @@ class Pace:
             self._spent += seconds
             self._estimated += self.costs[number]
 
-    def estimate_left(self, number: int) -> float | None:
-        """Seconds for this batch and all that follow; None before one was measured."""
+    def estimate_left(self, number: int) -> float:
+        """Seconds for this batch and all that follow; before one was measured, what was estimated."""
         return self.estimate_share(range(number, len(self.costs)))
 
-    def estimate_share(self, numbers: Iterable[int]) -> float | None:
-        """Seconds for these batches and what follows all batches; None before one was measured."""
+    def estimate_share(self, numbers: Iterable[int]) -> float:
+        """Seconds for these batches and what follows all batches; before one was measured, what was estimated."""
         left = sum(self.costs[number] for number in numbers) + self.later
-        return left * self._spent / self._estimated if self._estimated else None
+        return left * self._spent / self._estimated if self._estimated else left
 
 
 def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
@@ -75,9 +75,8 @@ class Runner(Generic[R]):
         for number, batch in enumerate(batches):
             if self.is_interrupted():
                 break
-            left = pace.estimate_left(number) if pace else None
-            known = () if left is None else (left,)
-            self.progress(f"{SWEEP}{batch.title}", number, len(batches), *known)
+            left = (pace.estimate_left(number),) if pace else ()
+            self.progress(f"{SWEEP}{batch.title}", number, len(batches), *left)
             started = time.monotonic()
             records += self._run_batch(batch)
             if pace:

@@ -40,7 +40,9 @@ SECTIONS = {
     },
     "Study a kernel": {
         "new": CommandEntry("gemmbench.cli.new", "new", "Write a new kernel, or a manifest for the code in a FILE."),
-        "list": CommandEntry("gemmbench.cli.list", "list_variants", "List the variants and whether each can run here."),
+        "list": CommandEntry(
+            "gemmbench.cli.list", "list_variants", "List kernels and libraries, and what can run here."
+        ),
         "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of VARIANT."),
         "profile": CommandEntry(
             "gemmbench.cli.profile", "profile", "Profile one launch of VARIANT with Nsight Compute."

@@ -63,7 +63,7 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
     if runs:
         return _compare_saved(*runs, request, options)
     if len(names) < 2:
-        raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
+        raise UsageError("compare needs two different kernels: gemmbench compare tiled cublas")
     kernels, style = request.selection.kernels, options.sweep.output.style
     sweeps = conduct_sweeps(
         request,

@@ -25,8 +25,6 @@ from gemmbench.session.single_kernel import (
     read_hottest_loops,
 )
 
-_STDOUT = "-"
-
 
 @dataclass(frozen=True, kw_only=True)
 class InspectOptions:
@@ -104,17 +102,13 @@ def inspect(request: RunRequest, options: InspectOptions) -> int:
         return _count_accesses(request, options)
     if options.out:
         raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
-    code_on_stdout = _STDOUT in (options.text, options.ptx, options.sass)
-    if options.mix and code_on_stdout:
-        raise UsageError("--sass-mix writes to stdout, so FILE cannot be - there; name a file for the code")
     architecture = choose_architecture(options.arch, options.sms)
     inspected = inspect_kernel(request.selection, architecture)
     for skip in inspected.skips:
         print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
         raise UsageError(f"no configuration of {options.variant} is left to inspect")
-    if not code_on_stdout:
-        print_reports([report_inspections(inspected.inspections, _describe_target(inspected))], options.style)
+    print_reports([report_inspections(inspected.inspections, _describe_target(inspected))], options.style)
     _write_code(inspected, options)
     return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
 
@@ -123,8 +117,6 @@ def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
     """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
     if options.mix or options.text or options.ptx or options.sass:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
-    if options.out == _STDOUT:
-        raise UsageError("--accesses writes to stdout, so --out cannot be -; name a file")
     architecture = choose_architecture(options.arch, options.sms)
     counted = count_accesses(
         request.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
@@ -153,10 +145,9 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
     compiler = inspected.compiler
     written = (options.text, compiler.text), (options.ptx, compiler.ptx), (options.sass, compiler.sass)
     for path, write_code in written:
-        if path == _STDOUT:
-            click.echo(write_code(inspected.only_plan()))
-        elif path:
-            write_text(Path(path), write_code(inspected.only_plan()))
+        if path:
+            code = write_code(inspected.only_plan())
+            write_text(Path(path), code if code.endswith("\n") else f"{code}\n")
 
 
 def _print_mix(loops: LoopReadings, style: str | None) -> int:

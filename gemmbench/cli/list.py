@@ -1,18 +1,19 @@
-"""`gemmbench list`: the variants in ladder order."""
+"""`gemmbench list`: kernels and libraries, by family or in ladder order."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
 
 from gemmbench.backends import registry
-from gemmbench.cli.options import DeviceOptions, command, option, style_option
+from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, option, style_option
 from gemmbench.cli.output import print_line, print_reports
-from gemmbench.errors import OK, USAGE
+from gemmbench.errors import OK, USAGE, UsageError, nearest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
@@ -21,9 +22,11 @@ from gemmbench.planning.sweeps.overrides import OUTPUT, RunRequest
 from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 
+_OVERVIEW = ["family", "kernels"]
 _SHORT = ["name", "family", "here", "precisions", "summary"]
 _LONG = ["name", "family", "summary", "precisions", "layouts", "min. cc", "configs", "here"]
-_SHORT_FOLD, _LONG_FOLD = ["precisions", "summary"], ["summary", "here"]
+_SHORT_FOLD, _LONG_FOLD = ["summary"], ["summary", "here"]
+_MOST_PRECISIONS = 2
 _COMMANDS = {"gemm": "", "mlp": ", in gemmbench mlp"}
 _HERE = {"gemm": "yes", "mlp": "in mlp"}
 
@@ -32,9 +35,12 @@ _HERE = {"gemm": "yes", "mlp": "in mlp"}
 class ListOptions:
     """The options of `gemmbench list`."""
 
+    patterns: tuple[str, ...] = argument(nargs=-1, metavar="[PATTERN]...", type=VariantName())
     where: DeviceOptions
+    here: bool = option("--here", is_flag=True, help="Only what can run here.")
+    details: bool = option("--details", is_flag=True, heading=OUTPUT, help="A line for each, as for a PATTERN.")
     long: bool = option(
-        "--long", is_flag=True, heading=OUTPUT, help="Also layouts, configurations, and why a variant cannot run."
+        "--long", is_flag=True, heading=OUTPUT, help="Also layouts, configurations, and why a kernel cannot run."
     )
     as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON, with all of --long.")
     style: str | None = style_option()
@@ -63,7 +69,8 @@ class ListedVariant:
     def short_cells(self) -> list[str]:
         """The cells of its row in the table."""
         here = _HERE[self.computes] if self.ready else "no"
-        return [self.name, self.family, here, " ".join(self.precisions), self.summary]
+        shown, more = self.precisions[:_MOST_PRECISIONS], len(self.precisions) - _MOST_PRECISIONS
+        return [self.name, self.family, here, " ".join([*shown, *([f"+{more}"] if more > 0 else [])]), self.summary]
 
     @property
     def long_cells(self) -> list[str]:
@@ -76,19 +83,48 @@ class ListedVariant:
 
 @command(ListOptions, "list")
 def list_variants(request: RunRequest, options: ListOptions) -> int:
-    """List the variants and whether each can run here."""
+    """List kernels and libraries, and what can run here.
+
+    Without a PATTERN, their names by family. With one, such as 'sgemm*' or a family, a line for each.
+    """
     choice = registry.choose_device(options.where.device)
     targets = registry.glance_at_devices(choice)
     variants, faults = open_catalog(request.selection.kernels).read_all()
     detailed = options.long or options.as_json
-    listed = [_list_variant(variant, choice.primary, targets, detailed) for variant in variants]
+    listed = [
+        _list_variant(variant, choice.primary, targets, detailed)
+        for variant in _choose_variants(variants, options.patterns)
+    ]
+    listed = [each for each in listed if each.ready or not options.here]
     if options.as_json:
         click.echo(json.dumps([asdict(each) for each in listed], indent=1))
+    elif options.long or options.details or options.patterns:
+        print_reports([_report_rows(listed, options.long)], options.style)
     else:
-        print_reports([_make_report(listed, options.long)], options.style)
+        print_reports([_report_families(listed)], options.style)
     for fault in faults:
         print_line(f"gemmbench: {fault}", to_stderr=True)
     return USAGE if faults else OK
+
+
+def _name_family(variant: Variant) -> str:
+    return Path(variant.path).parent.name if variant.path else variant.kind
+
+
+def _list_names(variant: Variant) -> list[str]:
+    return [variant.name, _name_family(variant)]
+
+
+def _choose_variants(variants: Sequence[Variant], patterns: Sequence[str]) -> list[Variant]:
+    """Those whose name or family fits a pattern; all without patterns. Raises UsageError for one that fits none."""
+    chosen: dict[str, Variant] = {}
+    for pattern in patterns:
+        found = [each for each in variants if any(fnmatchcase(name, pattern) for name in _list_names(each))]
+        if not found:
+            names = {name for each in variants for name in _list_names(each)}
+            raise UsageError(f"no kernel or family fits '{pattern}'{nearest(pattern, names)}; gemmbench list shows all")
+        chosen |= {each.name: each for each in found}
+    return [each for each in variants if not patterns or each.name in chosen]
 
 
 def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target], detailed: bool) -> ListedVariant:
@@ -96,7 +132,7 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target],
     reason = explain_unready(variant, device, targets.get(device), registry.why_refused)
     return ListedVariant(
         name=variant.name,
-        family=Path(variant.path).parent.name if variant.path else variant.kind,
+        family=_name_family(variant),
         summary=variant.summary,
         precisions=variant.precisions,
         layouts=variant.layouts,
@@ -109,13 +145,26 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target],
     )
 
 
-def _make_report(listed: Sequence[ListedVariant], long: bool) -> Report:
+def _report_families(listed: Sequence[ListedVariant]) -> Report:
+    """The names of each family in ladder order, those that cannot run here in parentheses."""
+    families: dict[str, list[str]] = {}
+    for each in listed:
+        families.setdefault(each.family, []).append(each.name if each.ready else f"({each.name})")
+    cells = [[family, ", ".join(names)] for family, names in families.items()]
+    table = Table("", _OVERVIEW, cells, left=_OVERVIEW[:1], fold=_OVERVIEW[1:])
+    more = "gemmbench list 'sgemm*' or a family: what each is. --here: what runs here. --long: everything."
+    return Report([table], [f"{_count(listed, ' The others are in parentheses.')}", more])
+
+
+def _report_rows(listed: Sequence[ListedVariant], long: bool) -> Report:
     headings, fold = (_LONG, _LONG_FOLD) if long else (_SHORT, _SHORT_FOLD)
     cells = [each.long_cells if long else each.short_cells for each in listed]
     statuses = ["ok" if each.ready else "skipped" for each in listed]
     table = Table("", headings, cells, (), headings, statuses, fold, wide=long)
-    unready = sum(not each.ready for each in listed)
-    footer = [f"{len(listed)} variants, {len(listed) - unready} of which run here."]
-    if unready and not long:
-        footer.append("gemmbench list --long tells why the others do not.")
-    return Report([table], [" ".join(footer)])
+    return Report([table], [_count(listed, "" if long else " --long tells why the others do not.")])
+
+
+def _count(listed: Sequence[ListedVariant], others: str) -> str:
+    """`59 kernels and libraries, 34 of which run here.`, and what `others` says where some do not."""
+    ready = sum(each.ready for each in listed)
+    return f"{len(listed)} kernels and libraries, {ready} of which run here.{others if ready < len(listed) else ''}"

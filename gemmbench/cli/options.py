@@ -18,7 +18,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.files import list_saved, results_stem
+from gemmbench.planning.files import STDOUT, list_saved, results_stem
 from gemmbench.planning.sizes import check_digits
 from gemmbench.planning.sweeps.overrides import (
     DEVICE,
@@ -36,6 +36,8 @@ from gemmbench.planning.sweeps.overrides import (
     TransferOptions,
     make_request,
 )
+from gemmbench.report.table import is_complete
+from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_catalog
 
 _RESULTS = "results"
@@ -198,6 +200,8 @@ def command(
 
         @functools.wraps(function)
         def call(**values: Any) -> int:
+            if list(values.values()).count(STDOUT) > 1:
+                raise UsageError("only one export can go to stdout, -; name a file for each of the others")
             values |= complete(click.get_current_context())
             requests = [_read_request(values)] if takes_request else []
             return function(*requests, _build_options(kind, values))
@@ -369,7 +373,19 @@ class OutputOptions:
         heading=OUTPUT,
         help="All columns, also registers, occupancy, bound, clock and power; narrow screens get one block per row.",
     )
+    details: bool = option(
+        "--details",
+        is_flag=True,
+        heading=OUTPUT,
+        help="A table for each size with all configurations, also of more than two sizes.",
+    )
+    notes: bool = option("--notes", is_flag=True, heading=OUTPUT, help="Also how everything was measured.")
     style: str | None = style_option()
+
+    @property
+    def view(self) -> View:
+        """What the tables show."""
+        return View(self.wide, self.details or is_complete(self.style), self.notes)
 
     @property
     def exports(self) -> bool:

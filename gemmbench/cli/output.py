@@ -9,14 +9,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.errors import StoreError
-from gemmbench.planning.files import escape_controls
+from gemmbench.planning.files import STDOUT, escape_controls
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import PLAIN, Report, escape_markdown, format_reports
+from gemmbench.report.table import PLAIN, RICH, Report, escape_markdown, format_reports
 from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
@@ -55,32 +56,40 @@ def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> Non
         raise StoreError(f"GITHUB_STEP_SUMMARY: cannot write {path}: {fault.strerror}") from None
 
 
-_RICH = "rich"
+def _is_stdout_taken() -> bool:
+    """Whether an option of this command says that an export goes to stdout."""
+    context = click.get_current_context(silent=True)
+    return context is not None and STDOUT in context.params.values()
+
+
+def _choose_stream() -> TextIO:
+    """The stream of the tables: stdout, unless an export goes there."""
+    return sys.stderr if _is_stdout_taken() else sys.stdout
 
 
 def print_reports(reports: Sequence[Report], style: str | None) -> None:
-    """Print reports on stdout: by default in color on a terminal and as plain text elsewhere.
+    """Print reports on stdout, or on stderr if an export goes there: in color on a terminal, else as plain text.
 
     Both fit the terminal. Without one, COLUMNS sets the width; if it is not set either, lines are
     as long as they need to be. Every other style is tabulate's, and complete.
     """
-    width = screen_width()
-    if (style or (_RICH if sys.stdout.isatty() else PLAIN)) == _RICH:
+    width, stream = screen_width(), _choose_stream()
+    if (style or (RICH if stream.isatty() else PLAIN)) == RICH:
         from gemmbench.report import terminal  # rich is slow to import; only terminals need it
 
-        terminal.print_reports(reports, width)
+        terminal.print_reports(reports, width, stream)
     else:
-        click.echo(format_reports(reports, style or PLAIN, width), nl=False)
+        click.echo(format_reports(reports, style or PLAIN, width), nl=False, err=stream is sys.stderr)
 
 
 def print_line(text: str = "", *, to_stderr: bool = False) -> None:
-    """Print text that may come from a file: its control characters become visible."""
-    click.echo(escape_controls(text), err=to_stderr)
+    """Print text that may come from a file, where tables go or on stderr: its control characters become visible."""
+    click.echo(escape_controls(text), err=to_stderr or _is_stdout_taken())
 
 
 def screen_width() -> int | None:
     """Columns of the terminal or of the variable COLUMNS; None without either."""
-    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    known = _choose_stream().isatty() or os.environ.get("COLUMNS", "").isdecimal()
     return shutil.get_terminal_size().columns if known else None
 
 

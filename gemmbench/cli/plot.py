@@ -11,7 +11,7 @@ from gemmbench.cli.options import RunName, VariantName, argument, command, optio
 from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
-from gemmbench.planning.files import results_stem
+from gemmbench.planning.files import STDOUT, results_stem
 from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 
@@ -44,7 +44,7 @@ class PlotOptions:
         "--output",
         type=click.Path(),
         heading=OUTPUT,
-        help="The SVG file.  [default: FILE-KIND.svg next to FILE]",
+        help="The SVG file, or - for stdout.  [default: FILE-KIND.svg next to FILE]",
     )
 
     @property
@@ -69,5 +69,6 @@ def plot(options: PlotOptions) -> int:
     first = comparisons[0].run.path
     path = Path(options.output) if options.output else first.with_name(f"{results_stem(first)}-{kind}.svg")
     write_chart(chart, path)
-    TERMINAL.message(f"chart ({kind}): {path}")
+    if options.output != STDOUT:
+        TERMINAL.message(f"chart ({kind}): {path}")
     return OK

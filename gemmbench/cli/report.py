@@ -11,6 +11,7 @@ from gemmbench.cli.options import RunName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
+from gemmbench.planning.files import STDOUT
 from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
@@ -31,7 +32,7 @@ class ReportOptions:
         default="report.html",
         show_default=True,
         heading=OUTPUT,
-        help="The HTML file.",
+        help="The HTML file, or - for stdout.",
     )
     against: str | None = option(
         "--against",
@@ -59,5 +60,6 @@ def report(options: ReportOptions) -> int:
         refuse_renamed(reference)
         print_warning(reference)
     write_text(Path(options.output), render_page(comparisons, compare_rows(reference) if reference else None))
-    TERMINAL.message(f"page: {options.output}")
+    if options.output != STDOUT:
+        TERMINAL.message(f"page: {options.output}")
     return OK

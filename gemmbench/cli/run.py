@@ -34,6 +34,7 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.view import View
 from gemmbench.session.sweep_runs import plan_request, run_sweep
 
 
@@ -120,7 +121,7 @@ def _conduct_sweep(
     if differences:
         print_line()
         print_reports(differences, options.output.style)
-    append_job_summary([*report_results(comparison), *differences])
+    append_job_summary([*report_results(comparison, View(details=True)), *differences])
     options.reference.keep(result, options.journal.out)
     return code or (OK if compare else _find_missing(request.selection, options, result.run)), comparison
 

@@ -28,12 +28,13 @@ from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
-from gemmbench.report.fastest import list_fastest
+from gemmbench.report.fastest import list_best_configurations, list_fastest
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
+from gemmbench.report.tables.view import View
 from gemmbench.session.open_run import RunResult, find_resumed, find_unfinished, name_command, split_command
 from gemmbench.session.saved_runs import find_newest_run, read_run
 from gemmbench.session.sweep_runs import choose_transfers
@@ -52,7 +53,7 @@ def finish_run(
     """
     run = result.run
     try:
-        print_results(comparison, options.style, options.wide, closing and not result.interrupted)
+        print_results(comparison, options.style, options.view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
     if run.records:
@@ -96,15 +97,15 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
     if options.export_json:
         export.write_json(Path(options.export_json), comparison)
     if options.export_markdown:
-        export.write_markdown(Path(options.export_markdown), comparison, options.wide)
+        export.write_markdown(Path(options.export_markdown), comparison, options.view)
 
 
-def print_results(comparison: Comparison, style: str | None, wide: bool = False, closing: bool = True) -> None:
+def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:
     """Print the tables of a run, or, unless they shall be `wide`, those of the post that it repeats."""
-    post = None if wide else find_post(comparison.environment)
-    results = report_results(comparison, wide)
+    post = None if view.wide else find_post(comparison.environment)
+    results = report_results(comparison, view)
     reports = [report_post(comparison), *results[1:]] if post else results
-    lines = list_fastest(comparison) if closing else []
+    lines = [*list_fastest(comparison), *list_best_configurations(comparison)] if closing else []
     print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemmbench.cli.options import OutputOptions, RunName, argument, command, option, out_option
+from gemmbench.cli.options import OutputOptions, RunName, VariantName, argument, command, option, out_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning, screen_width
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
-from gemmbench.planning.sweeps.overrides import OUTPUT
-from gemmbench.report.comparison import compare_rows
+from gemmbench.planning.sizes import parse_sizes
+from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
+from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run
+from gemmbench.report.tables.view import View
 from gemmbench.session.saved_runs import find_newest_run, list_runs, read_run, report_runs
 
 
@@ -29,7 +31,38 @@ class ShowOptions:
         "--explain", metavar="ROW", heading=OUTPUT, help="Explain one row: its number in --wide, NAME or NAME@SIZE."
     )
     out: str = out_option()
+    sizes: str | None = option("--sizes", metavar="SIZES", heading=PROBLEM, help="Only these sizes: 1024,4096.")
+    precisions: str | None = option("--precision", metavar="NAMES", heading=PROBLEM, help="Only these precisions.")
+    layouts: str | None = option("--layout", metavar="NAMES", heading=PROBLEM, help="Only these layouts.")
+    variants: tuple[str, ...] = option(
+        "--variant",
+        multiple=True,
+        type=VariantName(),
+        heading=PROBLEM,
+        help="Only this kernel or library, or those of a pattern such as 'sgemm*' (repeatable).",
+    )
+    columns: str | None = option(
+        "--columns",
+        metavar="NAMES",
+        heading=OUTPUT,
+        help="These columns of --wide or of the CSV file, such as time,registers,occupancy.",
+    )
+    sort: str = option(
+        "--sort", default="", metavar="NAME", heading=OUTPUT, help="Order rows by a column; -NAME: largest first."
+    )
     output: OutputOptions
+
+    @property
+    def selection(self) -> RowFilter:
+        """Which rows are shown. Raises UsageError."""
+        sizes = parse_sizes(self.sizes) if self.sizes else ()
+        precisions, layouts = ([*filter(None, (each or "").split(","))] for each in (self.precisions, self.layouts))
+        return RowFilter(tuple(sizes), tuple(precisions), tuple(layouts), self.variants)
+
+    @property
+    def view(self) -> View:
+        """What the tables show."""
+        return replace(self.output.view, columns=tuple(filter(None, (self.columns or "").split(","))), sort=self.sort)
 
 
 @command(ShowOptions)
@@ -74,9 +107,10 @@ def _list_folder(name: str, options: ShowOptions) -> None:
 
 def _show_run(run: Run, options: ShowOptions) -> None:
     print_warning(run)
-    comparison = compare_rows(run)
+    everything = compare_rows(run)
+    comparison = options.selection.choose(everything)
     write_exports(comparison, options.output)
     if options.explain is None:
-        print_results(comparison, options.output.style, options.output.wide, closing=not run.ended_early)
+        print_results(comparison, options.output.style, options.view, closing=not run.ended_early)
     else:
-        print_line("\n".join(explain_row(find_row(comparison, options.explain), screen_width())))
+        print_line("\n".join(explain_row(find_row(everything, options.explain), screen_width())))

@@ -190,7 +190,7 @@ def _choose_exit_code(result: TuneResult) -> int:
 
 
 def _manage_winners(request: RunRequest, options: TuneOptions) -> int:
-    """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown variant."""
+    """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown kernel."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
         open_catalog(request.selection.kernels).check_name(name)

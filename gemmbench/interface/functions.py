@@ -29,9 +29,10 @@ from gemmbench.interface.run_results import CompareResults, RunResults, VerifyRe
 from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.overrides import Destination, to_words
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.table import format_reports
+from gemmbench.report.table import format_reports, is_complete
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.search_tables import Winner, report_searches
+from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_machine
 from gemmbench.session.open_run import find_resumed, find_unfinished
 from gemmbench.session.reporter import Reporter
@@ -140,7 +141,7 @@ def compare(
     """
     names = tuple(dict.fromkeys(list_names(variants)))
     if len(names) < 2:
-        raise UsageError("compare needs two different variants: gemmbench.compare('tiled', 'cublas')")
+        raise UsageError("compare needs two different kernels: gemmbench.compare('tiled', 'cublas')")
     share = parse_margin(margin)
     setup = _Setup(config, device, fleet, kernels, out, resume, progress, share, tuned)
     results = _measure("compare", names, setup, options)
@@ -243,7 +244,7 @@ class TuneResults(RunResults):
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` also says why configurations went."""
-        reports = report_results(self.comparison, wide) if self.records else []
+        reports = report_results(self.comparison, View(wide, is_complete(style))) if self.records else []
         return format_reports([*reports, report_searches(self.outcomes, self.environment, wide)], style)
 
 

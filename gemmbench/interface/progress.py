@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
@@ -21,15 +21,17 @@ _logger = logging.getLogger("gemmbench")
 
 @contextmanager
 def draw_bars(console: Console) -> Iterator[Progress]:
-    """Draw a bar for the sweep and one for what is being done, until the block ends."""
+    """Draw a bar for the sweep and one for what is being done, and write what is known, until the block ends."""
     progress = SessionProgress()
     columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Time(progress))
-    with Bars(*columns, console=console, transient=True) as bars:
+    with _Bars(*columns, console=console, transient=True) as bars:
         sweep, step = bars.add_task("starting", total=None), bars.add_task("", visible=False)
 
         def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
             nonlocal step
             progress.report(what, done, of, left)
+            what = what if what.startswith(SWEEP) else progress.step.what
+            bars.known = progress.known
             if what.startswith(SWEEP):
                 bars.update(sweep, description=what.removeprefix(SWEEP), completed=done, total=of)
             elif of:
@@ -39,6 +41,18 @@ def draw_bars(console: Console) -> Iterator[Progress]:
                 step = bars.add_task(what, total=None)
 
         yield report
+
+
+class _Bars(Bars):
+    """Bars, and a line below them with what is known so far."""
+
+    known = ""
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """The bars and the line, which must not be a column of theirs: it would leave them no room."""
+        yield self.make_tasks_table(self.tasks)
+        if self.known:
+            yield Text(f"so far {self.known}", no_wrap=True, overflow="ellipsis")
 
 
 class _Count(ProgressColumn):

@@ -18,8 +18,9 @@ from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.report.export import export_kernels
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import Report, format_reports
+from gemmbench.report.table import Report, format_reports, is_complete
 from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.view import View
 from gemmbench.report.verdicts import Verdict, judge_variants
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class RunResults:
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
-        return format_reports(report_results(self.comparison, wide), style)
+        return format_reports(report_results(self.comparison, View(wide, is_complete(style))), style)
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per row and the columns of the CSV export.

@@ -20,6 +20,10 @@ _SAVED = "saved"
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
+STDOUT = "-"
+"""The path that stands for stdout."""
+
+
 def data_folder(name: str) -> Path:
     """Return the folder `cuda` or `configs`: package data if there, else the repository's."""
     packaged = _PACKAGE / "data" / name

@@ -208,7 +208,7 @@ def _read_rows(
     else:
         rows = listed
     if not rows:
-        raise UsageError("no rows given; name variants, such as [tiled, cublas, mlp_fused]")
+        raise UsageError("no kernels given; name some, such as [tiled, cublas, mlp_fused]")
     params = selection.params
     if batch not in (None, model.batch):
         rows = [replace(row, published_ms=None) for row in rows]  # published for the batch of the config

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from statistics import median
 
 from gemmbench.bench.record import MODES, Environment, Record, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.planning.problems import Problem
+from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.problems import Problem, size_text
+from gemmbench.planning.sizes import Shape
 from gemmbench.report.percent_of_baseline import (
     clock_ratio,
     compare_with_best_library,
@@ -165,6 +169,71 @@ class Comparison:
     def rows(self) -> list[Row]:
         """The rows of all problems, by number."""
         return [row for problem in self.problems for row in problem.rows]
+
+
+def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
+    """A size, with layout and precision where that alone is not enough; of a network the batch."""
+    sizes = Counter(problem.problem.size for problem in problems)
+
+    def name(problem: ProblemRows) -> str:
+        if problem.rows[0].record.network:
+            return f"batch {problem.problem.M}"
+        return problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
+
+    return {problem.problem: name(problem) for problem in problems}
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Which rows of a run to show; what is empty selects all. `variants` are names or patterns such as `sgemm*`."""
+
+    sizes: tuple[Shape, ...] = ()
+    precisions: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+
+    def choose(self, comparison: Comparison) -> Comparison:
+        """The rows of a run that are selected, with the figures that they have in all of it. Raises UsageError."""
+        if self == RowFilter():
+            return comparison
+        problems = [
+            replace(each, rows=[row for row in each.rows if self._is_named(row.record.variant)])
+            for each in comparison.problems
+            if self._includes(each.problem)
+        ]
+        transfers = [
+            TransferProblem(each.problem, [rows for rows in each.kernels if self._is_named(rows[0].record.variant)])
+            for each in comparison.transfers
+            if self._includes(each.problem)
+        ]
+        left = [each for each in problems if each.rows]
+        self._check(comparison, [row.record.variant for each in comparison.problems for row in each.rows])
+        if not left:
+            held = ", ".join(str(each.problem) for each in comparison.problems) or "none"
+            raise UsageError(f"no row is selected; the results hold these problems: {held}")
+        return replace(comparison, problems=left, transfers=[each for each in transfers if each.kernels])
+
+    def _includes(self, problem: Problem) -> bool:
+        return (
+            (not self.sizes or (problem.M, problem.N, problem.K) in self.sizes)
+            and (not self.precisions or problem.precision_name in self.precisions)
+            and (not self.layouts or problem.layout in self.layouts)
+        )
+
+    def _is_named(self, variant: str) -> bool:
+        return not self.variants or any(fnmatchcase(variant, each) for each in self.variants)
+
+    def _check(self, comparison: Comparison, names: Sequence[str]) -> None:
+        """Raise UsageError for a name or a size that no row has."""
+        for asked in self.variants:
+            if not any(fnmatchcase(name, asked) for name in names):
+                held = ", ".join(dict.fromkeys(names))
+                raise UsageError(f"no row of '{asked}'{nearest(asked, set(names))}; the results hold: {held}")
+        shapes = {(each.problem.M, each.problem.N, each.problem.K) for each in comparison.problems}
+        for size in self.sizes:
+            if size not in shapes:
+                held = ", ".join(dict.fromkeys(each.problem.size for each in comparison.problems))
+                raise UsageError(f"no row of size {size_text(*size)}; the results hold: {held}")
 
 
 def compare_rows(run: Run) -> Comparison:

@@ -184,14 +184,19 @@ def _describe_status(row: Row) -> Iterator[str]:
         yield f"Likely cause: {row.record.diagnosis}."
 
 
+_ALLOWED_ERROR = 16
+
+
 def _describe_check(record: Record) -> Iterator[str]:
     if not record.checked:
         yield "no: it did not get that far."
         return
     yield f"the last check was '{record.check_rule}'."
     if record.error is not None:
-        unit = "sixteenths of what rounding may do" if record.network else "units of u (|alpha| |A| |B| + |beta| |C0|)"
-        yield f"Largest error {number(record.error)} of 16 allowed, in {unit}."
+        unit = "sixteenths of what rounding may do" if record.network else "u (|alpha| |A| |B| + |beta| |C0|)"
+        beyond = record.error > _ALLOWED_ERROR
+        words = f"more than the {_ALLOWED_ERROR} that are allowed" if beyond else f"{_ALLOWED_ERROR} are allowed"
+        yield f"Largest error: {number(record.error)} {unit}; {words}."
     if record.product_class:
         yield f"Single products are of class {record.product_class}: off by at most"
         yield f"{number(record.product_error, 3)} units in the last place."

@@ -6,7 +6,9 @@ import csv
 import io
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,7 @@ import msgspec
 from gemmbench.bench.record import SCHEMA, Environment
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import (
+    STDOUT,
     defuse_workflow_commands,
     escape_controls,
     exists,
@@ -26,6 +29,7 @@ from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.table import escape_formula, format_reports
 from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.view import View
 
 
 def export_kernels(comparison: Comparison) -> list[ExportRow]:
@@ -44,9 +48,15 @@ def write_csv(path: Path, comparison: Comparison) -> None:
 
 
 def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
-    """Write the rows of transfers, if any, next to `path` as NAME.transfers.csv. Raises StoreError."""
+    """Write the rows of transfers, if any, next to `path` as NAME.transfers.csv, or after the rest to stdout.
+
+    Raises StoreError.
+    """
     if not comparison.transfers:
         return None
+    if str(path) == STDOUT:
+        write_text(path, f"\n{format_csv(export_transfers(comparison))}")
+        return path
     path = path.with_suffix(".transfers.csv")
     write_text(path, format_csv(export_transfers(comparison)))
     return path
@@ -57,9 +67,9 @@ def write_json(path: Path, comparison: Comparison) -> None:
     write_text(path, format_json(comparison.environment, export_kernels(comparison), export_transfers(comparison)))
 
 
-def write_markdown(path: Path, comparison: Comparison, wide: bool = False) -> None:
+def write_markdown(path: Path, comparison: Comparison, view: View) -> None:
     """Write the tables. Raises StoreError."""
-    write_text(path, format_reports(report_results(comparison, wide), "github"))
+    write_text(path, format_reports(report_results(comparison, replace(view, details=True)), "github"))
 
 
 def format_csv(rows: Sequence[ExportRow]) -> str:
@@ -92,7 +102,10 @@ def encode_json(exported: Mapping[str, object]) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, completely or not at all. Raises StoreError."""
+    """Write a file, completely or not at all; or to stdout. Raises StoreError."""
+    if str(path) == STDOUT:
+        sys.stdout.write(text)
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if exists(path) and not is_file(path):  # a device such as /dev/stdout must not be replaced by a file

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
-from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.bench.timing.stats import Interval
+from gemmbench.report.comparison import Comparison, ProblemRows, name_problems
 from gemmbench.report.row import Row
 from gemmbench.report.text import format_share, number_within, with_interval
-from gemmbench.report.verdicts import INCONCLUSIVE, SAME, SLOWER, compare_speeds, describe_change, find_best_rows
+from gemmbench.report.verdicts import (
+    INCONCLUSIVE,
+    SAME,
+    SLOWER,
+    compare_speeds,
+    describe_change,
+    find_best_rows,
+    find_row_beside_others,
+)
 
 FASTER, TOO_FEW = "faster", "too few"
 _DIGITS, _MOST_NAMES = 3, 4
@@ -70,12 +78,20 @@ class Fastest:
         words = "too close to call" if self.word == INCONCLUSIVE else "too few rounds for a verdict"
         return [f"{words}{self._describe_ratio()}", *([f"{first.record.variant} is {factor}"] if factor else [])]
 
+    @property
+    def baseline_ratio(self) -> Interval | None:
+        """How many times as fast as the baseline the first row is; None if that is one of the rows, or not known."""
+        if self.baseline is None or any(row is self.baseline for row in self.rows):
+            return None
+        ratio = compare_speeds(self.rows[0], self.baseline)
+        return ratio if ratio.known else None
+
     def _compare_with_baseline(self) -> str:
         """`1.17x cublas`; "" if the baseline is one of the rows, or is not known well enough."""
-        if self.baseline is None or any(row is self.baseline for row in self.rows):
+        ratio = self.baseline_ratio
+        if ratio is None or self.baseline is None:
             return ""
-        ratio = compare_speeds(self.rows[0], self.baseline)
-        return f"{number_within(ratio.value, ratio, _DIGITS)}x {self.baseline.record.variant}" if ratio.known else ""
+        return f"{number_within(ratio.value, ratio, _DIGITS)}x {self.baseline.record.variant}"
 
     def _describe_alone(self) -> str:
         """How far the next row is behind the baseline; of another row its speed."""
@@ -150,18 +166,97 @@ def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
     return by_time
 
 
+_MOST_LINES = 2
+"""Of more problems, those with the same answer share a line."""
+_MOST_SIZES = 6
+
+
 def list_fastest(comparison: Comparison) -> list[str]:
     """`4096: sgemm is fastest, 1.17x cublas`, for each problem with at least two ranked variants.
 
-    A problem that was interrupted is left out.
+    Of more than two problems those with the same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to
+    1.77x cublas`. A problem that was interrupted is left out.
     """
-    sizes = Counter(problem.problem.size for problem in comparison.problems)
-    lines = []
-    for problem in comparison.problems:
-        fastest = find_fastest(problem)
-        if fastest is None or any(row.record.stopped == "interrupted" for row in problem.rows):
-            continue
-        name = problem.problem.size if sizes[problem.problem.size] == 1 else str(problem.problem)
-        name = f"batch {problem.problem.M}" if problem.rows[0].record.network else name
-        lines.append(f"{name}{comparison.environment.scope}: {fastest.sentence}")
+    scope, name = comparison.environment.scope, name_problems(comparison.problems)
+    judged = [
+        (name[problem.problem], fastest)
+        for problem in comparison.problems
+        if not any(row.record.stopped == "interrupted" for row in problem.rows)
+        and (fastest := find_fastest(problem)) is not None
+    ]
+    if len(judged) <= _MOST_LINES:
+        return [f"{where}{scope}: {fastest.sentence}" for where, fastest in judged]
+    groups: dict[tuple[str, frozenset[str]], list[tuple[str, Fastest]]] = {}
+    for where, fastest in judged:
+        names = frozenset(row.record.variant for row in fastest.rows)
+        groups.setdefault((fastest.word, names), []).append((where, fastest))
+    ordered = sorted(groups.values(), key=len, reverse=True)
+    return [_sum_up_problems(group, len(judged)) + scope for group in ordered]
+
+
+def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:
+    """`sgemm is fastest at 5 of 9 sizes (256, 512, 1024 and 2 more), 1.14x to 1.77x cublas`."""
+    _, first = group[0]
+    names, count = _join_names(first.rows, "and"), len(group)
+    labels = [where for where, _ in group]
+    shown = labels if count <= _MOST_SIZES else [*labels[: _MOST_SIZES - 1], f"{count - _MOST_SIZES + 1} more"]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if count > 1 else shown[0]
+    where = f"at all {total} sizes" if count == total else f"at {count} of {total} sizes ({listed})"
+    factors = [fastest.baseline_ratio for _, fastest in group]
+    known = [ratio for ratio in factors if ratio is not None]
+    factor = f", {_format_factors(known)} {first.rows[0].environment.baseline}" if len(known) == count else ""
+    match first.word:
+        case "faster":
+            return f"{names} is fastest {where}{factor}"
+        case "same":
+            return f"{names} are fastest {where}, within {format_share(first.margin)} of each other"
+        case "inconclusive":
+            return f"{names} are too close to call {where}"
+        case _:
+            return f"{names} have too few rounds for a verdict {where}"
+
+
+def _format_factors(ratios: Sequence[Interval]) -> str:
+    """`1.17x`, or `1.14x to 1.77x`."""
+    low, high = (choose(ratios, key=lambda ratio: ratio.value) for choose in (min, max))
+    ends = dict.fromkeys(f"{number_within(ratio.value, ratio, _DIGITS)}x" for ratio in (low, high))
+    return " to ".join(ends)
+
+
+_MOST_TIES = 3
+
+
+def list_best_configurations(comparison: Comparison, margin: float = stats.MARGIN) -> list[str]:
+    """`naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie`, for each kernel of which several configurations ran.
+
+    Only where there are one or two problems. Algorithms of libraries are no choice of the user's.
+    """
+    lines, several = [], len(comparison.problems) > 1
+    for problem in comparison.problems if len(comparison.problems) <= _MOST_LINES else ():
+        for best in find_best_rows(problem.rows).values():
+            rows = [row for row in problem.rows if row.record.variant == best.record.variant and row.ranked]
+            if len({row.record.configuration for row in rows}) > 1 and best.record.path:
+                where = f"{problem.problem.size}: " if several else ""
+                lines.append(f"{where}{best.record.variant}: {_describe_best(best, rows, margin)}")
     return lines
+
+
+def _describe_best(best: Row, rows: Sequence[Row], margin: float) -> str:
+    base = find_row_beside_others(best, rows)
+    others = [row for row in rows if row.record.configuration != best.record.configuration]
+    level = 1 - (1 - stats.LEVEL) / max(1, len(others))
+    words = []
+    for row in others:
+        ratio = compare_speeds(row, base).at_level(level)
+        words.append(stats.verdict(ratio, margin) if ratio.known else TOO_FEW)
+    few = words.count(TOO_FEW)
+    tied = [row.record.configuration for row, word in zip(others, words, strict=True) if word not in (SLOWER, TOO_FEW)]
+    parts = [f"best {best.record.configuration}"]
+    if tied:
+        more = [f"{len(tied) - _MOST_TIES} more"] if len(tied) > _MOST_TIES else []
+        named = [*tied[:_MOST_TIES], *more]
+        joined = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+        parts.append(f"{joined} {'tie' if len(tied) > 1 else 'ties'}")
+    if few:
+        parts.append(f"{few} others have too few rounds for a verdict")
+    return "; ".join(parts)

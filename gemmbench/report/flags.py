@@ -93,6 +93,15 @@ def explain_letters(rows: Iterable[Row]) -> list[str]:
     return [f"Flags: {'; '.join(meanings)}."]
 
 
+def name_letters(rows: Iterable[Row]) -> list[str]:
+    """`Flags: N noisy, B bimodal; why: show --explain NAME.`; none if the rows have no flags."""
+    letters = {letter for row in rows for letter in notable_letters(row)}
+    names = ", ".join(
+        f"{letter} {meaning.partition(':')[0]}" for letter, meaning in MEANINGS.items() if letter in letters
+    )
+    return [f"Flags: {names}; why: show --explain NAME."] if names else []
+
+
 def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
     record, telemetry = row.record, row.record.telemetry
     if is_forged(row.record):

@@ -75,6 +75,32 @@ def fit_columns(
     return Fit(shown, [_tighten(column, given) for column, given in zip(texts, room, strict=True)])
 
 
+def split_fit(fit: Fit, width: int | None) -> list[Fit]:
+    """The columns in parts that fit a width and hold about as many each, every part beginning with the first column."""
+    first, *rest = zip(fit.columns, fit.widths, strict=True)
+    room = math.inf if width is None else width - first[1]
+    parts = _cut(rest, room, len(rest))
+    even = _cut(rest, room, math.ceil(len(rest) / max(1, len(parts))))
+    return [_join([first, *part]) for part in (even if len(even) == len(parts) else parts)] or [fit]
+
+
+_Columns = list[tuple[int, int]]
+
+
+def _cut(columns: _Columns, room: float, most: int) -> list[_Columns]:
+    """Columns in parts of at most `most` that take no more than `room`; one that is wider has a part of its own."""
+    parts: list[_Columns] = []
+    for column in columns:
+        if not parts or len(parts[-1]) == most or sum(width + GAP for _, width in [*parts[-1], column]) > room:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def _join(columns: _Columns) -> Fit:
+    return Fit([index for index, _ in columns], [width for _, width in columns])
+
+
 def _measure(heading: int, cells: Sequence[str], folds: bool) -> _Extent:
     """The widths of a column whose heading takes so many characters."""
     natural = max(heading, *map(len, cells), 0)

@@ -25,10 +25,14 @@ from gemmbench.report.layout import (
     draw_blocks,
     draw_row,
     fit_columns,
+    split_fit,
     wrap_text,
 )
+from gemmbench.report.text import count_noun
 
 PLAIN = "simple"
+RICH = "rich"
+"""The format of a terminal."""
 _LEAST_WIDE = 200
 """Characters from which on a wide table is drawn as a table, if it fits; below, as blocks."""
 _MARKDOWN = ("github", "pipe")
@@ -46,9 +50,10 @@ class Table:
     `notes` are the lines below the table. `left` names the headings of columns that are aligned
     left. `statuses` are those of the rows: a terminal colors them. `fold` names the columns whose
     text may be wrapped, such as configurations and reasons; they are aligned left. `hide` names the
-    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing. With
-    `fold_headings`, a screen breaks headings between words.
-    Control characters become visible, since some text comes from files.
+    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing, and one
+    with `split` neither: it goes on below itself, each part with the first column. With
+    `fold_headings`, a screen breaks headings between words. Control characters become visible, since
+    some text comes from files.
     """
 
     title: str
@@ -61,6 +66,7 @@ class Table:
     hide: Sequence[str] = ()
     wide: bool = False
     fold_headings: bool = False
+    split: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", escape_cell(self.title))
@@ -70,22 +76,27 @@ class Table:
         for name in ("left", "fold", "hide"):
             object.__setattr__(self, name, [escape_cell(each) for each in getattr(self, name)])
 
-    def fit(self, width: int | None) -> Fit | None:
-        """The columns that fit a width; None if the rows must be drawn as blocks."""
+    def fit(self, width: int | None, others: Sequence[Table] = ()) -> Fit | None:
+        """The columns that fit a width; None if the rows must be drawn as blocks.
+
+        They hold the cells of `others` too, which have the same headings.
+        """
         hide = () if self.wide else self.hide
         if self.wide and width is not None and width < _LEAST_WIDE:
             return None
-        return fit_columns(self.headings, self.cells, self.fold, hide, width, self.fold_headings)
+        cells = [row for table in (self, *others) for row in table.cells]
+        return fit_columns(self.headings, cells, self.fold, hide, None if self.split else width, self.fold_headings)
 
     def aligns_left(self, heading: str) -> bool:
         """Whether the column is text."""
         return heading in self.left or heading in self.fold
 
-    def draw(self, width: int | None) -> list[Line]:
-        """The lines of the table on a screen: title, rows, notes."""
+    def draw(self, width: int | None, fit: Fit | None) -> list[Line]:
+        """The lines of the table on a screen: title, rows, notes. `fit` is what `fit` found for its tables."""
         title = [Line(part, TITLE) for part in wrap_text(self.title, width)] if self.title else []
-        fit = self.fit(width)
-        rows = self._draw_blocks(width or 0) if fit is None else self._draw_rows(fit)
+        parts = [fit] if fit and not self.split else split_fit(fit, width) if fit else []
+        rows = [line for part in parts for line in (Line(""), *self._draw_rows(part))][1:]
+        rows = rows or self._draw_blocks(width or 0)
         return [*title, *([Line("")] if title else []), *rows, *_draw_list(self.notes, width)]
 
     def _draw_rows(self, fit: Fit) -> list[Line]:
@@ -112,9 +123,8 @@ class Table:
     def _row_statuses(self) -> Sequence[str]:
         return self.statuses or [""] * len(self.cells)
 
-    def hidden_columns(self, width: int | None) -> list[str]:
-        """Headings of the columns that a screen of this width does not show."""
-        fit = self.fit(width)
+    def list_hidden(self, fit: Fit | None) -> list[str]:
+        """Headings of the columns that a screen does not show."""
         return [name for index, name in enumerate(self.headings) if index not in fit.columns] if fit else []
 
 
@@ -122,8 +132,10 @@ class Table:
 class Report:
     """Tables and the lines below them all.
 
-    `wider` is the option that shows hidden columns. `details` end the footer in documents, where
-    there is room for them; a screen leaves them out. `closing` are the last lines of all.
+    On a screen, all tables with the same headings show the same columns. `remarks` are about rows, such as why
+    some are skipped. `wider` is the option that shows hidden columns, and `more` says which options show more
+    of the rest. `details` replace the footer in documents, where there is room for them. `closing` are the last
+    lines of all.
     """
 
     tables: Sequence[Table]
@@ -131,9 +143,11 @@ class Report:
     wider: str = "--format github"
     details: Sequence[str] = ()
     closing: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    more: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("footer", "details", "closing"):
+        for name in ("footer", "details", "closing", "remarks"):
             object.__setattr__(self, name, [escape_controls(line) for line in getattr(self, name)])
 
     def format(self, style: str, width: int | None = None) -> str:
@@ -141,27 +155,40 @@ class Report:
         if style == PLAIN:
             return "".join(f"{line.text}\n" for line in self.draw(width))
         parts = [_format_table(table, style) for table in self.tables]
-        for lines in ([*self.footer, *self.details], self.closing):
+        for lines in ([*self.remarks, *(self.details or self.footer)], self.closing):
             parts.append("\n".join(format_list(lines, style)).lstrip("\n"))
         text = "\n\n".join(filter(None, parts))
         return f"{text}\n" if text else ""
 
     def draw(self, width: int | None) -> list[Line]:
         """The lines of the report on a screen of this width; None if it has no limit."""
-        parts = [table.draw(width) for table in self.tables]
-        parts.append([Line(part, FOOTER) for line in self.footer_at(width) for part in wrap_text(line, width)])
-        parts.append([Line(part, TITLE) for line in self.closing for part in wrap_text(line, width)])
+        alike: dict[tuple[str, ...], list[Table]] = {}
+        for table in self.tables:
+            alike.setdefault(tuple(table.headings), []).append(table)
+        fits = {headings: table.fit(width, others) for headings, (table, *others) in alike.items()}
+        drawn = [(table, fits[tuple(table.headings)]) for table in self.tables]
+        parts = [table.draw(width, fit) for table, fit in drawn]
+        hidden = list(dict.fromkeys(name for table, fit in drawn for name in table.list_hidden(fit)))
+        footer = [*self.footer, *self._describe_rest(hidden, width)]
+        for lines, kind in ((self.remarks, ""), (footer, FOOTER), (self.closing, TITLE)):
+            parts.append([Line(part, kind) for line in lines for part in wrap_text(line, width)])
         return [line for part in parts if part for line in (*part, Line(""))][:-1]
 
-    def footer_at(self, width: int | None) -> list[str]:
-        """The footer below tables of a width, which names the columns they hide."""
-        hidden = dict.fromkeys(name for table in self.tables for name in table.hidden_columns(width))
+    def _describe_rest(self, hidden: Sequence[str], width: int | None) -> list[str]:
+        """What is not shown, and the options that show it, if anything is left out."""
+        more = f" {self.more}" if self.more else ""
         names = ", ".join(name.replace(" ", BOUND) for name in hidden)
-        line = f"Hidden at {width} columns: {names}. {self.wider} shows them."
-        return [*([line] if hidden else []), *self.footer]
+        lines = [f"Hidden: {each} ({self.wider}).{more}" for each in (names, count_noun(len(hidden), "column"))]
+        fitting = [line for line in lines if width is None or len(line) <= width] or lines[-1:]
+        return fitting[:1] if hidden else [self.more] if self.more else []
 
     def _repr_html_(self) -> str:
         return self.format("html")
+
+
+def is_complete(style: str | None) -> bool:
+    """Whether a format is for documents and programs, which get every column and row; None is that of the screen."""
+    return style not in (None, PLAIN, RICH)
 
 
 def _find_status(headings: Sequence[str], widths: Sequence[int]) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -16,9 +17,9 @@ _GOOD = ("ok", "clean")
 _BAD = "red"
 
 
-def print_reports(reports: Iterable[Report], width: int | None) -> None:
-    """Print reports on stdout, in lines of at most `width` characters (None: of any length). NO_COLOR is respected."""
-    console = Console(highlight=False, soft_wrap=True)
+def print_reports(reports: Iterable[Report], width: int | None, stream: TextIO) -> None:
+    """Print reports in lines of at most `width` characters (None: of any length). NO_COLOR is respected."""
+    console = Console(file=stream, highlight=False, soft_wrap=True)
     drawn = [text for report in reports if (text := draw_report(report, width))]
     console.print(Text("\n\n").join(drawn))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.comparison import Comparison
+from gemmbench.report.comparison import Comparison, name_problems
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
 from gemmbench.report.row import UNRANKED, Row
@@ -30,7 +30,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
 
     A difference within 1 +- `margin` does not matter.
     """
-    verdicts = []
+    verdicts, named = [], name_problems(comparison.problems)
     for problem in comparison.problems:
         for earlier, later in itertools.combinations(names, 2):
             one, other = (_find_best(problem.rows, name, (earlier, later)) for name in (earlier, later))
@@ -38,7 +38,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
                 verdict = _judge_pair(earlier, one, later, other, margin)
             else:
                 verdict = _refuse_pair(problem.rows, earlier, later)
-            where = problem.title + comparison.environment.scope
+            where = named[problem.problem] + comparison.environment.scope
             verdicts.append(Verdict(verdict.word, f"{where}: {verdict.sentence}"))
     return verdicts
 
@@ -64,6 +64,13 @@ def choose_fastest(rows: Sequence[Row]) -> Row | None:
     """The fastest row; if some were measured again, the fastest of those."""
     finals = [row for row in rows if row.record.phase == "final"]
     return min(finals or rows, key=lambda row: row.time.value, default=None)
+
+
+def find_row_beside_others(best: Row, rows: Sequence[Row]) -> Row:
+    """The row of the best configuration that shared rounds with the others, where it was measured again."""
+    same = [row for row in rows if row.record.configuration == best.record.configuration]
+    others = [row for row in rows if row.record.configuration != best.record.configuration]
+    return next((row for row in same if any(_share_rounds(row, other) for other in others)), best)
 
 
 def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:

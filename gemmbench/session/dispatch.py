@@ -90,9 +90,9 @@ def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) ->
     """The named variant if it has a `pick`, else None. Raises UsageError for others next to it, or if it is needed."""
     found = [variant for variant in map(catalog.get, names) if variant.picks]
     if found and len(names) > 1:
-        raise UsageError(f"{found[0].name} picks from other variants; tune it alone")
+        raise UsageError(f"{found[0].name} picks from other kernels; tune it alone")
     if is_needed and not found:
-        raise UsageError("--write-pick needs one variant with a `pick`, such as sgemm")
+        raise UsageError("--write-pick needs one kernel with a `pick`, such as sgemm")
     return found[0] if found else None
 
 

@@ -92,7 +92,7 @@ def _order_config(variant: Variant, record: Record) -> Config:
         recorded, declared = (", ".join(each) or "none" for each in (record.config, names))
         raise UsageError(
             f"{record.variant}: the reference run has the parameters {recorded}, the kernel now has {declared}; "
-            "name other variants, or save a new reference run"
+            "name other kernels, or save a new reference run"
         )
     return Config(tuple((name, record.config[name]) for name in names))
 

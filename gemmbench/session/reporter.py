@@ -12,7 +12,7 @@ from types import FrameType
 
 from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.experiments.context import SWEEP, Progress, ignore_progress
+from gemmbench.bench.experiments.context import KNOWN, SWEEP, Progress, ignore_progress
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -49,11 +49,12 @@ class Activity:
 
 @dataclass
 class SessionProgress:
-    """The batch of a sweep and the step within it that were reported last, and the expected end."""
+    """The batch of a sweep, the step within it and what is `known` so far, as reported last, and the expected end."""
 
     clock: Callable[[], float] = time.monotonic
     batch: Activity = field(default_factory=Activity)
     step: Activity = field(default_factory=Activity)
+    known: str = ""
     end: float | None = None
 
     def __post_init__(self) -> None:
@@ -63,9 +64,10 @@ class SessionProgress:
         """Take a report; a `Progress`."""
         if what.startswith(SWEEP):
             self.batch, self.step = Activity(what.removeprefix(SWEEP), done, of), Activity()
-            self.end = None if left is None else self.clock() + left
+            self.end, self.known = None if left is None else self.clock() + left, ""
         else:
-            self.step = Activity(what, done, of)
+            known, _, activity = what.rpartition(KNOWN)
+            self.step, self.known = Activity(activity, done, of), known or self.known
 
     @property
     def left(self) -> float | None:
@@ -84,7 +86,8 @@ class SessionProgress:
         return self.clock() - self._started
 
     def __str__(self) -> str:
-        return ", ".join(str(part) for part in (self.batch, self.step) if part.what) or "starting"
+        parts = [str(part) for part in (self.batch, self.step) if part.what] or ["starting"]
+        return ", ".join([*parts, *([f"so far {self.known}"] if self.known else [])])
 
 
 class Interruption:

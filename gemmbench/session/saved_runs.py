@@ -25,6 +25,7 @@ from gemmbench.planning.files import (
 )
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import find_commit, is_tracked
+from gemmbench.planning.sweeps.overrides import Destination
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results
@@ -244,7 +245,7 @@ def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple
     variants = [name for name in names if name not in runs]
     if variants:
         raise UsageError(
-            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes variants, or two saved runs"
+            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes kernels, or two saved runs"
         )
     if len(names) != 2:
         raise UsageError("compare takes two saved runs at a time: gemmbench compare before.jsonl after.jsonl")
@@ -314,7 +315,8 @@ COLUMNS: tuple[Column[ListedRun], ...] = (
 def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
     """The table of a folder's runs, and how to see one of them."""
     statuses = ["failed" if run.failed else "ok" for run in runs]
-    notes = [f"Show one: gemmbench show {shlex.quote(folder)}/{runs[0].run.path.name}"] if runs else []
+    place = "" if folder.rstrip("/") == str(Destination.folder) else f" --out {shlex.quote(folder)}"
+    notes = [f"Show one: gemmbench show {runs[0].id}{place}"] if runs else []
     return Report([make_table(COLUMNS, runs, folder, notes=notes, statuses=statuses)])
 
 

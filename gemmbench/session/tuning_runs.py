@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -93,11 +93,15 @@ def _compile_first(task: TuningTask, strategy: Strategy, most: int, pool: Compil
 
 @dataclass
 class SearchProgress:
-    """Reports how far a search is, the best so far and the time left."""
+    """Reports how far a search is, the best so far and the time left, that of the finals included.
+
+    `estimate` is the seconds of finals with these candidates.
+    """
 
     progress: Progress
     task: TuningTask
     most: int
+    estimate: Callable[[Sequence[Chain]], float]
     _started: float = field(default_factory=time.monotonic)
     _seen: int = 0
     _before: int | None = None
@@ -114,12 +118,19 @@ class SearchProgress:
                 self._times.append((stats.time_interval(record.by_round).value, str(record.configuration)))
         self._seen = len(screening.records)
         self._times = [min(self._times)] if self._times else []
-        words = "".join(f": best {name}, {number(1e3 * seconds, 3)} ms" for seconds, name in self._times)
         self._before = screening.tried if self._before is None else self._before
         tried, spent = screening.tried, time.monotonic() - self._started
         fresh = tried - self._before
-        left = spent * (self.most - tried) / fresh if fresh and tried < self.most else None
-        self.progress(f"{SWEEP}{self.task}{words}", tried, self.most, *(() if left is None else (left,)))
+        later = self.estimate(self.task.candidates[:FINALISTS])
+        left = (later + spent * max(0, self.most - tried) / fresh,) if fresh else ()
+        self.progress(f"{SWEEP}{self.task}{self._describe_best()}", tried, self.most, *left)
+
+    def begin_finals(self, finalists: Sequence[Chain]) -> None:
+        """Report the last stage."""
+        self.progress(f"{SWEEP}{self.task}: finals{self._describe_best()}", 0, len(finalists), self.estimate(finalists))
+
+    def _describe_best(self) -> str:
+        return "".join(f": best {name}, {number(1e3 * seconds, 3)} ms" for seconds, name in self._times)
 
 
 def _leave_out_batches(progress: Progress) -> Progress:
@@ -301,11 +312,18 @@ def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Mac
         screening = estimate_run([*tried, *baseline], machine, short, name, compilers, host=host).seconds
         screening += estimate_sweep(first, machine.devices, UNTIMED, "", host)
         total += min(screening, SCREENING_SHARE * budget.share(len(tasks)))
-        finals = tried[:FINALISTS]
-        checks = [check for chain in finals for check in task.plan_checks(chain)]
+        checks = [check for chain in tried[:FINALISTS] for check in task.plan_checks(chain)]
         total += estimate_sweep(checks, machine.devices, UNTIMED, "", host)
-        total += estimate_sweep([*finals, *baseline], machine.devices, policy, name, host)
+        total += _estimate_finals(task, machine.devices, policy, tried[:FINALISTS])
     return total
+
+
+def _estimate_finals(
+    task: TuningTask, devices: Mapping[str, Device], policy: Policy, finalists: Sequence[Chain]
+) -> float:
+    """Seconds to measure finalists in full."""
+    rows = [*finalists, *([task.baseline] if task.baseline else [])]
+    return estimate_sweep(rows, devices, policy, task.baseline.name if task.baseline else "", make_typical_host())
 
 
 def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:
@@ -338,7 +356,7 @@ def _plan_tuning(
     Raises UsageError, SpecError, and DeviceError without a GPU to load.
     """
     if not request.selection.variants:
-        raise UsageError("tune needs a variant: gemmbench tune tiled --sizes 1024")
+        raise UsageError("tune needs a kernel: gemmbench tune tiled --sizes 1024")
     if goal not in GOALS:
         raise UsageError(f"unknown goal '{goal}'{nearest(goal, GOALS)}; choose {', '.join(GOALS)}")
     loads = goal != "time"
@@ -383,9 +401,10 @@ def _run_searches(
             seconds,
             [*present, *_find_winner(task, known), *_find_fastest(task, past)],
         )
-        progress = SearchProgress(session.progress, task, settings.configurations)
+        estimate = partial(_estimate_finals, task, session.worker.devices, batches.policy)
+        progress = SearchProgress(session.progress, task, settings.configurations, estimate)
         progress.begin()
-        search = Search(task, batches, checked, settings, opened.earlier, progress.report)
+        search = Search(task, batches, checked, settings, opened.earlier, progress.report, progress.begin_finals)
         return search, search.screen()
 
     for _, group in groupby(tasks, key=lambda task: task.problem if dispatching else task):

@@ -78,11 +78,11 @@ def test_a_fault_of_a_row_stays_with_the_batch():
 
 def test_the_time_left_follows_from_the_estimates_once_a_batch_is_measured():
     pace = Pace([1.0, 2.0, 5.0], later=2.0)
-    assert pace.estimate_left(0) is None
+    assert pace.estimate_left(0) == 10.0  # as estimated
     pace.add(0, 10.0)
     assert pace.estimate_left(1) == 90.0
     pace.add(1, 5.0)
     assert pace.estimate_left(2) == 35.0
     resumed = Pace([1.0, 2.0])
     resumed.add(0, 1e-5)  # a batch of an earlier run
-    assert resumed.estimate_left(1) is None
+    assert resumed.estimate_left(1) == sum(resumed.costs[1:])

@@ -17,17 +17,17 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "tield"], "unknown variant 'tield' (did you mean 'tiled'"),
-        (["run", "--baseline", "cubals"], "unknown variant 'cubals' (did you mean 'cublas'"),
+        (["run", "tield"], "unknown kernel 'tield' (did you mean 'tiled'"),
+        (["run", "--baseline", "cubals"], "unknown kernel 'cubals' (did you mean 'cublas'"),
         (
             ["compare", "naive", "tield"],
-            "unknown variant 'tield' (did you mean 'tiled'",
+            "unknown kernel 'tield' (did you mean 'tiled'",
         ),
         (["run", "-c", "quik"], "unknown config 'quik' (did you mean 'quick'?); known: "),
         (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; known: "),
         (
             ["run", "tiled", "--param", "TILES=8"],
-            "no chosen variant has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",
+            "no chosen kernel has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",
         ),
         (["run", "naive", "--param", "BX"], "cannot parse --param 'BX'; write --param BM=64,128 or --param all"),
         (["run", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
@@ -46,7 +46,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "--alpha", "nan"], "alpha"),
         (["run", "--beta", "inf"], "beta"),
         (["run", "--kernels", "nowhere"], "no folder of kernels at nowhere; give --kernels a folder with .cu files"),
-        (["verify", "nive"], "unknown variant 'nive' (did you mean 'naive'"),
+        (["verify", "nive"], "unknown kernel 'nive' (did you mean 'naive'"),
         (["verify", "naive", "--sizes", "0"], "size '0': 0 is not positive"),
         (["verify", "naive", "--layout", "nx"], "unknown layout 'nx'"),
         (["verify", "naive", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?)"),
@@ -118,12 +118,12 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tield"], "unknown variant 'tield' (did you mean 'tiled'"),
+        (["tield"], "unknown kernel 'tield' (did you mean 'tiled'"),
         (["openblas"], "openblas is not a .cu file, so nvcc has nothing to compile"),
         (["naive", "--arch", "hopper"], "unknown architecture 'hopper' in --arch; write a compute capability"),
         (["naive", "--arch", "sm_9"], "unknown architecture 'sm_9' in --arch"),
         (["naive", "--sizes", "x"], "'x' is not a size"),
-        (["tiled", "--param", "TILES=8"], "no chosen variant has a parameter 'TILES'"),
+        (["tiled", "--param", "TILES=8"], "no chosen kernel has a parameter 'TILES'"),
     ],
 )
 def test_inspect_refuses_what_it_cannot_look_into(refused, monkeypatch, arguments, words):

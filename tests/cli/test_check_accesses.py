@@ -152,12 +152,12 @@ def test_a_manifest_that_is_broken_now_fails(check):
     ("arguments", "against", "fault"),
     [
         ((), "HEAD~7", "--against HEAD~7: no revision 'HEAD~7' in the git checkout of "),
-        (("nothing",), "HEAD", "unknown variant 'nothing'"),
+        (("nothing",), "HEAD", "unknown kernel 'nothing'"),
         (("openblas",), "HEAD", "openblas"),
         (("--rounds", "9"), "HEAD", "--accesses counts and times nothing; leave out --rounds"),
         (("--junit", "x.xml"), "HEAD", "leave out --junit"),
         (("--fleet", "local"), "HEAD", "--accesses uses one device; leave out --fleet"),
-        (("--param", "BK=8"), "HEAD", "no chosen variant has a parameter 'BK'"),
+        (("--param", "BK=8"), "HEAD", "no chosen kernel has a parameter 'BK'"),
         ((), "run.jsonl", "no results file has accesses; name a git revision"),
     ],
 )

@@ -10,7 +10,7 @@ from gemmbench.planning.manifests.revisions import find_variant_at
 from .conftest import git
 
 FAST = ["--sizes", "16", "--rounds", "10", "--cache", "hot"]
-HEAD = "M = 16, N = 16, K = 16, nn, f32: "
+HEAD = "16: "
 KERNEL = """
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     const int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
@@ -77,7 +77,7 @@ def test_a_wrong_kernel_is_not_compared_and_fails_in_any_case(gemmbench, script,
 def test_one_variant_cannot_be_compared(compare, gemmbench, names):
     said = compare(*names)
     assert (said.code, said.out) == (2, "")
-    assert said.err == "gemmbench: compare needs two different variants: gemmbench compare tiled cublas\n"
+    assert said.err == "gemmbench: compare needs two different kernels: gemmbench compare tiled cublas\n"
     assert gemmbench("compare").code == 2
 
 

@@ -73,9 +73,11 @@ def test_a_broken_limit_ends_in_1_and_says_which(tools, write_kernel):
     assert tools().code == 0
 
 
-def test_code_on_stdout_leaves_no_room_for_it(tools):
+def test_code_on_stdout_sends_the_tables_to_stderr(tools):
     said = tools("--sass-mix", "--sass", "-")
-    assert said.code == 2 and "name a file for the code" in said.err
+    assert said.code == 0 and "Function : gemm" in said.out
+    assert "ffma" in said.err.lower() and "registers" in said.err and "registers" not in said.out
+    assert tools("--sass", "-", "--ptx", "-").code == 2
 
 
 def test_machine_code_of_old_architectures_is_refused(tools):

@@ -32,16 +32,38 @@ def test_the_json_lists_variants_in_ladder_order_with_what_they_need(rows):
     assert found["cpu_naive"]["min_sm"] == 0
 
 
-def test_the_table_is_narrow(gemmbench, monkeypatch):
+def test_names_are_listed_by_family_on_one_screen(gemmbench, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    said = gemmbench("list", "--device", "fake")
+    lines = gemmbench("list", "--device", "cpu").out.splitlines()
+    assert lines[0].split() == ["family", "kernels"] and len(lines) <= 30
+    (family,) = (line for line in lines if line.startswith("cuda "))
+    assert " naive, " in family and "(cublas)" in "".join(lines) and "in parentheses" in "".join(lines)
+    assert "parentheses" not in gemmbench("list", "--device", "fake").out
+
+
+def test_a_pattern_or_a_family_chooses_and_shows_a_line_for_each(gemmbench, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = gemmbench("list", "tiled", "naive*", "--device", "fake")
     head, _, *lines = said.out.splitlines()
     assert head.split() == ["name", "family", "here", "precisions", "summary"]
-    assert max(map(len, said.out.splitlines())) <= 80
-    (tiled,) = (line for line in lines if line.startswith("tiled "))
-    assert tiled.split()[:5] == ["tiled", "cuda", "yes", "f32", "f64"]
-    assert "Hidden" not in said.out and "--long" not in said.out
-    assert [line.split()[0] for line in lines if " in mlp " in line] == ["mlp_fused", "mlp_cluster"]
+    assert [line.split()[:6] for line in lines if line.startswith("tiled ")] == [
+        ["tiled", "cuda", "yes", "f32", "f64", "+6"]
+    ]
+    assert [line.split()[0] for line in lines if line[:1].strip()][:3] == ["naive_rows", "naive", "tiled"]
+    assert "sgemm" not in said.out and "Hidden" not in said.out and "--long" not in said.out
+    family = gemmbench("list", "posts", "--device", "fake", "--details").out
+    assert "gemm_v2 " in family and "sgemm" not in family
+    assert " in mlp " in gemmbench("list", "mlp*", "--device", "fake").out
+
+
+def test_a_pattern_that_fits_nothing_is_refused_with_the_nearest_name(gemmbench):
+    said = gemmbench("list", "tild")
+    assert said.code == 2 and "no kernel or family fits 'tild' (did you mean 'tiled'?)" in said.err
+
+
+def test_here_leaves_out_what_cannot_run(rows):
+    everything, here = rows("--device", "cpu"), rows("--device", "cpu", "--here")
+    assert list(here) == [name for name, row in everything.items() if row["ready"]] and len(here) < len(everything)
 
 
 def test_long_holds_all(gemmbench, monkeypatch):
@@ -58,7 +80,9 @@ def test_on_a_cpu_the_libraries_of_a_gpu_are_skipped_with_the_reason(gemmbench, 
     assert found["openblas"]["ready"] and found["naive"]["ready"]
     assert "skipped: needs an NVIDIA GPU" in gemmbench("list", "--device", "cpu", "--long").out
     short = gemmbench("list", "--device", "cpu").out
-    assert "needs an NVIDIA GPU" not in short and short.splitlines()[-1].endswith("why the others do not.")
+    assert "needs an NVIDIA GPU" not in short and short.splitlines()[-1].endswith("--long: everything.")
+    details = gemmbench("list", "library", "--device", "cpu").out
+    assert details.splitlines()[-1].endswith("--long tells why the others do not.")
 
 
 def test_a_folder_of_one_s_own_adds_its_kernels_as_a_family(rows, write_kernel):

@@ -44,7 +44,7 @@ def fault(said):
 
 
 def test_the_table_compares_with_the_graph(call):
-    said = call("--rounds", "10")
+    said = call("--rounds", "10", "--notes")
     assert said.code == 0
     lines = said.out.splitlines()
     assert lines[0] == "12-8-3, relu softmax, batch 5, f32"
@@ -87,12 +87,12 @@ def test_a_kernel_of_networks_is_no_row_of_run(gemmbench):
     ("arguments", "message"),
     [
         (["--batch", "0"], "--batch 0: 0 is not positive; a batch needs at least one row"),
-        (["tilde"], "unknown variant 'tilde' (did you mean 'tiled'"),
+        (["tilde"], "unknown kernel 'tilde' (did you mean 'tiled'"),
         (["--weights", "gone.npz"], "weights: no file gone.npz"),
-        (["--param", "ROW=3"], "no chosen variant has a parameter 'ROW' (did you mean 'ROWS'?)"),
+        (["--param", "ROW=3"], "no chosen kernel has a parameter 'ROW' (did you mean 'ROWS'?)"),
         (["--param", "ROWS"], "cannot parse --param 'ROWS'"),
         (["--rounds", "0"], "rounds: 0 is below 1"),
-        (["--baseline", "cublass"], "unknown variant 'cublass'"),
+        (["--baseline", "cublass"], "unknown kernel 'cublass'"),
         (["--digit", "1"], "--digit: these weights have no digits"),
         (["--batch", str(10**9)], "more than 2147483647 elements"),
     ],

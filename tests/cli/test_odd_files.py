@@ -39,9 +39,9 @@ def test_a_script_that_is_none_is_refused(refused, tmp_path, content, message):
         ("variants: [naive]\nsizes: [16]\nsizes: [8]\n", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
         ("variants: naive\nsizes: [16]\n", "mine.yaml:1: variants: Expected `array`, got `str`"),
         ("sizes: [16]\nmeasure: {rounds: x}\n", "mine.yaml:2: measure.rounds: Expected `int | null`, got `str`"),
-        ("sizes: [16]\n", "mine.yaml: no variants; add `variants: [tiled]`"),
-        ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown variant 'nave' (did you mean 'naive'"),
-        ("variants: [naive]\nsizes: [16]\nbaseline: cubals\n", "mine.yaml:3: unknown variant 'cubals'"),
+        ("sizes: [16]\n", "mine.yaml: no kernels; add `variants: [tiled]`"),
+        ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown kernel 'nave' (did you mean 'naive'"),
+        ("variants: [naive]\nsizes: [16]\nbaseline: cubals\n", "mine.yaml:3: unknown kernel 'cubals'"),
     ],
 )
 def test_a_fault_in_a_config_names_the_file_and_the_line(refused, tmp_path, content, message):

@@ -56,10 +56,10 @@ def test_a_library_is_profiled_too_with_every_kernel_it_launches(profile):
         (["tiled", "--sizes", "64,128"], "profile takes one launch, but there are 2"),
         (["tiled", "--param", "TILE=16,32"], "profile takes one launch, but there are 2"),
         (["tiled", "--precision", "tf32"], "tiled cannot run here: does not support precision tf32"),
-        (["tiled", "--param", "X=1"], "no chosen variant has a parameter 'X'"),
+        (["tiled", "--param", "X=1"], "no chosen kernel has a parameter 'X'"),
         (["tiled", "--sizes", "200000"], "its operands need 447.0 GiB"),
         (["mlp_fused"], "mlp_fused cannot run here: computes a whole network"),
-        (["nive"], "unknown variant 'nive' (did you mean 'naive'"),
+        (["nive"], "unknown kernel 'nive' (did you mean 'naive'"),
     ],
 )
 def test_bad_input_is_refused_before_ncu_runs(profile, arguments, words):

@@ -131,7 +131,9 @@ def test_a_division_with_a_remainder_is_a_skip_that_names_the_line(gemmbench, wr
 
 def test_rounds_end_when_every_interval_is_narrow(gemmbench, script, saved):
     times = {"naive": 2e-3, "tiled": [1e-3, 2e-3, 1.5e-3, 3e-3, 1.2e-3, 2.2e-3, 1.7e-3], "cublas": 1e-3}
-    said = gemmbench("run", "naive", "tiled", "--device", script(times=times), "--sizes", "32", "--cache", "hot")
+    said = gemmbench(
+        "run", "naive", "tiled", "--device", script(times=times), "--sizes", "32", "--cache", "hot", "--notes"
+    )
     assert said.code == 0
     found = {row["variant"]: (row["rounds"], row["stopped"]) for row in saved()[1]}
     assert found == {"naive": ("30", "until"), "tiled": ("60", "rounds"), "cublas": ("60", "rounds")}

@@ -164,7 +164,7 @@ def test_names_of_saved_runs_are_taken_as_well_but_that_of_a_variant_means_the_v
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["main", "tiled"], "main is a saved run and tiled is not; compare takes variants, or two saved runs"),
+        (["main", "tiled"], "main is a saved run and tiled is not; compare takes kernels, or two saved runs"),
         (["main", "main", "main"], "compare takes two saved runs at a time"),
         (["main"], "compare takes two saved runs at a time"),
         (["main", "gone.jsonl"], "gone.jsonl: cannot be read: No such file"),

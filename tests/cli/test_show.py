@@ -1,5 +1,7 @@
 """`gemmbench show`: the tables again, from saved results, and one row in words."""
 
+import csv
+import io
 import json
 import shlex
 import subprocess
@@ -151,7 +153,8 @@ def test_wide_tables_can_be_asked_for_when_running_and_when_showing(gemmbench, e
     plain = gemmbench("show", explained).out
     wide = gemmbench("show", explained, "--wide", "--export-markdown", "x.md").out
     assert "GFLOPS/W" not in plain and "GFLOPS/W" in wide and "GFLOPS/W" in (tmp_path / "x.md").read_text()
-    assert all(line.split()[0] in wide for line in plain.splitlines() if line)
+    shown = [line for line in plain.splitlines() if line and not line.startswith(("How it was", "Flags"))]
+    assert all(line.split()[0] in wide for line in shown)
     said = gemmbench("run", "tiled", "--device", script(times=TIMES), "--wide", "--out", "there", *ASKED)
     assert said.code == 0 and "FLOP/B" in said.out and "GFLOPS/W" not in said.out
 
@@ -183,3 +186,58 @@ def test_the_command_of_a_row_keeps_blanks_in_an_argument(gemmbench, write_kerne
     again = shlex.split(gemmbench("show", journal, "--explain", "mine").out.splitlines()[-1].removeprefix("Again:"))
     assert again[again.index("--kernels") + 1] == "my kernels"
     assert gemmbench(*again[1:], "--out", "again").code == 0
+
+
+@pytest.fixture
+def many(gemmbench, script, saved):
+    """A results file of three sizes."""
+    sizes = ["--sizes", "16,32,48", "--rounds", "4", "--cache", "hot"]
+    gemmbench("run", "naive", "tiled", "--device", script(times=TIMES), *sizes)
+    return saved()[0]
+
+
+def test_rows_are_chosen_as_for_a_chart_and_in_exports_too(gemmbench, many):
+    said = gemmbench("show", many, "--sizes", "32", "--variant", "ti*", "--export-csv", "-")
+    (row,) = csv.DictReader(io.StringIO(said.out))
+    assert (row["variant"], row["M"]) == ("tiled", "32")
+    assert "M = 32" in said.err and "M = 16" not in said.err and "naive" not in said.err
+    assert gemmbench("show", many, "--layout", "nn", "--precision", "f32").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--sizes", "64"], "no row of size 64; the results hold: 16, 32, 48"),
+        (["--variant", "tild"], "no row of 'tild' (did you mean 'tiled'?); the results hold: naive, tiled, cublas"),
+        (["--layout", "tn"], "no row is selected; the results hold these problems: 16 nn f32, 32 nn f32, 48 nn f32"),
+        (["--columns", "speed"], "no column 'speed'"),
+        (["--sort", "speed"], "no column 'speed'"),
+        (["--export-csv", "-", "--export-json", "-"], "only one export can go to stdout, -"),
+    ],
+)
+def test_what_no_row_has_is_refused_with_what_there_is(gemmbench, many, options, words):
+    said = gemmbench("show", many, *options)
+    assert said.code == 2 and words in said.err
+
+
+def test_three_sizes_share_a_table_and_have_their_own_with_details(gemmbench, many):
+    said = gemmbench("show", many)
+    assert said.out.startswith("% of cublas: nn, f32\n\nkernel ") and "--details" in said.out
+    assert gemmbench("show", many, "--details").out.count("\nM = ") == 2
+    assert gemmbench("show", many, "--columns", "registers,rounds").out.count(" registers  rounds") == 3
+    assert "GFLOPS: nn, f32" in gemmbench("show", many, "--columns", "gflops").out
+
+
+def test_notes_say_how_rows_were_measured(gemmbench, many):
+    assert "Rounds: 4" not in gemmbench("show", many).out
+    assert "Rounds: 4" in gemmbench("show", many, "--notes").out
+
+
+def test_a_pipe_gets_the_export_and_nothing_else(gemmbench, many):
+    said = gemmbench("show", many, "--export-json", "-")
+    assert len(json.loads(said.out)["rows"]) == 9 and "% of cublas" in said.err
+    said = gemmbench("show", many, "--export-markdown", "-")
+    assert said.out.startswith("### M = 16") and "cublas are fastest" in said.err
+    assert not Path("-").exists()
+    assert gemmbench("plot", many, "-o", "-").out.startswith("<svg")
+    assert gemmbench("report", many, "-o", "-").out.startswith("<!doctype html>")

@@ -40,7 +40,7 @@ def test_a_second_table_follows_the_first(run, saved):
     said = run()
     assert said.code == 0
     first, _, second = said.out.partition("Transfers: M = 256, N = 128, K = 64, nn, f32\n")
-    assert "Time: mean of one launch" in first and second.count("overlapped, 4 panels, 3 streams") == 2
+    assert "Time: mean per launch" in first and second.count("overlapped, 4 panels, 3 streams") == 2
     assert "naive: the pipeline takes 10.50 ms. It reaches 76.19 % of the bound, 8.000 ms (kernel)," in second
     stem = saved()[0].stem
     assert said.err == f"results: results/{stem}.jsonl and {stem}.csv and {stem}.transfers.csv\n"

@@ -19,6 +19,7 @@ from gemmbench.report.store.reading import complete_transfers, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import format_reports
 from gemmbench.report.tables.kernel_tables import report_results, report_transfers
+from gemmbench.report.tables.view import View
 from gemmbench.report.terminal import draw_report
 
 MS = 1e-3
@@ -314,7 +315,7 @@ def test_a_note_describes_how_near_the_pipeline_comes(jobs, four):
         "and 87.50 % of the bound with B first and 4 panels, 10.50 ms.\n" in said
     )
     host = "The host takes part in pageable copies"  # only with --wide and in documents
-    wide = report_transfers(jobs(four), wide=True).format("simple")
+    wide = report_transfers(jobs(four), View(wide=True)).format("simple")
     assert [host in text for text in (said, wide, report_transfers(jobs(four)).format("github"))] == [False, True, True]
     colored = draw_report(report_transfers(jobs(four)), 200).plain
     assert "overlapped, 4 panels, 3 streams" in colored and "66.67" in colored

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gemmbench.report.fastest import find_fastest, list_fastest
+from gemmbench.report.fastest import find_fastest, list_best_configurations, list_fastest
 
 MS = 1e-3
 QUIET, NOISY = [0.9998, 1.0, 1.0, 1.0, 1.0002], [0.9, 0.95, 1.0, 1.05, 1.1]
@@ -122,3 +122,36 @@ def test_only_who_is_not_shown_to_be_slower_counts(compare, paired, rows, decide
     fastest = find_fastest(problem)
     assert sorted(row.record.variant for row in fastest.rows) == rows
     assert fastest.rows[0].record.variant == "b" and fastest.is_decided == decided
+
+
+def test_problems_with_the_same_answer_share_a_line(compare, steady):
+    def run(*times):
+        rows = [(steady("tiled", ms, size=size), steady("cublas", 1, size=size)) for size, ms in times]
+        return list_fastest(compare(*(row for pair in rows for row in pair)))
+
+    assert run((32, 0.5), (64, 0.8), (96, 0.5)) == ["tiled is fastest at all 3 sizes, 1.25x to 2.00x cublas"]
+    assert run((32, 0.5), (64, 1), (96, 0.5), (128, 2)) == [
+        "tiled is fastest at 2 of 4 sizes (32 and 96), 2.00x cublas",
+        "cublas and tiled are fastest at 1 of 4 sizes (64), within 1 % of each other",
+        "cublas is fastest at 1 of 4 sizes (128)",
+    ]
+    many = run(*((size, 0.5) for size in range(32, 32 * 9, 32)), (300, 2))
+    assert many[0] == "tiled is fastest at 8 of 9 sizes (32, 64, 96, 128, 160 and 3 more), 2.00x cublas"
+
+
+def test_the_best_configuration_is_named_with_those_that_tie(compare, steady):
+    def best(*times, path="cuda/tiled.cu", phase="sweep"):
+        rows = [steady("tiled", ms, config={"T": number}, path=path) for number, ms in enumerate(times, 1)]
+        return list_best_configurations(compare(*rows, steady("cublas", 1)))
+
+    assert best(1, 2, 3) == ["tiled: best T=1"]
+    assert best(2, 1, 1.001, 3) == ["tiled: best T=2; T=3 ties"]
+    assert best(1, 1, 1, 1, 1, 1) == ["tiled: best T=1; T=2, T=3, T=4 and 2 more tie"]
+    assert best(1) == [] and best(1, 1, path="") == []
+
+
+def test_of_a_configuration_that_was_measured_again_the_row_next_to_the_others_is_compared(compare, steady):
+    tiled = {"path": "cuda/tiled.cu"}
+    rows = [steady("tiled", ms, config={"T": number}, **tiled) for number, ms in ((1, 1), (2, 1))]
+    again = steady("tiled", 2, config={"T": 1}, phase="final", batch=7, batch_key="again", **tiled)
+    assert list_best_configurations(compare(again, *rows)) == ["tiled: best T=1; T=2 ties"]

@@ -97,7 +97,8 @@ def test_a_table_has_the_column_only_if_a_row_has_a_flag_and_the_exports_have_it
     assert "lags" not in format_reports(report_results(clean), "simple")
     lines = format_reports(report_results(both), "simple").splitlines()
     assert lines[2].endswith("status  flags") and lines[4].endswith("ok") and lines[5].endswith("ok      H")
-    assert "Flags: H hot: some or all operands were in the cache." in lines
+    assert "Flags: H hot; why: show --explain NAME." in lines
+    assert "- Flags: H hot: some or all operands were in the cache." in report_results(both)[0].format("github")
     assert [row["flags"] for row in export_kernels(both)] == ["", "H"]
 
 

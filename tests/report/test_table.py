@@ -34,8 +34,8 @@ def test_a_screen_names_what_it_hides_and_the_option_that_shows_it():
         "",
         "a <note> about tiled",
         "",
-        "Hidden at 52 columns: error (u). --wide shows them.",
         "The footer.",
+        "Hidden: error (u) (--wide).",
     ]
 
 

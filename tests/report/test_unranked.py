@@ -15,6 +15,7 @@ from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.explanation import explain_row
 from gemmbench.report.fastest import find_fastest, list_fastest
 from gemmbench.report.tables.kernel_tables import report_kernels
+from gemmbench.report.tables.view import View
 from gemmbench.report.verdicts import judge_variants
 
 CUBLAS, NAIVE, EMULATED = [2e-3, 2.1e-3] * 6, [4e-3, 4.2e-3] * 6, [1e-3, 1.1e-3] * 6
@@ -47,7 +48,7 @@ def test_its_row_is_listed_exported_and_explained_with_its_class_and_without_a_p
     row = find_row(comparison)
     assert (row.status, row.ranked, row.timed) == ("unranked", False, True)
     assert math.isnan(row.percent_of_baseline.value)
-    text = report_kernels(comparison, wide=True).format("simple")
+    text = report_kernels(comparison, View(wide=True)).format("simple")
     assert "emulated: class bf16x6: six or more products of bf16 parts, less exact than class f32" in text
     assert "1.05" in text
     (exported,) = export_rows(COLUMNS, [row])
@@ -140,7 +141,7 @@ def test_a_row_whose_products_overlap_is_not_ranked(weaker):
     row = find_row(comparison)
     assert (row.status, math.isnan(row.percent_of_baseline.value)) == ("unranked", True)
     words = "overlapping with the product before it, unlike other rows, with which it is not ranked"
-    table = report_kernels(comparison, wide=True).format("simple")
+    table = report_kernels(comparison, View(wide=True)).format("simple")
     assert f"emulated +pdl: {words}" in table
     assert words in explain(row)
 
@@ -148,4 +149,5 @@ def test_a_row_whose_products_overlap_is_not_ranked(weaker):
 def test_a_row_that_cannot_be_a_graph_is_ranked_and_says_why(weaker):
     comparison = weaker("f32", no_graph="waits for the GPU before it returns")
     assert find_row(comparison).ranked
-    assert "emulated: waits for the GPU before it returns" in report_kernels(comparison, wide=True).format("simple")
+    table = report_kernels(comparison, View(wide=True)).format("simple")
+    assert "emulated: waits for the GPU before it returns" in table

@@ -5,15 +5,18 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from gemmbench.bench import estimate
 from gemmbench.bench.estimate import Estimate
+from gemmbench.bench.experiments.context import KNOWN, SWEEP
 from gemmbench.errors import UsageError
 from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
-from gemmbench.session.reporter import Interruption, announce_long_run, announce_run_on_cpu
+from gemmbench.session.reporter import Interruption, SessionProgress, announce_long_run, announce_run_on_cpu
+from gemmbench.session.tuning_runs import SearchProgress
 
 
 def test_ctrl_c_requests_an_end_and_a_second_one_ends_at_once():
@@ -88,3 +91,29 @@ def test_the_time_limit_counts_from_when_the_limits_were_made():
     assert Interruption(limits.sweep, print, started=limits.started).is_requested()
     assert not Interruption(limits.sweep, print, started=TimeLimits().started).is_requested()
     assert limits == TimeLimits(sweep=60.0)
+
+
+def test_what_is_known_so_far_stays_until_the_next_batch():
+    progress = SessionProgress(clock=lambda: 0.0)
+    assert str(progress) == "starting"
+    progress.report(f"{SWEEP}64 nn f32", 0, 2, 12.0)
+    progress.report(f"tiled 0.5 +- 0.01 ms, 1.2x cublas{KNOWN}round", 3, 12)
+    assert str(progress) == "64 nn f32 0/2, round 3/12, so far tiled 0.5 +- 0.01 ms, 1.2x cublas"
+    progress.report("audit tiled", 1, 2)
+    assert str(progress) == "64 nn f32 0/2, audit tiled 1/2, so far tiled 0.5 +- 0.01 ms, 1.2x cublas"
+    assert progress.describe_left() == ", about 12 s left"
+    progress.report(f"{SWEEP}128 nn f32", 1, 2, 5.0)
+    assert str(progress) == "128 nn f32 1/2"
+
+
+def test_a_search_reports_its_finals_and_counts_their_time():
+    reports = []
+    task = SimpleNamespace(candidates=["a", "b"], owns=lambda record: True)
+    progress = SearchProgress(lambda *report: reports.append(report), task, 2, lambda chains: 10.0 * len(chains))
+    screening = SimpleNamespace(records=[], tried=0)
+    progress.report(screening)  # what an earlier run has tried
+    screening.tried = 2
+    progress.report(screening)
+    progress.begin_finals(["a"])
+    assert [report[3:] for report in reports] == [(), (20.0,), (10.0,)]
+    assert reports[-1][0].endswith(": finals") and reports[-1][1:3] == (0, 1)

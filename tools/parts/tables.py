@@ -200,7 +200,7 @@ def _write_transfers(page: Page, pattern: str, *words: str) -> str:
         for table in report.tables
     ]
     citation = cite_run(page, comparison, comparison.run.records)
-    return "\n\n".join([*parts, "\n".join(_list_items([*report.footer, *report.details, str(citation)]))])
+    return "\n\n".join([*parts, "\n".join(_list_items([*report.details, str(citation)]))])
 
 
 def _list_items(lines: Sequence[str]) -> list[str]:

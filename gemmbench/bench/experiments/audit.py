@@ -66,7 +66,7 @@ def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Mult
     wanted = [CHANGE * factor for factor in second.factors]
     is_computed = second.check is None or _are_nearly_equal(later, [*wanted[1:], *wanted[:1]], wanted)
     if first.unchanged and is_computed and not any(right):
-        return "skips a filled C", f"{_STALE}: it is computed only where C is NaN"
+        return "leaves an old C", f"{_STALE}: it is computed only where C is NaN"
     if (first.unchanged or any(right[:1])) and _holds_only_nan(second):
         return "stops writing", f"{_STALE}, and NaN where it held NaN: the kernel has stopped writing"
     return None
@@ -126,7 +126,7 @@ def _describe_late_fault(failed: Turn, second: Turn, some_right: bool) -> Check:
         return make_check(check, RACE, f"{where}{check.message}: {words}")
     if failed is not second and second.check is None:
         words = "right where C held NaN, but not where it held the result of an earlier launch"
-        return make_check(check, "skips a filled C", f"{words}: {where}{check.message}")
+        return make_check(check, "leaves an old C", f"{words}: {where}{check.message}")
     cause = check.diagnosis.cause if check.diagnosis else ""
     return make_check(check, cause or "wrong later", f"right before timing, wrong after it: {where}{check.message}")
 

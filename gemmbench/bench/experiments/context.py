@@ -13,7 +13,7 @@ from gemmbench.planning.plans.plan import Target
 
 _FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
-SWEEP = "sweep: "
+SWEEP, KNOWN = "sweep: ", "; "  # see Progress
 AUDIT_SHARE = 0.02
 """Of the time limit: the most that a turn of an audit may take, of which every block has two."""
 WARMING_SHARE = 0.25
@@ -33,7 +33,7 @@ class Progress(Protocol):
     """Takes an activity, the amount done, and the total amount or 0 if it is unknown.
 
     The activity of the whole sweep begins with SWEEP; where they are known, it comes with the seconds
-    that are left.
+    that are left. What is known so far of the rows stands before an activity, and ends in KNOWN.
     """
 
     def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...

@@ -308,6 +308,7 @@ class TimedTrials:
                 monitor=setup.backend.monitor,
                 steps=steps,
                 seed=setup.batch.seed,
+                names=[trial.name for trial in trials],
             )
             for trial, measurement in zip(trials, rounds.measurements, strict=True):
                 trial.measurement = measurement

@@ -129,7 +129,8 @@ class GuardedLayout:
         offset, count = breach.zone.offset, breach.count
         region = min(self.regions, key=lambda region: region.distance(offset))
         side = "before" if offset < region.offset else "after the end of"
-        changed = f"{count} bytes {side} {region.name} changed, the first {breach.first} bytes into the zone"
+        away = breach.zone.size - 1 - breach.last if side == "before" else breach.first
+        changed = f"{count} bytes {side} {region.name} changed{f', the nearest {away} bytes away' if away else ''}"
         if not region.rows:
             return f"wrote outside its {own}: {changed}"
         rows, rest = divmod(count, region.nbytes // region.rows)

@@ -20,6 +20,7 @@ from gemmbench.bench.tuning.screening import (
     make_slowness_test,
 )
 from gemmbench.bench.tuning.tuning_task import Key, TuningTask, find_key
+from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.search_space import make_strategy
 
 _MOST_TURNS = 4
@@ -35,6 +36,7 @@ class Contenders:
 
     screening: Screening
     measured: bool = False
+    begin_finals: Callable[[Sequence[Chain]], None] = lambda chains: None
     left: list[Standing] = field(default_factory=list)
     dropped: dict[Key, str] = field(default_factory=dict)
 
@@ -88,6 +90,7 @@ class Contenders:
     def _measure(self, keys: Sequence[Key]) -> list[Record]:
         screening = self.screening
         chains = [screening.task.chains[key] for key in keys]
+        self.begin_finals(chains)
         records = screening.batches.measure(chains, screening.task.baseline, contest=True) if chains else []
         for record in filter(screening.task.owns, records):
             self.dropped.pop(find_key(record), None)
@@ -120,7 +123,8 @@ class SearchSettings:
 class Search:
     """One search, in two parts. Several searches of one problem may share their finals: see find_slowest_finalist.
 
-    `earlier` are the records of the run that is resumed, and `report` is called after every batch.
+    `earlier` are the records of the run that is resumed, `report` is called after every batch, and `begin_finals`
+    before finalists are measured.
     """
 
     task: TuningTask
@@ -129,6 +133,7 @@ class Search:
     settings: SearchSettings
     earlier: Sequence[Record]
     report: Callable[[Screening], None]
+    begin_finals: Callable[[Sequence[Chain]], None] = lambda chains: None
 
     def screen(self) -> Sequence[Standing]:
         """Try the candidates in short rounds; returns those that are left, the fastest first.
@@ -151,7 +156,7 @@ class Search:
             settings.first,
         )
         screening.run(self.earlier)
-        self._contenders = Contenders(screening, measured=bool(self._finals))
+        self._contenders = Contenders(screening, bool(self._finals), self.begin_finals)
         self._contenders.narrow()
         return self._contenders.left
 

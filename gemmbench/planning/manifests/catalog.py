@@ -287,7 +287,7 @@ class Catalog:
                 raise UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
             if Path(path).suffix in {*SUFFIXES, *_CODE} and not _is_of_revision(path):
                 raise _explain_missing(path, self.names)
-            raise UsageError(f"unknown variant '{name}'{_suggest_names(name, self.names)}")
+            raise UsageError(f"unknown kernel '{name}'{_suggest_names(name, self.names)}")
 
     def get(self, name: str) -> Variant:
         """Return a variant, with the variants that it picks from.
@@ -329,7 +329,7 @@ class Catalog:
         name = pick.variant
         if name in above:
             circle = " -> ".join((*above, name))
-            raise SpecError(variant.path, pick.line, f"pick: circular: {circle}; pick another variant")
+            raise SpecError(variant.path, pick.line, f"pick: circular: {circle}; pick another kernel")
         if name not in self._files:
             known = [other for other in self._files if other not in above]
             fault = "is a library; only kernels can be picked" if name in self._libraries else "is not a kernel"

@@ -73,13 +73,13 @@ def _holds(rule: Expression, values: Mapping[str, int]) -> bool:
 
 
 def check_params(chosen: Sequence[tuple[Variant, Params]]) -> None:
-    """Raise UsageError for a parameter that no chosen variant has."""
+    """Raise UsageError for a parameter that no chosen kernel has."""
     known = {name for variant, _ in chosen for name, _ in variant.params}
     for _, params in chosen:
         for name in params:
             if name != ALL and name not in known:
                 listed = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"no chosen variant has a parameter '{name}'{nearest(name, known)}; known: {listed}")
+                raise UsageError(f"no chosen kernel has a parameter '{name}'{nearest(name, known)}; known: {listed}")
 
 
 # One element, primes, one off a tile on both sides, a long side in each direction, M != N != K.

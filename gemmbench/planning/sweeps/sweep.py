@@ -263,7 +263,7 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
     post = _read_post(reader, model, name_config(path), is_resized=selection.sizes is not None or on_cpu)
     choices = _read_choices(selection, reader, model, post)
     if not choices:
-        raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
+        raise UsageError(f"{document.location}: no kernels; add `variants: [tiled]`")
     baseline, line = model.baseline, document.line(("baseline",))
     given = selection.baseline
     problems = _read_problems(selection, reader, model, post, variants=1 if post else len(choices))

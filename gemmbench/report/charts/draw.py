@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.files import STDOUT
 from gemmbench.report.charts.chart_model import Chart, Choices
 from gemmbench.report.charts.heat_map import draw_heat_map
 from gemmbench.report.charts.ladder import draw_ladder
@@ -108,7 +109,7 @@ SUFFIX = ".svg"
 
 def check_suffix(path: Path) -> None:
     """Raises UsageError for the name of a file that is not SVG."""
-    if path.suffix.lower() != SUFFIX:
+    if str(path) != STDOUT and path.suffix.lower() != SUFFIX:
         suffix = f"unknown format '{path.suffix}'" if path.suffix else "no suffix"
         raise UsageError(f"{path}: {suffix}; charts are written as SVG: end the name in {SUFFIX}")
 

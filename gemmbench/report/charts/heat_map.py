@@ -68,7 +68,7 @@ def _choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]
 def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
     """The rows of the variant with the most configurations, of those that have the chosen parameters."""
     if len(choices.variants) > 1:
-        raise UsageError(f"a heat map shows one variant, not {len(choices.variants)}: {', '.join(choices.variants)}")
+        raise UsageError(f"a heat map shows one kernel, not {len(choices.variants)}: {', '.join(choices.variants)}")
     wanted = {choices.x, choices.y} - {""}
     counts = Counter(row.record.variant for row in rows if wanted <= row.record.config.keys())
     counts = counts or Counter(row.record.variant for row in rows)

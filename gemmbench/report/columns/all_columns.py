@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gemmbench.bench.record import NetworkFacts
+from gemmbench.errors import UsageError, nearest
 from gemmbench.report.columns import detail_columns, kernel_columns
 from gemmbench.report.columns.column import CAVEAT, Column, pick_columns
-from gemmbench.report.columns.kernel_columns import show_if_valid
+from gemmbench.report.columns.kernel_columns import is_final, show_if_valid
 from gemmbench.report.flags import notable_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, with_interval
@@ -138,7 +139,7 @@ _WIDE = pick_columns(
 )
 SPEEDS = ("GFLOPS", "% of {baseline}", "% of best library", "% of peak")
 """Headings of columns that suggest how fast a kernel is elsewhere too."""
-_ERROR = "error (u)"
+_ERROR = "error (max. 16)"
 _AFTER_SPEEDS = (_ERROR, "launches", "error", "status")
 _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
 
@@ -153,6 +154,9 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     columns = list(_network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
     if not (wide or all(row.environment.gpu for row in rows)):
         columns = [column for column in columns if column.heading not in SPEEDS]
+    if rows and all(is_final(row) or not row.record.config for row in rows):
+        plain = kernel_columns.CONFIGURATION
+        columns = [plain if column.heading == plain.heading else column for column in columns]
     if any(row.record.problem.precision.splits_factors for row in rows):
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
@@ -162,6 +166,38 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     if wide:
         columns += [column for column in _WIDE if _is_filled(column, rows)]
     return columns
+
+
+def find_column(name: str, baseline: str) -> Column[Row]:
+    """The column of tables or exports with this name: `time`, `time (ms)` or `time_s`, `% of cublas` or `%`.
+
+    Raises UsageError.
+    """
+    asked, known = _simplify(name), dict[str, Column[Row]]()
+    for column in (*kernel_columns.TABLE, *_WIDE, *_SUSTAINED, detail_columns.FLAGS, *COLUMNS):
+        heading = column.heading.format(baseline=baseline)
+        for each in (heading, heading.partition(" (")[0], column.key):
+            known.setdefault(_simplify(each), column)
+    known.setdefault("%", known["percent of baseline"])
+    if asked not in known or not asked:
+        names = [each for each in known if each]
+        raise UsageError(f"no column '{name}'{nearest(name, names)}; the columns are: {', '.join(names)}")
+    column = known[asked]
+    return column if column.heading else replace(column, heading=column.key, cell=_format_value(column))
+
+
+def _simplify(name: str) -> str:
+    return name.strip().lower().replace("_", " ")
+
+
+def _format_value(column: Column[Row]) -> Callable[[Row], str]:
+    """The cells of a column that only exports have."""
+
+    def format_cell(row: Row) -> str:
+        value = column.value(row)
+        return number(value) if isinstance(value, float) else "-" if value in (None, "") else str(value)
+
+    return format_cell
 
 
 def _filled_columns(rows: Sequence[Row]) -> list[Column[Row]]:

@@ -179,7 +179,6 @@ FLAGS: Column[Row] = Column(
     "flags",
     notable_letters,
     left=True,
-    hide=5,
 )
 _LAUNCH: tuple[Column[Row], ...] = (
     Column("blocks", "blocks of the grid", _blocks, "blocks", lambda row: _format_count(_blocks(row))),

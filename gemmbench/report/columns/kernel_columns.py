@@ -15,9 +15,17 @@ def show_if_valid(row: Row, cell: str) -> str:
     return cell if row.valid else "-"
 
 
+def is_final(row: Row) -> bool:
+    """It is the best configuration of a kernel, measured again."""
+    return row.record.phase == "final" and bool(row.record.config)
+
+
 def _configuration(row: Row) -> str:
-    final = " (measured again)" if row.record.phase == "final" and row.record.config else ""
-    return (row.record.configuration or "-") + final
+    return row.record.configuration or "-"
+
+
+def _configuration_and_phase(row: Row) -> str:
+    return _configuration(row) + (" (measured again)" if is_final(row) else "")
 
 
 def _status(row: Row) -> str:
@@ -108,7 +116,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
         "error_units",
         "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
         lambda row: row.record.error,
-        "error (u)",
+        "error (max. 16)",
         lambda row: number(row.record.error, 3) if row.record.checked else "-",
         hide=1,
     ),
@@ -146,7 +154,9 @@ _BUILD: tuple[Column[Row], ...] = (
     Column("shared_dynamic", "dynamic shared bytes per block", lambda row: row.record.shared_dynamic),
     Column("reason", "why the status is not ok", lambda row: row.record.reason),
 )
-_CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration, fold=True)
+CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration, fold=True)
+"""For rows that were all measured again."""
+_CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration_and_phase, fold=True)
 
 COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_METHOD, *_BUILD)
 """The first columns of the exports."""
@@ -161,7 +171,7 @@ TABLE = pick_columns(
     "% of {baseline}",
     "% of best library",
     "% of peak",
-    "error (u)",
+    "error (max. 16)",
     "status",
 )
 """The columns of a table of GEMMs."""

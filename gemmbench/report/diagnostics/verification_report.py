@@ -16,8 +16,8 @@ from gemmbench.report.tables.footer import list_printed
 from gemmbench.report.text import count_noun, number
 
 MOST_FAILURES = 20
-_HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device")
-_HIDE = ("worst error (u)", "device", "configurations")
+_HEADINGS = ("kernel", "configurations", "passed", "failed", "skipped", "error (max. 16)", "device")
+_HIDE = ("error (max. 16)", "device", "configurations")
 _LARGE_ENOUGH = 8  # dimensions beyond this let the causes of a wrong result be told apart
 _MOST_REASONS = 2
 _MARGIN = "    "

@@ -17,11 +17,33 @@ from gemmbench.report.percent_of_baseline import is_valid_baseline
 from gemmbench.report.repeatability import explain_process_deviation
 from gemmbench.report.row import peak_flops
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.text import count_noun, number
+from gemmbench.report.text import count_noun, number, shorten_device
+
+
+def summary_lines(run: Run) -> list[str]:
+    """What a screen says of the numbers: what they are, and the device that they are from."""
+    environment, timed = run.environment, [record for record in run.full_records if record.samples]
+    device = [_name_device(environment, timed)]
+    if not timed:
+        return device
+    baseline, is_pass = environment.baseline, _name_unit(run) == _PASS
+    speed = f" {_name_speed(run)} in the same rounds." if baseline and (is_pass or environment.gpu) else ""
+    return [f"Time: mean per {_name_unit(run)}, +- 95 % interval{environment.scope}.{speed}", *device]
+
+
+def warning_lines(run: Run) -> list[str]:
+    """What makes numbers doubtful, and what kernels printed: what no screen leaves out."""
+    environment, timed = run.environment, [record for record in run.full_records if record.samples]
+    return [
+        *_warn_of_loads(environment, timed),
+        *_list_checked_here(timed),
+        *_warn_of_busy_host(environment, timed),
+        *list_printed(run.records),
+    ]
 
 
 def footer_lines(run: Run, wide: bool = False) -> list[str]:
-    """What a reader must know: how the numbers were measured, and on what.
+    """How the numbers were measured, and on what.
 
     Speeds of the CPU device are explained only below `wide` tables, which show them.
     """
@@ -35,7 +57,8 @@ def footer_lines(run: Run, wide: bool = False) -> list[str]:
         *_explain_baseline(run, shows_speeds=wide or run.environment.gpu),
         *explain_process_deviation(_list_shortest_times(run.environment, timed)),
         *_explain_alone(timed),
-        *_explain_sustained(run.environment, timed),
+        *_explain_sustained(timed),
+        *_warn_of_loads(run.environment, timed),
         _describe_method(timed),
         *([endings] if endings else []),
         *_list_checked_here(timed),
@@ -94,9 +117,12 @@ def _explain_baseline(run: Run, shows_speeds: bool) -> list[str]:
     verified = "Rows are verified before they are timed."
     if not baseline or not (shows_speeds or _name_unit(run) == _PASS):
         return [verified]
-    math = _explain_math(run)
-    column = f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
-    return [f"{column}, in the same rounds.{math} {verified}"]
+    return [f"{_name_speed(run)}, in the same rounds.{_explain_math(run)} {verified}"]
+
+
+def _name_speed(run: Run) -> str:
+    baseline = run.environment.baseline
+    return f"x {baseline}: times as fast" if _name_unit(run) == _PASS else f"% of {baseline}: speed"
 
 
 def _explain_math(run: Run) -> str:
@@ -140,11 +166,14 @@ def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> l
     ]
 
 
-def _explain_sustained(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    loads = [record.sustained for record in timed if record.sustained]
-    if not loads:
-        return []
-    lines = ["Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."]
+def _explain_sustained(timed: Sequence[Record]) -> list[str]:
+    line = "Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."
+    return [line] if any(record.sustained for record in timed) else []
+
+
+def _warn_of_loads(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    """Steady loads that were not steady, or drew more power than allowed."""
+    loads, lines = [record.sustained for record in timed if record.sustained], []
     if unsettled := sum(not load.settled for load in loads):
         lines.append(
             f"Under the load of {unsettled} of {len(loads)} rows the clock, power or temperature still changed when "
@@ -185,8 +214,8 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
 
 
 def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    """That the arithmetic of a precision bounds no time, where the peak of the device is unknown."""
-    rows = [record for record in timed if record.backend == environment.backend]
+    """That the arithmetic of a precision bounds no time, where the peak of a GPU is unknown."""
+    rows = [record for record in timed if record.backend == environment.backend and environment.gpu]
     clock = environment.clock_hz or math.nan
     unknown = [record for record in rows if math.isnan(peak_flops(environment, record, clock))]
     names = ", ".join(dict.fromkeys(record.problem.precision_name for record in unknown))
@@ -232,12 +261,18 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
     return f"{words[0].upper()}{words[1:]} before {its} interval reached +- {100 * until:g} %."
 
 
-def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
+def _name_device(environment: Environment, timed: Sequence[Record]) -> str:
+    """`Device: NVIDIA H100 (cuda), 132 SMs at 1.989 GHz, power limit 700 W.`"""
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     clock = f" at {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
     units = count_noun(environment.sms, "SM" if environment.gpu else "core")
     known = f"{units}{clock}{_describe_power_limit(environment)}"
-    lines = [f"Device: {environment.device} ({environment.backend}), {known}."]
+    return f"Device: {shorten_device(environment.device)} ({environment.backend}), {known}."
+
+
+def _describe_device(environment: Environment, timed: Sequence[Record]) -> list[str]:
+    short = _name_device(environment, timed)
+    lines = [short.replace(shorten_device(environment.device), environment.device, 1)]
     others = dict.fromkeys(record.backend for record in timed if record.backend != environment.backend)
     host = f"{environment.host}, {count_noun(environment.cores, 'core')}"
     lines += [f"Rows marked {backend}: {host}." for backend in others]

@@ -3,41 +3,101 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gemmbench.bench.record import Record
-from gemmbench.report.columns.all_columns import table_columns
-from gemmbench.report.columns.column import make_table
+from gemmbench.report.columns.all_columns import find_column, table_columns
+from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.columns.transfer_columns import TABLE, format_mode
 from gemmbench.report.comparison import Comparison, ProblemRows, TransferProblem, TransferRow
 from gemmbench.report.explanation import explain_unranked
-from gemmbench.report.flags import explain_letters
+from gemmbench.report.flags import explain_letters, name_letters
 from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
-from gemmbench.report.tables.footer import detail_lines, footer_lines, list_printed
+from gemmbench.report.tables.footer import detail_lines, footer_lines, list_printed, summary_lines, warning_lines
+from gemmbench.report.tables.pivot_tables import add_versus_best, choose_best_rows, sort_rows, tabulate_pivots
+from gemmbench.report.tables.view import View
 from gemmbench.report.text import count_noun, number
 
 MOST_CONFIGURATIONS = 10
+_MOST_TABLES = 2
+"""Of one screen. More problems are shown in one table, with a column for each."""
 
 
-def report_kernels(comparison: Comparison, wide: bool = False) -> Report:
-    """One table for each problem; `wide` adds the details of each row."""
-    baseline = comparison.environment.baseline
-    tables = [
-        tabulate_rows(choose_rows(problem.rows), baseline, problem.title, list_notes(problem), wide)
+_USUAL = View()
+
+
+def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
+    """One table for all problems if there are many, or one for each."""
+    problems, run = comparison.problems, comparison.run
+    is_pivot = len(problems) > _MOST_TABLES and not view.has_details and not problems[0].rows[0].record.network
+    tables = tabulate_pivots(problems, view.columns, view.sort) if is_pivot else _tabulate_problems(comparison, view)
+    choose = choose_best_rows if is_pivot else choose_rows
+    rows = [row for problem in problems for row in choose(problem.rows)]
+    details = [
+        *explain_letters(rows),
+        *footer_lines(run, view.wide),
+        *detail_lines(run, view.wide),
+    ]
+    more = ["a table for each size: --details"] if is_pivot else []
+    more += [] if view.wide or view.notes else ["how it was measured: --notes"]
+    skips = list_skips([row.record for row in comparison.rows if row.record.status == "skipped"])
+    remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
+    return Report(
+        tables,
+        details if view.wide or view.notes else [*summary_lines(run), *name_letters(rows)],
+        "--wide",
+        details,
+        remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],
+        more="; ".join(more).capitalize() + "." if more else "",
+    )
+
+
+def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
+    """A table for each problem, all with the same columns."""
+    baseline, chosen = comparison.environment.baseline, {}
+    for problem in comparison.problems:
+        rows = choose_rows(problem.rows)
+        chosen[problem.problem] = sort_rows(rows, view.sort, baseline) if view.sort else rows
+    columns = _choose_columns([row for rows in chosen.values() for row in rows], view, baseline)
+    return [
+        _make_table(columns, chosen[problem.problem], baseline, problem.title, list_notes(problem), view.wide)
         for problem in comparison.problems
     ]
-    footer, details = footer_lines(comparison.run, wide), detail_lines(comparison.run, wide)
-    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
 
 
-def tabulate_rows(
-    rows: Sequence[Row], baseline: str, title: str = "", notes: Sequence[str] = (), wide: bool = False
-) -> Table:
+def _choose_columns(rows: Sequence[Row], view: View, baseline: str) -> list[Column[Row]]:
+    """Those that are asked for, next to kernel, configuration and flags; or the usual ones."""
+    usual = table_columns(rows, view.wide)
+    if not view.columns:
+        return add_versus_best(usual, rows)
+    asked = [find_column(name, baseline) for name in view.columns]
+    names = [column.heading for column in asked]
+    beside = [column for column in usual if column.heading in _BESIDE and column.heading not in names]
+    flags = [column for column in beside if column.heading == "flags"]
+    return [*(column for column in beside if column not in flags), *asked, *flags]
+
+
+_BESIDE = ("kernel", "configuration", "flags")
+
+
+def tabulate_rows(rows: Sequence[Row], baseline: str) -> Table:
     """The table of these rows."""
-    columns, statuses = table_columns(rows, wide), [row.status for row in rows]
+    return _make_table(table_columns(rows), rows, baseline)
+
+
+def _make_table(
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    baseline: str,
+    title: str = "",
+    notes: Sequence[str] = (),
+    wide: bool = False,
+) -> Table:
+    statuses = [row.status for row in rows]
     return make_table(columns, rows, title, baseline=baseline, notes=notes, statuses=statuses, wide=wide)
 
 
@@ -56,23 +116,46 @@ def choose_rows(rows: Sequence[Row]) -> list[Row]:
 
 def list_notes(problem: ProblemRows) -> list[str]:
     """What a table cannot show: reasons, files of revisions, and how many rows it leaves out."""
-    shown = choose_rows(problem.rows)
-    skipped = [row.record for row in problem.rows if row.record.status == "skipped"]
-    notes = [*list_skips(skipped), *(note for row in problem.rows for note in _explain_status(row))]
+    notes = [note for row in problem.rows for note in _explain_status(row)]
     files = {row.record.variant: row.record.path for row in problem.rows if "@" in row.record.path}
     notes += [f"{name}: {path}" for name, path in files.items()]
-    if hidden := _count_ran(problem.rows) - _count_ran(shown):
+    if hidden := _count_ran(problem.rows) - _count_ran(choose_rows(problem.rows)):
         notes.append(f"{hidden} slower configurations are in the results file and the exports")
-    return [*notes, *explain_letters(shown)]
+    return notes
+
+
+def _list_faults(rows: Sequence[Row]) -> list[str]:
+    """Why rows are not ok, for each kernel and status that of the first row."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        for line in _explain_status(row):
+            groups.setdefault((row.record.variant, row.status), []).append(f"{row.record.problem.size}: {line}")
+    counted = [(lines[0], len(lines) - 1) for lines in groups.values()]
+    return [f"{line} (and {count_noun(others, 'more row')})" if others else line for line, others in counted]
 
 
 def list_skips(skipped: Sequence[Record]) -> list[str]:
-    counted = Counter((record.variant, record.reason) for record in skipped)
-    many = {key: f" ({count} configurations)" if count > 1 else "" for key, count in counted.items()}
-    return [f"{name}: skipped: {reason}{times}" for (name, reason), times in many.items()]
+    """A line for each cause: which kernels, how many rows, and the reason, or one of those that differ in numbers."""
+    causes: dict[str, list[Record]] = {}
+    for record in skipped:
+        causes.setdefault(_NUMBERS.sub("0", record.reason), []).append(record)
+    return [_describe_skip(records) for records in causes.values()]
+
+
+_NUMBERS = re.compile(r"\b\d+\b")
+_MOST_NAMES = 4
+
+
+def _describe_skip(records: Sequence[Record]) -> str:
+    names = list(dict.fromkeys(record.variant for record in records))
+    shown = [*names[:_MOST_NAMES], *([f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else [])]
+    rows = f" ({len(records)} rows)" if len(records) > 1 else ""
+    such = ", such as" if len({record.reason for record in records}) > 1 else ""
+    return f"{', '.join(shown)}: skipped{rows}{such}: {records[0].reason}"
 
 
 def _explain_status(row: Row) -> Iterator[str]:
+    """Why a row is not ok, or not complete; nothing for skips."""
     record = row.record
     name = " ".join(filter(None, (record.variant, record.configuration)))
     if record.status not in ("ok", "skipped"):
@@ -94,11 +177,12 @@ def _count_ran(rows: Sequence[Row]) -> int:
     return sum(row.record.status != "skipped" for row in rows)
 
 
-def report_transfers(comparison: Comparison, wide: bool = False) -> Report:
-    """One table for each problem; empty if nothing was measured. `wide` hides no column."""
-    tables = [_tabulate_problem(problem, wide) for problem in comparison.transfers]
-    footer, details = transfer_footer_lines(comparison.run), transfer_detail_lines(comparison.run)
-    return Report(tables, [*footer, *details] if wide else footer, "--wide", () if wide else details)
+def report_transfers(comparison: Comparison, view: View = _USUAL) -> Report:
+    """One table for each problem; empty if nothing was measured."""
+    tables = [_tabulate_problem(problem, view.wide) for problem in comparison.transfers]
+    footer = transfer_footer_lines(comparison.run)
+    details = [*footer, *transfer_detail_lines(comparison.run)]
+    return Report(tables, details if view.wide or view.notes else footer, "--wide", details)
 
 
 def _tabulate_problem(problem: TransferProblem, wide: bool) -> Table:
@@ -172,7 +256,7 @@ def _name_longest_part(rows: Sequence[TransferRow]) -> str:
     return max(parts, key=parts.__getitem__)
 
 
-def report_results(comparison: Comparison, wide: bool = False) -> list[Report]:
-    """The reports of a run; `wide` adds the details of each row."""
-    transfers = [report_transfers(comparison, wide)] if comparison.transfers else []
-    return [report_kernels(comparison, wide), *transfers]
+def report_results(comparison: Comparison, view: View = _USUAL) -> list[Report]:
+    """The reports of a run."""
+    transfers = [report_transfers(comparison, view)] if comparison.transfers else []
+    return [report_kernels(comparison, view), *transfers]

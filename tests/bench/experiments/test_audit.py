@@ -121,7 +121,7 @@ def test_a_kernel_that_computes_only_where_c_is_nan(surround, names):
 
     records = {record.variant: record for record in surround(skips, *names)}
     assert {records[name].status for name in ("naive", "cublas")} == {"ok"}
-    assert (records["bad"].status, records["bad"].diagnosis) == ("wrong", "skips a filled C")
+    assert (records["bad"].status, records["bad"].diagnosis) == ("wrong", "leaves an old C")
     assert "C still holds the result of an earlier launch: it is computed only where C is NaN" in records["bad"].reason
 
 
@@ -136,7 +136,7 @@ def test_a_kernel_that_skips_an_eighth_of_k_where_c_is_filled(audit):
         a[:, ::8] = kept
 
     words = "right where C held NaN, but not where it held the result of an earlier launch: set 0: "
-    audit(skips, "skips a filled C", words, "as if one product in 8 were lost, from k = 0 on")
+    audit(skips, "leaves an old C", words, "as if one product in 8 were lost, from k = 0 on")
 
 
 def test_a_kernel_that_writes_into_the_c_of_another_set(audit):

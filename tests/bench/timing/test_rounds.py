@@ -37,7 +37,7 @@ def make_noisy(seed, seconds, noise, **options):
 
 def measure(kernels, warm=0.0, most=1000, is_interrupted=None, progress=None, rule=None, **options):
     """What came of kernels; `options` are those of Rounds and the fields of the policy."""
-    chosen = {name: options.pop(name) for name in ("anchors", "contest", "steps", "seed") if name in options}
+    chosen = {name: options.pop(name) for name in ("anchors", "contest", "steps", "seed", "names") if name in options}
     policy = Policy(**{"until": 0.0, **options})
     calls = is_interrupted or (lambda: False), progress or (lambda *_: None)
     return Rounds(kernels, policy, most, *calls, rule=rule, **chosen).run(warm)
@@ -146,6 +146,15 @@ def test_a_kernel_that_fails_drops_out_and_the_others_go_on(fault, fails_at):
     assert ends(found) == [(4, "rounds"), (2 if fails_at == 3 else 0, "failed")]  # those of the blocks before
     assert [each.fault for each in found] == [None, fault]
     assert len(bad.windows) == fails_at
+
+
+def test_progress_says_after_a_block_who_leads_with_its_time_and_its_ratio_to_the_anchor():
+    said = []
+    kernels = [Kernel("slow", 2.0), Kernel("quick", 0.5), Kernel("broken", 0.1, fails_at=3, fault=LaunchError("x"))]
+    told = {"progress": lambda what, done, of: said.append(what), "names": ["slow", "quick", "broken"]}
+    measure(kernels, rounds=8, max_time=100, anchors=[0], **told)
+    rounds = [what for what in said if "round" in what]
+    assert rounds[0] == "round" and rounds[-1] == "quick 500 +- 0 ms, 4x slow; round"
 
 
 def test_an_interruption_keeps_the_samples_there_are():

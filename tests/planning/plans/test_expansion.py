@@ -180,7 +180,7 @@ def test_a_parameter_that_no_chosen_variant_has_offers_the_nearest(make_variant)
     check_params([(tiled, {"TILE": (8,)}), (naive, {"TILE": (8,), ALL: ()})])
     with pytest.raises(UsageError) as fault:
         check_params([(tiled, {"TILES": (8,)}), (naive, {"TILES": (8,)})])
-    message = "no chosen variant has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
+    message = "no chosen kernel has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
     assert str(fault.value) == message
     with pytest.raises(UsageError, match="known: none"):
         check_params([(naive, {"BM": (8,)})])
@@ -293,7 +293,7 @@ def test_it_is_ready_where_any_of_its_rows_is(kernels, cpu):
     ("row", "message"),
     [
         ("variant: smal", "pick: 'smal' is not a kernel (did you mean 'small'?)"),
-        ("variant: best", "pick: circular: best -> best; pick another variant"),
+        ("variant: best", "pick: circular: best -> best; pick another kernel"),
         ("variant: cublas", "pick: 'cublas' is a library; only kernels can be picked"),
         ("variant: host", "pick: 'host' is not a .cu file that computes a GEMM; pick another"),
         ("variant: small\n    params: {BN: 8}", "pick: small has no parameter 'BN' (did you mean 'BM'?); known: BM"),

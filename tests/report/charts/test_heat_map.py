@@ -83,7 +83,7 @@ def test_percent_without_a_baseline_is_refused(compare, timed):
     [
         ({"variants": ("other",)}, "needs two parameters that vary; of other, this varies: TILE"),
         ({"variants": ("cublas",)}, "of cublas, this varies: none"),
-        ({"variants": ("tile", "other")}, "shows one variant, not 2: tile, other"),
+        ({"variants": ("tile", "other")}, "shows one kernel, not 2: tile, other"),
         ({"x": "TM"}, r"'TM' does not vary for tile.*; what varies: BM, BN, BK"),
         ({"x": "BM", "y": "BM"}, "needs two parameters"),
     ],

@@ -159,7 +159,7 @@ def test_rows_are_numbered_through_all_problems(compare, paired):
 def test_a_narrow_screen_shows_the_error_of_products_of_parts(compare, steady, precision, hides):
     rows = compare(steady("naive", precision_name=precision, error=0.5)).rows
     hidden = {column.heading: bool(column.hide) for column in table_columns(rows)}
-    assert hidden["error (u)"] is hides
+    assert hidden["error (max. 16)"] is hides
 
 
 OWN = Load(seconds=0.8, launches=400, clock_hz=1.5e9, joules=350.0, joules_seconds=0.5, temperature=61.0)

@@ -53,7 +53,7 @@ def test_each_variant_has_one_line_with_its_counts(make_record):
     assert table.statuses == ["ok", "wrong", "skipped"]
     assert table.notes == list_failures(records)
     assert [list(table.headings), *table.cells] == [
-        ["kernel", "configurations", "passed", "failed", "skipped", "worst error (u)", "device"],
+        ["kernel", "configurations", "passed", "failed", "skipped", "error (max. 16)", "device"],
         ["naive", "1", "1", "0", "0", "2.50", "fake"],
         ["tiled", "2", "2", "1", "1", "3.00", "fake"],
         ["cublas", "0", "0", "0", "1", "-", "-"],
