@@ -54,23 +54,27 @@ def _compare_file(path: Path) -> Comparison:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below."""
+    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below.
+
+    `step` are two kernels: a sentence says how much faster the second is.
+    """
 
     problem: Mapping[str, str]
     parameters: Mapping[str, str]
     kernels: Sequence[str] = ()
     columns: Sequence[str] = ()
+    step: Sequence[str] = ()
     finals: bool = False
     brief: bool = False
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> _Choices:
         named = {name: value for name, _, value in (word.partition("=") for word in words if "=" in word)}
-        lists = {key: named.pop(key, "").split(",") for key in ("only", "columns")}
-        kernels, columns = ([item for item in items if item] for items in lists.values())
+        lists = {key: named.pop(key, "").split(",") for key in ("only", "columns", "step")}
+        kernels, columns, step = ([item for item in items if item] for items in lists.values())
         problem = {name: value for name, value in named.items() if name in {field.name for field in fields(Problem)}}
         parameters = {name: value for name, value in named.items() if name not in problem}
-        return cls(problem, parameters, kernels, columns, "finals" in words, "brief" in words)
+        return cls(problem, parameters, kernels, columns, step, "finals" in words, "brief" in words)
 
     def choose(self, rows: Sequence[Row]) -> list[Row]:
         chosen = [row for row in rows if not self.kernels or row.record.variant in self.kernels]
@@ -106,9 +110,29 @@ def _write_table(page: Page, pattern: str, *words: str) -> str:
     body = "\n\n".join(f"{each.title}:\n\n{table}" for each, table in zip(chosen, tables, strict=True))
     shown = [row for each in rows for row in each]
     citation = cite_rows(page, comparison, shown)
+    steps = [_describe_step(each, *choices.step) for each in rows if choices.step]
     if choices.brief:
-        return "\n\n".join([*tables, str(citation)])
+        return "\n\n".join([*tables, *steps, str(citation)])
     return "\n".join([body, "", *_list_footer(comparison, citation, explain_letters(shown))])
+
+
+def _describe_step(rows: Sequence[Row], before: str, after: str) -> str:
+    """One sentence: how much faster a rung is than the one before it, of the rows that are shown. Raises NoResults."""
+    old, new = (_find_fastest(rows, name) for name in (before, after))
+    ratio = old.time.value / new.time.value
+    step = f"{ratio:.1f}x faster" if ratio >= 1.2 else _format_small_step(ratio)
+    return f"`{after}` is **{step}** than `{before}`."
+
+
+def _format_small_step(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+
+
+def _find_fastest(rows: Sequence[Row], name: str) -> Row:
+    found = [row for row in rows if row.record.variant == name and row.ranked]
+    if not found:
+        raise NoResults(f"no row of {name}")
+    return min(found, key=lambda row: row.time.value)
 
 
 def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
