@@ -52,6 +52,16 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
 
 
+def test_a_table_shows_what_nvcc_makes_of_a_row_only_if_its_configuration_is_the_same(page):
+    words = ["results/nvidia-h100/*-sgemm.jsonl.gz", "M=4096", "only=tiled", "columns=kernel,configuration", "brief"]
+    code = ["code=results/nvidia-h100/*-ladder_code.csv", "code-columns=registers,FFMA (%)"]
+    lines = list_lines(KINDS["table"](page, *words, *code))
+    cells = {line.split("|")[2].strip(): [cell.strip() for cell in line.split("|")[3:5]] for line in lines[2:]}
+    assert cells == {"TILE=16": ["32", "27.6"], "TILE=32": ["-", "-"], "TILE=32 (measured again)": ["-", "-"]}
+    with pytest.raises(StoreError, match="no column 'luck' in"):
+        KINDS["table"](page, *words, code[0], "code-columns=luck")
+
+
 def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
     words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
     rows = list_lines(KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl.gz", *words))[2:]
@@ -138,7 +148,7 @@ def test_an_optional_part_without_results_says_so(page, tmp_path):
     none = "results/none*.jsonl.gz"
     for part in (f"table {none}", f"rows {none}", f"profile {none} a counters=b", f"chart ladder {none} name=x"):
         path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
-        assert "-->\n\nNot measured yet by today's rules.\n\n<!--" in Page(path, KINDS).find_stale()[path]
+        assert "-->\nNot measured yet by today's rules.\n<!--" in Page(path, KINDS).find_stale()[path]
     path.write_text("<!-- begin table results/none*.jsonl.gz -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match="no file matches"):
         Page(path, KINDS).find_stale()

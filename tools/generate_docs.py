@@ -8,7 +8,8 @@ A part stays between two comments and is written from results/ or from the code,
                                           of each sweep, `columns="kernel,time (ms)"` these columns,
                                           `only=naive,tiled` these kernels, `BN=128` rows with this value
                                           of the parameter or without it, `brief` no lines below it,
-                                          `step=a,b` a sentence on how much faster kernel b is than kernel a
+                                          `step=a,b` a sentence on how much faster kernel b is than kernel a,
+                                          `code=FILES code-columns="registers"` columns of a CSV of the code
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
