@@ -30,9 +30,8 @@ accesses:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// Against tiled: each thread keeps TM x TN sums in registers and adds one outer product per k, so
-// TM + TN loads from shared memory feed TM * TN multiply-adds, where tiled needs two loads for
-// each.
+// Compared with tiled: each thread keeps TM x TN sums in registers and adds one outer product per k, so TM + TN loads
+// from shared memory feed TM * TN multiply-adds, where tiled needs two loads for each.
 //
 // Bound by the issue of shared-memory loads, which are scalar here, and by latency at the barriers:
 // loading the next tile does not overlap with computing this one.

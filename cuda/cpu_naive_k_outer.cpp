@@ -8,7 +8,7 @@ tile: [M, N]  # all of C shares one reading of A and B
 source: https://en.wikipedia.org/wiki/Loop_interchange
 ---*/
 
-// The second of the three loop orders at the end of "CUDA 007 - GEMM". Against cpu_naive: for each
+// The second of the three loop orders at the end of "CUDA 007 - GEMM". Compared with cpu_naive: for each
 // k, a column of A times a row of B is added to the whole of C. A and B are read once, K (M + N)
 // elements instead of 2 M N K. In exchange C is read and written K times. This is the better
 // bargain only where C fits fast memory, and it is what a tiled kernel does with a tile of C.

@@ -20,8 +20,9 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 ---*/
 
 // The naive kernel with x and y exchanged: thread (x, y) computes C[x][y], so neighbouring threads
-// differ in the row. It computes the same and reads the same elements, but in layout nn about five
-// times more slowly than naive. It is the rung below, and the lesson on coalescing.
+// differ in the row. It reads the same elements and computes the same result, but in layout nn it
+// takes about five times as long as naive. It is the rung below naive, and the lesson on
+// coalescing.
 //
 // Bound by memory transactions: in layout nn, each load of A and each store of C touches one
 // 32-byte sector for every row that the warp covers.

@@ -21,24 +21,25 @@ accesses:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
 ---*/
 
-// Against naive: the block copies one tile of A and one of B to shared memory, so each element
-// is read from global memory once per tile instead of once per thread: TILE times less traffic.
+// Compared with naive: the block copies one tile of A and one of B to shared memory, so each
+// element is read from global memory once per tile instead of once per thread: TILE times less
+// traffic.
 //
-// Bound by shared memory: as written still two loads per multiply-add, now from shared memory. nvcc
-// 13 reads four elements of As with one load, which leaves 1.25.
+// Bound by shared memory: as written, each multiply-add still takes two loads, now from shared
+// memory. nvcc 13 reads four elements of As with one load, which leaves 1.25.
 //
 //                      Bs
 //                    +----+  k0            for k0 = 0, TILE, 2 TILE, ...
 //              B     |####|                    load an element of each tile (0 outside the matrices)
-//                    +----+                    barrier: nobody needs the previous tiles any more
+//                    +----+                    barrier: no thread needs the previous tiles any more
 //           k0       |                         store the elements to As and Bs
 //      A +--[##]--   +----+                    barrier: the tiles are complete
 //            As      |####| C tile             sum += As[ty][k] * Bs[k][tx]
 //                    +----+
 //
 // threadIdx.x runs along the direction that is contiguous in memory, whatever the layout. Where
-// this transposes a tile on its way to shared memory, the rows are padded: a warp then stores to
-// 32 / TILE columns, and rows that begin this many banks apart avoid conflicts.
+// this transposes a tile on its way to shared memory, the rows are padded: a warp then stores to 32
+// / TILE columns, and rows that begin that many banks apart do not conflict.
 //
 // The posts have three kernels like it, which are in cuda/posts. tiled_plain ("Matrix
 // Multiplication in CUDA", and version 1 of "CUDA 007 - GEMM") loads after the barrier that frees

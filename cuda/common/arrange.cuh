@@ -1,6 +1,7 @@
-// Operands that TMA cannot fetch, copied first. TMA cannot fetch rows that do not begin at multiples of 16 bytes, and
-// does not transpose: B as N x K would be read along K, but a thread needs one k of all its columns. Such operands are
-// copied to the workspace, in a separate launch. A as K x M needs no transposition: its fragments are read along M.
+// Copies the operands that TMA cannot fetch. TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does
+// not transpose: an N x K operand B would be read along K, but a thread needs one k of all its columns. Such operands
+// are copied to the workspace, in a separate launch. A stored as K x M needs no transposition: its fragments are read
+// along M.
 
 #pragma once
 
@@ -17,8 +18,8 @@ struct Arranged {
     __device__ size_t floats_a() const { return a ? size_t(rows_a) * padded(columns_a) : 0; }
     __device__ size_t floats_b(int N, int K) const { return b ? size_t(K) * padded(N) : 0; }
 
-    // What a block of 256 threads copies: 64 x 64 elements of A, or of B as K x N, to `copies`, where those of B follow
-    // those of A. A thread has 16 loads in flight.
+    // A block of 256 threads copies 64 x 64 elements of A, or of B as K x N, to `copies`; the copy of B follows that of
+    // A. Each thread has 16 loads in flight.
     __device__ void copy_tile(int M, int K, const float* A, const float* B, float* copies) const {
         constexpr int TILE = 64, ROWS = 8;
         __shared__ float tile[TILE][TILE + 1];

@@ -1,5 +1,5 @@
-// Thread block clusters: the blocks of one can read each other's shared memory. Where there are none, below compute
-// capability 9.0 and on the CPU, a block is alone in its cluster.
+// Thread block clusters: blocks of a cluster can read each other's shared memory. Below compute capability 9.0 and on
+// the CPU there are no clusters, so every block is alone in its own.
 
 #pragma once
 
@@ -10,7 +10,7 @@ __device__ inline int count_blocks_of_cluster() { return __clusterSizeInBlocks()
 // Number of this block in its cluster.
 __device__ inline int rank_in_cluster() { return __clusterRelativeBlockRank(); }
 
-// All threads of the cluster meet, and see what the others have written.
+// Synchronise all threads of the cluster; each then sees what the others have written.
 __device__ inline void sync_cluster() {
     __cluster_barrier_arrive();
     __cluster_barrier_wait();

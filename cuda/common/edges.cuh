@@ -1,12 +1,12 @@
-// Rows and columns of C beyond whole tiles, where they are so few that tiles of their own would be mostly empty: a
-// launch of matrix-vector products computes them from A and B as stored.
+// Computes the rows and columns of C beyond the whole tiles, where there are so few that extra tiles would be mostly
+// empty. A launch of matrix-vector products computes them from A and B as stored.
 
 #pragma once
 
 constexpr int kThin = 4;                         // most rows or columns that are an edge, not a tile
 constexpr int kEdgeThreads = 256, kOutputs = 8;  // of a block; outputs along the edge
 
-// Tiles along M or N. The rest of `extent` beyond them is an edge.
+// Number of whole tiles along M or N. The part of `extent` beyond them is an edge.
 __device__ constexpr int tiles(int extent, int tile) {
     return extent <= tile ? 1 : (extent + tile - 1 - kThin) / tile;
 }
@@ -22,10 +22,10 @@ struct Matrix {
     __device__ float at(int k, int output) const { return first[k * per_k + output * per_output]; }
 };
 
-// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e of `x` and P, which is the whole
-// other operand. Where P is contiguous along the outputs, 8 neighbouring outputs have a thread each; where it is
-// contiguous along k, a thread has all 8. Lanes then exchange halves until each has one sum: 7 shuffles, where reducing
-// 8 sums one after the other takes 24.
+// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e of `x` and P, which is the
+// whole other operand. Where P is contiguous along the outputs, each of 8 neighbouring outputs gets its own thread;
+// where it is contiguous along k, one thread computes all 8. Lanes then exchange halves until each has one sum: 7
+// shuffles instead of the 24 that reducing 8 sums one by one would take.
 template <bool ALONG_K, int E>
 __device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int first, int outputs, int K, float* sum) {
     constexpr int EACH = ALONG_K ? kOutputs : 1, STEP = kEdgeThreads * EACH / kOutputs;

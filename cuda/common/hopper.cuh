@@ -1,5 +1,5 @@
-// The instructions of Hopper that kernels share: barriers in shared memory, copies by TMA, what blocks say to one
-// another. One thing per function, named after what it does; PTX ISA is the reference for all.
+// The instructions of Hopper that kernels share: barriers in shared memory, TMA copies, and signals between blocks. One
+// thing per function, named after what it does; PTX ISA is the reference for all.
 
 #pragma once
 
@@ -12,7 +12,8 @@
 
 __device__ inline unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// A number that all lanes of a warp have. The compiler then keeps it, and what follows from it, in uniform registers.
+// A number that is the same in all lanes of a warp. The compiler can then keep it, and values derived from it, in
+// uniform registers.
 __device__ inline unsigned uniform(unsigned value) { return __shfl_sync(~0u, value, 0); }
 
 // ---- Barriers: they count arrivals and bytes. A phase is over when both are complete.
@@ -40,7 +41,7 @@ __device__ inline void await(unsigned barrier, unsigned parity) {
         : "memory");
 }
 
-// ---- Registers that the warpgroups of a block exchange. All threads of a group call this.
+// ---- Moving registers from one warpgroup of a block to another. All threads of a group call this.
 
 template <int COUNT> __device__ void release_registers() {  // keep COUNT
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
@@ -49,7 +50,7 @@ template <int COUNT> __device__ void take_registers() {  // have COUNT from now 
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
-// ---- TMA: copies of boxes that a tensor map describes. What lies outside of the array reads as zero.
+// ---- TMA: copies of boxes that a tensor map describes. Elements outside the array read as zero.
 
 __device__ inline void prefetch(const CUtensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -74,8 +75,8 @@ __device__ inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorM
         : "memory");
 }
 
-// Store a box from shared memory; what lies outside of the array is left out. Only one thread calls these three,
-// after all that wrote to the box have called publish_writes and met.
+// Store a box from shared memory, except for elements outside the array. Only one thread calls these three, after all
+// threads that wrote to the box have called publish_writes and synchronised.
 __device__ inline void store_box(const CUtensorMap* map, int row, int column, unsigned box) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column),
                  "r"(row), "r"(box)
@@ -89,7 +90,7 @@ __device__ inline void wait_for_stores() { asm volatile("cp.async.bulk.wait_grou
 
 __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// ---- What blocks say to one another through device memory.
+// ---- Signals between blocks through device memory.
 
 __device__ inline void store_past_l1(float4* to, float4 v) { __stcg(to, v); }
 __device__ inline float4 load_past_l1(const float4* from) { return __ldcg(from); }
@@ -99,7 +100,8 @@ __device__ inline void raise_flag(int* flag) {
     asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
 }
 
-// Arrive at a counter; how many did before. Who arrives or awaits later sees what was published before.
+// Arrive at a counter; returns how many arrived before. Blocks that arrive or wait later see everything published
+// before.
 __device__ inline int count_arrival(int* counter) {
     int before;
     asm volatile("atom.acq_rel.gpu.global.add.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
@@ -111,17 +113,17 @@ __device__ inline void await_arrivals(const int* counter, int count) {
 }
 __device__ inline void await_flag(const int* flag) { await_arrivals(flag, 1); }
 
-// The first THREADS threads of the block meet.
+// Synchronise the first THREADS threads of the block.
 template <int THREADS> __device__ void meet_groups() {
     asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
-// The two warps of pair `number` meet, one of less than 8.
+// Synchronise the two warps of pair `number`, which is below 8.
 __device__ inline void meet_pair(int number) { asm volatile("bar.sync %0, 64;" ::"r"(2 + number) : "memory"); }
 
 // ---- Clusters: blocks that run at the same time and reach one another's shared memory.
 
-// All threads of the cluster meet. It orders no memory accesses: barriers do that.
+// Synchronise all threads of the cluster. This orders no memory accesses; barriers do that.
 __device__ inline void meet_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
@@ -148,7 +150,7 @@ __device__ inline void store_shared(unsigned to, float v, float next) {
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(v), "f"(next) : "memory");
 }
 
-// A part of 16 bytes.
+// 16 bytes of a row.
 __device__ inline uint4 load_part(unsigned from) {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

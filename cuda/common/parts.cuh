@@ -1,12 +1,12 @@
 // How blocks that share a tile of C add up their parts of K: each leaves its sums in the workspace, and the last to
-// arrive adds them up. One block alone would wait for memory once for every few parts, so there are two rounds:
+// arrive adds them up. A single block would wait for memory again and again, so there are two rounds:
 //
 //      parts          0 1 2 3 4 5 6 7   8 9 10 11 12 13 14 15   16 17 18
 //                     +-------------+   +-------------------+   +------+     the last of each group adds its parts
 //                            |                    |                 |
 //                            +--------------------+-----------------+        the last group adds the sums
 //
-// Parts are added in the order of k, whoever is last, so every run gives the same bits.
+// Parts are added in the order of k whichever block comes last, so every run gives the same bits.
 
 #pragma once
 
@@ -17,7 +17,8 @@ constexpr int kMostAtOnce = 4;  // parts that it loads at once: often there are 
 // Ints in the workspace for each tile: arrivals in each group, and groups that are done.
 __device__ constexpr int counters(int split) { return 1 + (split + kGroup - 1) / kGroup; }
 
-// What one block adds: parts first, first + step, ..., count of them. None if another block does.
+// The parts that one block adds: `count` of them, first, first + step, and so on. `count` is 0 if another block adds
+// them.
 struct Parts {
     int first, step, count;
 };

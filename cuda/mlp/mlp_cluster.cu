@@ -32,11 +32,12 @@ shared: 4 * ((REST if FETCH else 0) + part_of_x + partial_sums + hidden + 4)
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-block-clusters
 ---*/
 
-// Against mlp_fused: there, every block reads all weights of the first layer, nearly all of the
-// traffic, for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own part of
-// K, so it reads only that part of W1 and of X, and the partial sums meet once, through distributed
-// shared memory. From then on a block has ROWS / CLUSTER whole rows and carries them to the output
-// by itself, with the later weights in shared memory, requested at the start.
+// Compared with mlp_fused: there, every block reads all first-layer weights, which is nearly all of
+// the traffic, just for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own
+// part of K, so it reads only that part of W1 and of X, and the partial sums meet once, through
+// distributed shared memory. From then on each block has ROWS / CLUSTER whole rows and takes them
+// to the output alone. The weights of later layers are in shared memory; they were requested at the
+// start.
 //
 //         block 0   block 1  ...             rows of the cluster
 //    X  [  k0 ..  |  k1 ..  |  ...  ]        ROWS x K
@@ -49,8 +50,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-
 // All requests to memory go out at once: X (cp.async, transposed to K x ROWS on the way), the first
 // DEPTH weights of every thread (to registers), and the later layers (one bulk copy).
 //
-// Bound by a series of latencies: launch, one trip to memory, the sums of layer 1 (half of the time
-// that all FFMA take at ROWS = 16), the exchange, two short layers.
+// Bound by a series of latencies: the launch, one trip to memory, the sums of layer 1 (half of all
+// FFMA time at ROWS = 16), the exchange, and two short layers.
 
 constexpr int kSize[] = {SIZES}, kActivation[] = {ACTIVATIONS}, kWeights[] = {WEIGHTS_AT}, kBias[] = {BIASES_AT};
 constexpr int kRelu = 1, kSoftmax = 2;
@@ -160,8 +161,8 @@ __device__ void fetch(float* to, const float* from, unsigned bytes, unsigned bar
                  : "memory");
 }
 
-// The same for all blocks of the cluster, at the same address in each; it counts in the mbarrier of
-// each.
+// The same for all blocks of the cluster, at the same address in each; each block's mbarrier counts
+// it.
 __device__ void fetch_for_all(float* to, const float* from, unsigned bytes, unsigned barrier) {
     const unsigned short everyone = (1 << CLUSTER) - 1;
     asm volatile(
@@ -171,8 +172,8 @@ __device__ void fetch_for_all(float* to, const float* from, unsigned bytes, unsi
         : "memory");
 }
 
-// A load that stays where it is written. As a load of constant data (nc), the compiler would move
-// it down to its use, past the barrier.
+// A load that stays where it is written. The compiler would move a load of constant data (nc) past
+// the barrier, down to its use.
 template <int V> __device__ Vector<V> load_now(size_t place) {
     Vector<V> w;
     float* v = w.at;

@@ -20,9 +20,10 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
-// Against a chain of GEMMs: nothing leaves the SM between the layers, and one launch replaces three
-// to six. A block carries ROWS rows of the batch from the input to the output. It reads the weights
-// once, straight into registers, and each weight serves ROWS rows; no block waits for another.
+// Compared with a chain of GEMMs: nothing leaves the SM between layers, and one launch replaces
+// three to six. A block carries ROWS rows of the batch from the input to the output. It reads the
+// weights once, straight into registers, and each weight serves ROWS rows; no block waits for
+// another.
 //
 // Bound by reading the weights: every block reads all of them from L2, at 64 bytes per cycle and
 // SM. Few blocks with many rows save traffic; many blocks with few rows use more of the SMs.

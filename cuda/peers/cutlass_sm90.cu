@@ -76,7 +76,7 @@ using Product = typename cutlass::gemm::collective::CollectiveBuilder<
 using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Product, Epilogue>;
 using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
-// The stride of a matrix with packed rows or columns of `length` elements; its other stride is 1 by its type.
+// The stride of a matrix with packed rows or columns of `length` elements; the type fixes the other stride at 1.
 template <class Stride>
 Stride packed(int length) {
     Stride stride{};

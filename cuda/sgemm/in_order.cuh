@@ -1,12 +1,12 @@
-// Multiply-adds of a thread's tile of sums in an order that ptxas keeps, and what else the main loop of sgemm_tma and
-// sgemm_splitk needs; sgemm_tma explains the order.
+// Multiply-adds of a thread's tile of sums in an order that ptxas keeps, and helpers of the main loop of sgemm_tma and
+// sgemm_splitk; sgemm_tma explains the order.
 
 #pragma once
 
 constexpr int TM = 8, TN = 16;           // results of a thread
 constexpr int WM = 8 * TM, WN = 4 * TN;  // of a warp
 
-// The first lane arrives for its warp. With a predicate, so that no branch splits the main loop.
+// The first lane arrives for its warp. It uses a predicate so that no branch splits the main loop.
 __device__ inline void arrive_once(unsigned barrier, int lane) {
     asm volatile("{ .reg .pred p; setp.eq.s32 p, %1, 0; @p mbarrier.arrive.shared::cta.b64 _, [%0]; }" ::"r"(barrier),
                  "r"(lane)
@@ -24,8 +24,8 @@ __device__ inline void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After scheduling it finds that one
-// fence per iteration is enough and drops the others.
+// A conditional exit that is never taken, since M >= 0. ptxas moves no code across it, and after scheduling it removes
+// all but one per iteration.
 __device__ inline void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
@@ -42,9 +42,8 @@ __device__ constexpr int column(int i, int k, int step) {
     return j < 2 ? 1 - j : j;
 }
 
-// Volatile, so that the result has registers of its own. Otherwise ptxas may group the sums themselves by fours, as a
-// store wants them, in the bank of b: in layout tn with BN=256, half of the FFMA in the main loop would read a bank
-// twice.
+// Volatile, so that the result gets separate registers. Otherwise ptxas may group the sums themselves in fours for the
+// store, in the bank of b: in layout tn with BN=256, half of the FFMA in the main loop would read a bank twice.
 __device__ inline float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll

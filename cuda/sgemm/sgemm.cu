@@ -739,8 +739,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
   instructions-cp-async-bulk-tensor"
 ---*/
 
-// Chooses a kernel by the shape, the number of tiles of C and the number of SMs of the GPU. (Up to four
-// rows or columns beyond whole tiles of 64 x 64 do not count, because sgemm_splitk gives them no tiles.)
+// Chooses a kernel by the shape, the number of tiles of C and the number of SMs of the GPU. (Up to four rows or columns
+// beyond whole tiles of 64 x 64 do not count, because sgemm_splitk uses no tiles for them.)
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
@@ -763,7 +763,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      more                                         sgemm_tma, stream-K
 //      none that the GPU can run, before Hopper     sgemm_cp_async
 //
-// The estimate counts what a kernel will do, before it runs:
+// The estimate counts the work of a kernel before it runs:
 //
 //      5 blocks on an SM that has room for 3:       round 1   block | block | block     all three at once
 //                                                   round 2   block | block
@@ -779,13 +779,13 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      part    ps per tile and part   if parts are added up; meet: ns if they meet in a cluster
 //      copy    ps per 1000 elements   that are copied first, so that rows are aligned; call: ns if there are any
 //
-// An H100 timed 20 to 60 candidates at each of about 4000 drawn shapes. The costs of each group of rows are a fit to
-// these times: least squares of relative errors, nothing below 0, and then one cost at a time, where that picks better,
-// above all where a library is as fast. At shapes that a fit had not seen, what it picks takes 1 to 2 % longer than the
-// best with a K of over 32, and 4 to 7 % where a launch takes a few microseconds. The rules for one column are from a
-// decision tree, those for one long row of a multiple of 1024 columns from the times themselves, and other conditions
-// from bytes and waves, counted by hand. Where a tile would be cut into more than four parts, sgemm_tma does not
-// compete: it was hardly ever the best, and its estimate knows no such parts.
+// An H100 timed 20 to 60 candidates at each of about 4000 drawn shapes. The costs of each group of rows are fitted to
+// these times: non-negative least squares of the relative errors, then one cost at a time where that improves the
+// choice, above all where a library is as fast. At shapes outside the fit, the chosen kernel takes 1 to 2 % longer than
+// the best one where K is over 32, and 4 to 7 % longer where a launch takes a few microseconds. The rules for one
+// column are from a decision tree, those for one long row of a multiple of 1024 columns come from the times themselves,
+// and other conditions from bytes and waves counted by hand. Where a tile would be cut into more than four parts,
+// sgemm_tma does not compete: it was rarely the best, and its estimate does not cover such parts.
 //
-// Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off.
-// Bound like the chosen kernel.
+// Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off. Its bound is that
+// of the chosen kernel.

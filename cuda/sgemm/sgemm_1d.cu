@@ -23,9 +23,9 @@ block:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// Against tiled: an element of Bs, once loaded into a register, serves TM results instead of one,
-// so TM + 1 loads from shared memory feed TM multiply-adds, where tiled needs 2 TM. The tiles are
-// no longer tied to the block's shape: BK is a parameter, and a thread loads several elements.
+// Compared with tiled: an element of Bs, once loaded into a register, serves TM results instead of
+// one, so TM + 1 loads from shared memory feed TM multiply-adds, where tiled needs 2 TM. The tiles
+// are no longer tied to the block's shape: BK is a parameter, and a thread loads several elements.
 //
 //               k                    a thread's results: rows ty ... ty + TM - 1 of column tx
 //            +--+-------+ Bs
@@ -40,7 +40,7 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //                 BN
 //
 // Still bound by shared memory: a is read again for every column. The next rung adds a second
-// dimension, which keeps a in a register too.
+// dimension and keeps a in a register too.
 
 #define THREADS (BM / TM * BN)
 #define PITCH_A (BK + (TRANS_A ? 16 / sizeof(TA) : 0))  // padded against bank conflicts where a tile

@@ -38,10 +38,10 @@ sass:                           # of the main loop; for other architectures see 
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_pipelined: cp.async copies from global to shared memory without passing through
-// registers, so several tiles can be in flight and no registers hold them. With 8 x 16 results per
-// thread, 128 FFMA need 6 shared loads. The latency that 8 warps per SM do not hide must be hidden
-// by the order of the instructions.
+// Compared with sgemm_pipelined: cp.async copies from global to shared memory without passing
+// through registers, so several tiles can be in flight without using registers. With 8 x 16 results
+// per thread, 128 FFMA need 6 shared loads. The latency that 8 warps per SM do not hide must be
+// hidden by the order of the instructions.
 //
 //      tile t             0           1           2           3        STAGES = 4
 //      copies of t + 3    |->......   |->......   |->......   |->...   into buffer (t + 3) % 4, which held t - 1
@@ -49,26 +49,25 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      wait, barrier     ^           ^           ^           ^         before the last k of each tile: then
 //                                                                      fragments of the next tile are loaded
 //
-// An operand whose rows run along K is transposed on its way, by copies of one element: 8 lanes
-// take 8 neighbours of a row, a sector, and 32 lanes store to 32 banks, because the pitch is 4 more
-// than a multiple of 32. The others are copied 4 elements at a time where rows are multiples of 16
-// bytes, otherwise one by one too. A tile is copied and read in slices of 8 k, so that the body of
-// the loop is the same for every BK.
+// An operand whose rows run along K is transposed on the way by copies of one element: 8 lanes take
+// 8 neighbours of a row, a sector, and 32 lanes store to 32 banks, because the pitch is 4 more than
+// a multiple of 32. Other operands are copied 4 elements at a time where row lengths are multiples
+// of 16 bytes, otherwise one by one too. A tile is copied and read in slices of 8 k, so that the
+// body of the loop is the same for every BK.
 //
-// No copy in the main loop has a guard against the edges. Past the edge of M or N the last row or
-// column is copied again; what it yields is never stored. The remainder of K, padded with zeros,
-// comes in the first tile.
+// Copies in the main loop need no edge guards. Past the edge of M or N the last row or column is
+// copied again; its products are never stored. The remainder of K, padded with zeros, comes in the
+// first tile.
 //
 // An FFMA needs three registers, and the register file has two banks: two operands must come from
 // different banks, or from the reuse cache. Along a row of the thread tile a stays the same; at its
 // end the next row is walked backwards, so b stays. The comments at fence, opaque, scaled and
 // keep_order explain how ptxas is kept from changing this order.
 //
-// Bound by the issue of instructions: for sm_90a the main loop that nvcc 13 makes has 1119
-// instructions for 8 k, 1024 of them FFMA (1127 where all is copied one by one), of which one in
-// sixty reads the same bank twice. At least 119 instructions lie between a load and its use. A
-// group of copies costs three empty loads, which ptxas puts before it, so the copies are not spread
-// further.
+// Bound by the issue of instructions: for sm_90a, nvcc 13's main loop has 1119 instructions for 8
+// k, 1024 of them FFMA (1127 where all is copied one by one), of which one in sixty reads the same
+// bank twice. At least 119 instructions lie between a load and its use. A group of copies costs
+// three empty loads, which ptxas puts before it, so the copies are not spread further.
 
 constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code; with more, warps wait for instructions
 constexpr int kSlices = BK / kDepth;
@@ -109,10 +108,10 @@ __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. Only
-// for this are 8 of 256 registers given up. It applies to whole groups of 128 threads. Without it,
-// ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a and sm_120a
-// have setmaxnreg too, but there it causes spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. This
+// is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128 threads.
+// Without it, ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a
+// and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -123,8 +122,8 @@ constexpr bool kKeepsOrder = false;
 __device__ void keep_order() {}
 #endif
 
-// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
-// scheduling it finds that one fence per basic block is enough and drops the others.
+// A conditional exit that is never taken, since M >= 0. ptxas moves no code across it, and after
+// scheduling it removes all but one per basic block.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
@@ -234,8 +233,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time: ptxas holds the addresses of all
-                // copies that are next to each other.
+                // Half a k after the loads, and few at a time, because ptxas keeps the addresses of
+                // adjacent copies in registers.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -256,8 +255,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     wait_for_copies<0>();
 }
 
-// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves
-// by fours, as a store wants them.
+// Volatile, so that the result gets separate registers. Otherwise ptxas groups the sums themselves
+// in fours for the store.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -275,8 +274,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     keep_order();
 
     // A lane's rows and columns come in fours, with those of its neighbours in between.
-    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
-    // return two registers per cycle and take register-file ports away from the multiply-adds.
+    // Neighbouring lanes differ in both, so no load is broadcast to two lanes: such loads return
+    // two registers per cycle and take register-file ports from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);

@@ -30,9 +30,9 @@ sass:
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 
-// With a small K almost all of the traffic is C. A tile of C in registers would be pointless: its sums
-// are finished after K steps, and then all threads store at once, while nothing else happens. Here it
-// is B that stays in registers, all K of it, and rows of A pass by:
+// With a small K, almost all of the traffic is C. A tile of C in registers would be pointless: its sums are finished
+// after K steps, and then all threads store at once while nothing else happens. Here each thread keeps four full
+// columns of B in registers, and rows of A stream by:
 //
 //                 B   columns of a thread        for each row of its block:
 //                   +--+--+--+--+
@@ -44,12 +44,11 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //        +-----+    +--+--+--+--+                A thread stores all the time, and a warp stores 512
 //                      COLUMNS                   bytes side by side.
 //
-// Stores are marked as streaming: nobody reads C again soon. Both operands come through shared memory,
-// padded with zeros to DEPTH, so every layout and size takes the same path. The next launch is
-// prepared meanwhile (pdl).
+// Stores are marked as streaming, because C is not read again soon. Both operands come through shared memory, padded
+// with zeros to DEPTH, so every layout and size takes the same path. The next launch is prepared meanwhile (pdl).
 //
-// Where rows of C are no multiples of a sector, 32 bytes, a block takes each row from up to seven columns
-// further left. So no sector belongs to two blocks, and all stores of 16 bytes are aligned. With N = 5:
+// Where the row length of C is not a multiple of a sector (32 bytes), a block starts each row up to seven columns
+// further left. Then no sector belongs to two blocks, and all 16-byte stores are aligned. With N = 5:
 //
 //      memory   0 1 2 3 4 5 6 7    the column, modulo 8, and the thread that stores it
 //      row 0    0 0 0 0 1          Row 1 begins in the middle of the vector that thread 1 of row 0 would
@@ -57,8 +56,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //               2 2                the first and the last vector of a row is stored 16 bytes at a time.
 //      row 2        0 0 1 1 1
 //
-// Rows that are a multiple of eight apart are shifted alike, and a thread has only such rows: its columns
-// of B stay the same. Threads that cover fewer rows at once shift by units of that many.
+// Rows whose distance is a multiple of eight are shifted alike, and each thread has only such rows, so its columns of B
+// stay the same. Threads that cover fewer rows at once shift by that many.
 //
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.

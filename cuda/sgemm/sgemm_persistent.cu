@@ -47,27 +47,25 @@ sass:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#asynchronous-data-copies
 ---*/
 
-// With a K of 40, a block of sgemm_small waits for its first stage as long as it multiplies, and then
-// stores while it multiplies nothing. Here as many blocks as the GPU holds at once take tile after
-// tile, and the ring of stages runs on across tiles:
+// With K = 40, a block of sgemm_small waits for its first stage as long as it multiplies, and nothing is multiplied
+// while it stores. Here there are as many blocks as fit on the GPU at once. Each works through a list of tiles, and its
+// ring of stages continues across tiles:
 //
 //      copies     tile 0, k 0 .. 15 | 16 .. 31 | 32 .. 39 | tile 1, k 0 .. 15 | 16 .. 31 | ...
 //      multiply                       tile 0, k 0 .. 15 | 16 .. 31 | 32 .. 39 | tile 1, k 0 .. 15 | ...
 //      store                                                                   ^ tile 0, from registers
 //
-// cp.async copies rows of any length: 16 bytes at a time where they are multiples of 16 bytes, else 8
-// or 4. An operand whose rows run along K is transposed on its way, by copies of one element; 8 lanes
-// take 8 neighbours of a row, a sector, and 32 lanes write to 32 banks. So nothing is copied
-// beforehand, and no registers hold what is under way.
+// cp.async copies rows of any length: 16 bytes at a time where they are multiples of 16 bytes, else 8 or 4. An operand
+// whose rows run along K is transposed on the way by copies of one element; 8 lanes take 8 neighbours of a row, a
+// sector, and 32 lanes write to 32 banks. So nothing is copied beforehand, and data in flight needs no registers.
 //
-// Where tiles do not fill whole waves, STREAM_K gives each block the same number of stages. A tile
-// that is cut is added up, in the order of k, by the block that finishes last, so every run gives the
-// same bits:
+// Where tiles do not fill whole waves, STREAM_K gives each block the same number of stages. The block that finishes
+// last adds up the parts of a cut tile in the order of k, so every run gives the same bits:
 //
 //      3 tiles of 8 stages, 4 blocks:   tile 0         | tile 1         | tile 2
 //                                       block 0    | block 1    | block 2    | block 3
 //
-// Rows of C that are no multiples of 16 bytes go through shared memory, so that neighbouring lanes
+// Where the row length of C is not a multiple of 16 bytes, rows go through shared memory so that neighbouring lanes
 // store neighbouring elements.
 //
 // Bound by the issue of FFMA; with a K of less than about 32 by the stores to C.
@@ -151,8 +149,8 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Copier {
 // Four neighbouring sums in an order that spares bank conflicts: sgemm_small says why.
 __device__ float4 swapped(const float* sum) { return make_float4(sum[1], sum[0], sum[3], sum[2]); }
 
-// What a block has left to do: `left` stages, the next of which is stage `stage` of tile `tile`. It
-// takes whole tiles, as many apart as there are blocks; with STREAM_K its share of all stages.
+// What is left for a block to do: `left` stages, beginning with stage `stage` of tile `tile`. It takes every
+// gridDim.x-th tile as a whole; with STREAM_K, its share of all stages.
 struct Walk {
     int stages, share, tile, stage, left;  // stages of a tile, and of a block's share
 
@@ -240,7 +238,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     };
     const int slice = SLICES == 1 ? 0 : threadIdx.x / kTile;
     const int warp = threadIdx.x / 32 - slice * (kTile / 32), lane = threadIdx.x % 32;
-    // Neighbouring lanes differ in both, so no load from shared memory is served to two lanes at once.
+    // Neighbouring lanes differ in both, so no shared-memory load is broadcast to two lanes.
     constexpr int kFew = 4;
     const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);
     const int lane_m = kLanesM == kFew ? few : many, lane_n = kLanesM == kFew ? many : few;
@@ -305,7 +303,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
                         as += kUnroll * kPitchA, bs += kUnroll * kPitchB;
                         if (k0 + kUnroll == kDepth) {
                             wait_for_copies<STAGES - 2>();
-                            __syncthreads();  // the next stage has arrived; nobody reads this one any more
+                            __syncthreads();  // the next stage has arrived; this one is no longer read
                             copy_stage(buffer);
                             if (++buffer == STAGES) buffer = 0;
                             as = a_from + buffer * kStage, bs = b_from + buffer * kStage;
@@ -350,7 +348,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
                   whole ? N : BN, alpha, whole ? beta : 0, sum, rows, whole ? C : part(blockIdx.x - first));
         if (whole) continue;
 
-        // The last block to leave its part of a tile adds up all.
+        // The last block to write its part of a tile adds up all parts.
         if (!arrive_last(counters + tile, parts)) continue;
 #pragma unroll 1
         for (int e0 = threadIdx.x; e0 < BM * BN; e0 += kSums * kThreads) {

@@ -31,10 +31,11 @@ block:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_warptile: nothing waits. The next tile travels to registers while this one is
-// multiplied, and is stored to a second buffer when the multiply-adds are nearly done. Within the
-// tile, and across the border to the next one, the fragments of the next k are loaded while those
-// of this k are multiplied. So FFMA hide both kinds of latency, and one barrier per tile is left.
+// Compared with sgemm_warptile, loads overlap with arithmetic. The next tile is loaded into
+// registers while this one is multiplied, and is stored to a second buffer when the multiply-adds
+// are nearly done. Within the tile, and across the border to the next one, the fragments of the
+// next k are loaded while those of this k are multiplied. So FFMA hide both kinds of latency, and
+// only one barrier per tile is left.
 //
 //      k of the tile      0       1       2    ...   BK - 1  |  0       1            BK = 8
 //      global -> regs     |--->. . . . . . . . .             |  |--->. . . .
@@ -49,9 +50,9 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // multiples of 16 bytes are fetched element by element, by a second copy of the loop in which
 // neighbouring threads fetch neighbouring addresses.
 //
-// Bound by the issue of instructions and by the banks of the register file: for sm_90 the main loop
-// that nvcc 13 makes has 1173 instructions, 1024 of them FFMA, of which one in six reads the same
-// bank twice.
+// Bound by the issue of instructions and by the banks of the register file: for sm_90, nvcc 13's
+// main loop has 1173 instructions, 1024 of them FFMA, of which one in six reads the same bank
+// twice.
 
 #define WARPS_N (BN / WN)
 #define THREADS (BM / WM * WARPS_N * 32)

@@ -36,7 +36,8 @@ sass:                           # of the main loop; for other architectures see 
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_cp_async: the same main loop. What changes is which block computes what, and when.
+// Compared with sgemm_cp_async: the main loop is the same; what changes is which block computes
+// what, and when.
 //
 //      C in tiles, GROUP = 2          a wave of 12 blocks reads           one tile, SPLIT = 2, BK = 32
 //      +--+--+--+--+--+--+            2 tile rows of A, 6 columns           BK
@@ -104,10 +105,10 @@ __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. Only
-// for this are 8 of 256 registers given up. It applies to whole groups of 128 threads. Without it,
-// ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a and sm_120a
-// have setmaxnreg too, but there it causes spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. This
+// is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128 threads.
+// Without it, ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a
+// and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -118,8 +119,8 @@ constexpr bool kKeepsOrder = false;
 __device__ void keep_order() {}
 #endif
 
-// Exits the kernel if M < 0, which never happens, but ptxas moves nothing across it. After
-// scheduling it finds that one fence per basic block is enough and drops the others.
+// A conditional exit that is never taken, since M >= 0. ptxas moves no code across it, and after
+// scheduling it removes all but one per basic block.
 __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
@@ -219,7 +220,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
                     left = kSlices;
                     commit_copies();
                     wait_for_copies<STAGES - 2>();
-                    __syncthreads();  // the next tile has arrived; nobody reads this one any more
+                    __syncthreads();  // the next tile has arrived; this one is no longer read
                     if (read == STAGES * kTile) read = 0;
                     if (write == STAGES * kTile) write = 0;
                 }
@@ -229,8 +230,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time: ptxas holds the addresses of all
-                // copies that are next to each other.
+                // Half a k after the loads, and few at a time, because ptxas keeps the addresses of
+                // adjacent copies in registers.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -251,8 +252,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     wait_for_copies<0>();
 }
 
-// Volatile, so that the result has registers of its own. Otherwise ptxas groups the sums themselves
-// by fours, as a store wants them.
+// Volatile, so that the result gets separate registers. Otherwise ptxas groups the sums themselves
+// in fours for the store.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -275,8 +276,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     const int row0 = (group + place % height) * BM, column0 = place / height * BN;
 
     // A lane's rows and columns come in fours, with those of its neighbours in between.
-    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
-    // return two registers per cycle and take register-file ports away from the multiply-adds.
+    // Neighbouring lanes differ in both, so no load is broadcast to two lanes: such loads return
+    // two registers per cycle and take register-file ports from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
     const int warp = threadIdx.x / 32 % kWarps, set = threadIdx.x / 32 / kWarps, lane = threadIdx.x % 32;
     const int few = lane % kFew, many = lane / kFew ^ few * (8 / kFew);

@@ -50,8 +50,8 @@ sass:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// The large rungs have one good tile and need many of them. Here the shape decides. Three numbers say
-// how well a configuration suits it; all can be counted before anything runs:
+// The large rungs have one good tile and need many of them. Here the tile follows from the shape. Three numbers say how
+// well a configuration suits it, and all of them can be counted before anything runs:
 //
 //      C of 40 x 300               empty part of the tiles       waves                   depth
 //      +----+----+----+--+         a side of 40 wants BM = 40:   tiles x split of        stages of K that one
@@ -65,24 +65,25 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //                                                        +----------+----------+  are added up in the order of k
 //      The slices' sums meet in shared memory.
 //
-// SLICES gives a small tile enough warps; a block that is too short of them waits for latency. split
-// follows from the number of SMs: blocks fill one wave, all resident at once. Parts are added in a
-// fixed order, so every run gives the same bits.
+// SLICES gives a small tile enough warps; a block with too few of them waits for latency. split follows from the number
+// of SMs: blocks fill one wave, all resident at once. Parts are added in a fixed order, so every run gives the same
+// bits.
 //
 // An FFMA that needs two registers of the same bank (even or odd) at once takes a second cycle; .reuse spares it one of
-// the three. A load of 16 bytes puts b0 b1 b2 b3 into even, odd, even and odd registers, and a store of 16 bytes wants
-// its sums like that. So the sums are stored in the order 1 0 3 2: then b and the sum that it is added to are always in
+// the three. A 16-byte load puts b0 b1 b2 b3 into even, odd, even and odd registers, and a 16-byte store needs its sums
+// in the same order. So the sums are stored in the order 1 0 3 2: then b and the sum that it is added to are always in
 // different banks, and a is reused over a row. A loop body of two k leaves the sums where they are; with four, ptxas
-// moves them about. Of 128 FFMA 5 have such a conflict, where 31 had in the natural order.
+// moves them about. 5 of 128 FFMA have such a conflict; in the natural order 31 had.
 //
-// What is not FFMA costs as much to issue, and registers are short: what a thread knew would be computed again in each
-// stage. So addresses are pointers that move on, what lies past an edge is left out by a predicate, and the last k of a
-// stage have code of their own: 64 x 64 with SLICES=2 spends 512 of about 630 instructions of a stage on FFMA.
+// Every other instruction costs as much to issue as an FFMA, and registers are scarce, so the compiler would recompute
+// addresses in each stage. Therefore addresses are pointers that advance, accesses past an edge are predicated off, and
+// the last k of a stage have separate code: 64 x 64 with SLICES=2 spends 512 of about 630 instructions of a stage on
+// FFMA.
 //
-// One launch does everything. As in sgemm_pipelined the next stage travels through registers while
-// this one is multiplied, and the remainder of K comes first. Rows that are no multiple of 16 bytes
-// are fetched two elements or one at a time, by neighbouring threads, instead of being copied beforehand. The next
-// launch is prepared meanwhile (pdl), no earlier than its blocks find room on all SMs alike (launch.cuh).
+// One launch does everything. As in sgemm_pipelined the next stage travels through registers while this one is
+// multiplied, and the remainder of K comes first. Rows whose length is not a multiple of 16 bytes are fetched one or
+// two elements at a time by neighbouring threads, instead of being copied beforehand. The next launch is prepared
+// meanwhile (pdl), but not before its blocks fit evenly on all SMs (launch.cuh).
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.
@@ -98,14 +99,14 @@ constexpr int kDepth = BK / SLICES;                           // k of a slice in
 constexpr int kUnroll = TM * TN < 64 && kDepth >= 8 ? 4 : 2;  // and of the loop's body
 constexpr int kFours = BM * BN / 4, kPitchC = BN + 4;  // float4 of a tile; pitch of the sums in shared memory
 constexpr int kMostSums = kThreads <= 128 ? 4 : 2;     // as registers allow
-// float4 that a thread adds up at once.
+// How many float4 a thread adds up at once.
 constexpr int kSums = kFours < kMostSums * kThreads ? (kFours + kThreads - 1) / kThreads : kMostSums;
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
 // A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for a tile of a
-// power of two; what lies beyond TILE or past the edge of the matrix is left out: what shared memory holds there only
-// gets into sums that are never stored. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
+// power of two; what lies beyond TILE or past the edge of the matrix is left out: whatever shared memory holds there
+// only enters sums that are never stored. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
 // along K, and are fetched 8 elements (a sector) at a time.
 template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     using Elements = typename Vector<WIDTH>::type;
@@ -133,7 +134,7 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     __device__ bool has(int s, int p) const {
         return p * STEP_X <= room && (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
     }
-    // The next stage, whose first `depth` k come from the matrix; zeros for the others. WHOLE: depth is BK.
+    // Fetches the next stage: its first `depth` k come from the matrix, the others are zeros. WHOLE: depth is BK.
     template <bool WHOLE> __device__ void fetch(int depth) {
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? PASSES : STEPS); ++i) {
@@ -149,7 +150,7 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
         }
         from += ALONG_K ? depth : size_t(stride) * depth;
     }
-    // Stores the stage. The next one belongs `on` elements further on.
+    // Stores the stage. The next one goes `on` elements further on.
     __device__ void store(int on) {
         float* const stage = to;
         to += on;
@@ -203,7 +204,8 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
             }
     };
 
-    // Unknown to the compiler: a loop of one turn would vanish, and stores move up to where they wait for memory.
+    // Hidden from the compiler: it would remove a loop of one iteration, and move stores up to where they wait for
+    // memory.
     const int k_end = kDepth == 2 * kUnroll ? kDepth * gridDim.y : kDepth;
     int stages = (end - begin + BK - 1) / BK, on = kBuffer;  // on: from one buffer to the other
     const int first = end - begin - (stages - 1) * BK;
@@ -246,8 +248,8 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
 
 __device__ constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
 
-// The threads share a tile of rows x columns: act(row, column) for each UNIT neighbours in a row. A thread keeps to its
-// columns, so little is computed for an element.
+// The threads share a tile of rows x columns: act(row, column) for each UNIT neighbours in a row. A thread stays in its
+// columns, so little has to be computed per element.
 template <int UNIT, typename ACT> __device__ void share_tile(int rows, int columns, const ACT& act) {
     constexpr int kLine = common_divisor(BN / UNIT, kThreads), kRows = kThreads / kLine;  // threads along a row; rows
     const int row = threadIdx.x / kLine, column = threadIdx.x % kLine * UNIT;
@@ -276,8 +278,8 @@ __device__ void store4(float* to, float alpha, float beta, float4 swapped) {
 }
 
 // Stores the rows x columns of a tile that are part of C, from `c` on. The sums are those of SLICED slices in shared
-// memory. Where rows of C are no multiples of 16 bytes, neighbouring threads store neighbouring elements: each storing
-// four, one after the other, would write every sector of L2 four times.
+// memory. Where the row length of C is not a multiple of 16 bytes, neighbouring threads store neighbouring elements: if
+// each stored four in turn, every L2 sector would be written four times.
 template <int SLICED>
 __device__ void store_tile(float* c, int N, int rows, int columns, float alpha, float beta, const float* shared) {
     if (N % 4 == 0)

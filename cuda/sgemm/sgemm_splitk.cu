@@ -78,36 +78,34 @@ sass:                           # of the main loop: what ptxas must keep as writ
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distributed-shared-memory
 ---*/
 
-// Against sgemm_tma: 1024 x 1024 is 32 of its tiles, for 132 SMs. Tiles of 64 x 64 are 256, but one
-// of them keeps a single warp busy, and a scheduler needs two to hide a warp's waits. So the warps
-// of a block split the k of a stage among them, and each covers the whole tile:
+// Compared with sgemm_tma: 1024 x 1024 is only 32 of its tiles, for 132 SMs. It is 256 tiles of 64 x 64, but each of
+// those keeps a single warp busy, and a scheduler needs two warps to hide waits. So the warps of a block split the k of
+// a stage among them, and each covers the whole tile:
 //
 //      stage:  A 64 x 32, B 32 x 64        warp 0: k 0 .. 7    warp 1: k 8 .. 15    warp 2: k 16 .. 23    warp 3: k 24 .. 31
 //
 //      once, at the end:                   tile      +         tile       +         tile        +         tile  -> C
 //                                               through shared memory, where the ring was
 //
-// Four slices on 64 x 64 make blocks of 4 such warps, two per SM. Where there are few tiles, more
-// blocks share one: CLUSTER of them add their sums through distributed shared memory, which takes a
-// few microseconds less than through global memory. But a cluster has at most 8 blocks and its SMs
-// must be neighbours, so a long K takes SPLIT.
+// Four slices on 64 x 64 make blocks of 4 such warps, two per SM. Where there are few tiles, more blocks share one:
+// CLUSTER of them add their sums through distributed shared memory, which takes a few microseconds less than through
+// global memory. But a cluster has at most 8 blocks and its SMs must be neighbours, so SPLIT serves a long K.
 //
 // Where no number of parts fills the waves, STREAM_K gives each block the same number of stages:
 //
 //      3 tiles of 8 stages, 4 blocks:   tile 0         | tile 1         | tile 2
 //                                       block 0    | block 1    | block 2    | block 3
 //
-// A block then adds up and stores more than once. The ring fills for its next tile meanwhile: the
-// sums have memory of their own, half as much, since the slices add theirs in two steps.
+// A block then adds up and stores more than once. Meanwhile the ring fills for its next tile: the sums have separate
+// memory, half as much, since the slices add theirs in two steps.
 //
-// Up to four rows or columns beyond whole tiles get no tiles of their own, since they would use at
-// most a sixteenth of each and at 1025 would make a second wave. A launch of matrix-vector products
-// computes them from A and B as stored.
+// Up to four rows or columns beyond whole tiles get no extra tiles: they would use at most a sixteenth of each, and at
+// 1025 would add a second wave. A launch of matrix-vector products computes them from A and B as stored.
 //
-// The next launch begins when the blocks of this one have ended, not earlier (launch.cuh).
+// The next launch does not begin before the blocks of this one have ended (launch.cuh).
 //
-// The loop is that of sgemm_tma, which explains its order. Bound like that kernel; at 1024 a fifth
-// of the time goes to the launch, the first fetch and the reduction.
+// The loop is that of sgemm_tma, which explains its order. Its bound is that of sgemm_tma; at 1024, a fifth of the time
+// goes to the launch, the first fetch and the reduction.
 
 #include "../common/hopper.cuh"
 
@@ -148,9 +146,9 @@ struct Work {
     int first;        // the block that has part 0, of a tile that is cut
 };
 
-// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of
-// one, the beginning of the next, or the middle of one), then whole tiles. No block waits for
-// another: the last part of a tile to arrive finishes it.
+// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of one, the beginning
+// of the next, or the middle of one), then whole tiles. No block waits for another: the block with the last part of a
+// tile to arrive finishes the tile.
 struct Schedule {
     int columns, count, stages;  // of tiles; of K
     int cut, share;              // tiles that are cut, and the stages of them per block
@@ -164,7 +162,7 @@ struct Schedule {
         share = max((cut * stages + blocks - 1) / blocks, (stages + kMostParts - 1) / kMostParts);
     }
 
-    // False if there is no work number `turn`.
+    // False if there is no work for turn `turn`.
     __device__ bool work(int turn, Work& w) const {
         const int block = blockIdx.x;
         if (!STREAM_K) {
@@ -207,11 +205,11 @@ struct Schedule {
     __device__ void locate(Work& w) const { w.at = make_int2(w.tile / columns * BM, w.tile % columns * BN); }
 };
 
-// The operands that are copied first. B as stored is not where one row of tiles reads all of it: there the copy would
-// cost more than the product.
+// Which operands are copied first. B is not copied where one row of tiles reads all of it: there the copy would cost
+// more than the product.
 __device__ Arranged arrange_operands(int M, int N, int K) { return {M, N, K, TRANS_B || (N % 4 != 0 && M > BM)}; }
 
-// TMA cannot fetch B, and it is not copied: all fetching threads bring it to the ring as stored.
+// TMA cannot fetch B, and it is not copied, so all fetching threads bring it to the ring as stored.
 __device__ bool fetched_by_threads(const Arranged& arranged, int N) { return N % 4 != 0 && !arranged.b; }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -252,7 +250,7 @@ __device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUte
             fetch(ring.b + stage * kBytesB, map_b, s * BK, w.at.y, filled);
             if (++stage == STAGES) stage = 0, parity ^= 1;
         }
-    // The readers look one stage ahead, even after the last one.
+    // The readers look one stage ahead, even past the last one.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
 }
@@ -279,8 +277,7 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Like fetch_all, but threads copy B. A thread announces its part of a stage after starting kLag
-// more.
+// Like fetch_all, but threads copy B. A thread reports its part of a stage as done after starting kLag more.
 __device__ void copy_all(const Schedule& schedule, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
     constexpr int kLag = STAGES / 2;  // STAGES - 1 would deadlock: readers release a stage after reading the next one
     const bool first = threadIdx.x == kMathThreads;
@@ -329,9 +326,9 @@ __device__ float4 load4_of(int rank, unsigned from) {
     return v;
 }
 
-// Adds up the slices of the block, into the tile of the first; then the blocks of the cluster, each
-// of which finishes ROWS rows; then the parts of k, which the last block to arrive does for all. The
-// order of the additions never depends on who arrives first.
+// Adds up the slices of the block, into the tile of the first; then the blocks of the cluster, each of which finishes
+// ROWS rows; then the parts of k, which the last block to arrive does for all. The order of the additions does not
+// depend on which block arrives first.
 __device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const Work& w, int M, int N, int K, float beta,
                                  TC* C, void* workspace) {
     constexpr int FOURS = BN / 4, ROWS = BM / CLUSTER;
@@ -439,7 +436,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     }
     __syncthreads();
 
-    // Move registers from the fetching threads, of which TMA needs one, to those that multiply.
+    // Move registers from the fetching threads, of which TMA needs only one, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         release_registers<kBlocks == 1 ? 40 : 24>();
         await_launch_before();  // the others wait for what these threads fetch
@@ -449,10 +446,10 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     }
     take_registers<232>();
 
-    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
-    // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.
-    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
-    // return two registers per cycle and take register-file ports away from the multiply-adds.
+    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35 } if A is
+    // transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }. Neighbouring lanes differ in both,
+    // so no load is broadcast to two lanes: such loads return two registers per cycle and take register-file ports from
+    // the multiply-adds.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_n = lane % 4, lane_m = lane / 4 ^ 2 * lane_n;
     const int slice = warp / kSliceWarps, k0 = slice * kUnroll;

@@ -54,10 +54,10 @@ sass:
 source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda-cc/
 ---*/
 
-// For a C of few rows (or columns), B (or A) is nearly all that moves, and each of its elements
-// serves a few multiply-adds only. So there is nothing to gain from a tile of it in shared memory:
-// every thread loads 4 x 4 elements straight to registers, multiplies them with all lines, and has
-// the next loads in flight meanwhile. What is shared is the small operand, a chunk along K at a time.
+// If C has few rows (or columns), nearly all traffic is B (or A), and each of its elements takes part in only a few
+// multiply-adds. A tile of it in shared memory would gain nothing, so every thread loads 4 x 4 elements straight into
+// registers and multiplies them with all lines while the next loads are in flight. Only the small operand is in shared
+// memory, a chunk along K at a time.
 //
 //                    B (C has fewer rows)        THREADS = 8, OUTPUTS = 16:
 //                       OUTPUTS                    0 1 2 3   the thread that loads these 4 x 4 elements.
@@ -69,14 +69,14 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
-// Where there are fewer tiles than places for blocks, K is split among blocks: up to eight form a cluster and read
-// each other's sums from shared memory, more of them meet in memory (parts.cuh). Where that would leave places
-// empty and K is long, there is one block for each place, and all get the same share of all loads, as in
-// sgemm_persistent. The next launch is prepared meanwhile (pdl).
+// Where there are fewer tiles than places for blocks, K is split among blocks: up to eight form a cluster and read each
+// other's sums from shared memory; more of them add up in device memory (parts.cuh). Where that would leave places
+// empty and K is long, there is one block per place, and all get the same share of the loads, as in sgemm_persistent.
+// The next launch is prepared meanwhile (pdl).
 //
-// Where rows are no multiples of 16 bytes, a block takes each from up to three outputs further left, at
-// a multiple of 16 bytes in memory. Rows that are four apart are shifted alike, so a thread takes rows
-// k, k + 4, k + 8 and k + 12, and always has the same four outputs. With N = 45 and OUTPUTS = 8:
+// Where the row length is not a multiple of 16 bytes, a block starts each row up to three outputs further left, at a
+// multiple of 16 bytes in memory. Rows four apart are shifted alike, so a thread takes rows k, k + 4, k + 8 and k + 12
+// and always has the same four outputs. With N = 45 and OUTPUTS = 8:
 //
 //                       0 1 2 3 4 5 6 7   outputs of the block
 //      row 0            0 0 0 0 1 1 1 1
@@ -85,11 +85,11 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //      row 3      6 6 6 6 7 7 7 7
 //      row 4            0 0 0 0 1 1 1 1   The block keeps outputs 0 to 3, of which it has all k.
 //
-// Rows along K are loaded element by element then, by neighbouring threads. C^T = B^T A^T makes a C of
-// few columns one of few rows.
+// Rows along K are then loaded element by element by neighbouring threads. C^T = B^T A^T makes a C of few columns one
+// of few rows.
 //
-// Bound by memory while LINES is small. A thread needs one load of 16 bytes and LINES / 4 from
-// shared memory for 4 LINES FFMA, so from about 24 lines on it is the issue of FFMA.
+// Bound by memory while LINES is small. A thread needs one 16-byte load and LINES / 4 shared loads for 4 LINES FFMA, so
+// from about 24 lines on it is bound by the issue of FFMA.
 
 #include "../common/cluster.cuh"
 #include "../common/launch.cuh"
@@ -116,8 +116,8 @@ template <bool SHIFTED> __device__ unsigned slot(unsigned k) {
     return SHIFTED ? k / 16 * 16 + k % 4 * 4 + k / 4 % 4 : k;
 }
 
-// Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of
-// kRound. Lines that C does not have may hold anything.
+// Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines
+// beyond C may hold anything.
 template <bool ALONG_K, bool SHIFTED, typename T>
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
     constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
@@ -254,8 +254,8 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
             for (int i = 0; i < AHEAD; ++i) {
                 streamer.multiply(sum, v[i], shared + k - chunk + i * kStep);
                 streamer.load(v[i], k + kRound + i * kStep, end);
-                // Otherwise ptxas moves all loads to the end, right before the FFMA that need them. Rows along
-                // K are loaded two steps at a time, so that more of each row is asked for at once.
+                // Otherwise ptxas moves all loads to the end, right before the FFMA that need them. Rows along K are
+                // loaded two steps at a time, so that more of each row is requested at once.
                 if (!ALONG_K || i % 2 == 1) __syncwarp();
             }
     }
@@ -271,8 +271,8 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
     __syncthreads();
 }
 
-// How the rounds of all tiles, one tile after the other, are divided among the blocks: evenly. If there
-// are as many blocks as tiles, or a multiple, none has parts of two tiles.
+// Divides the rounds of all tiles, in order, evenly among the blocks. If the number of blocks is a multiple of the
+// number of tiles, no block has parts of two tiles.
 struct Shares {
     int tiles, rounds, blocks;  // `rounds` are those of one tile
 
@@ -300,12 +300,13 @@ __device__ bool add_up(float (&total)[kTotals], const Shares& shares, int tile, 
     return add_parts<kSums, THREADS>(total, arrivals, blockIdx.x - first, parts, place);
 }
 
-// Stores the totals of a tile: thread i has number i, i + THREADS and so on. In a cluster each block has those of its
-// part, and adds up and stores its share of all.
+// Stores the totals of a tile: thread i has number i, i + THREADS and so on. In a cluster, each block has the totals of
+// its part, and adds up and stores its share of the tile.
 template <bool BY_ROWS, int SPAN>
 __device__ void store(const float (&total)[kTotals], const Operands& operands, int line0, int output0, float alpha,
                       float beta, float* shared, TC* C) {
-    // The lines of C may be its columns: transposed in shared memory, so that neighbours in C have neighbouring threads.
+    // The lines of C may be its columns. They are then transposed in shared memory, so that neighbouring threads store
+    // neighbours in C.
     constexpr int PITCH = LINES + 1;
     const int blocks = count_blocks_of_cluster(), rank = rank_in_cluster();
     if (!BY_ROWS || blocks > 1) {

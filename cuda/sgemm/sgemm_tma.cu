@@ -54,8 +54,8 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
   instructions-cp-async-bulk-tensor"
 ---*/
 
-// Against sgemm_schedule: one thread fetches whole tiles by TMA, and eight warps do nothing but load
-// fragments and multiply.
+// Compared with sgemm_schedule: one thread fetches whole tiles by TMA, and eight warps only load fragments and
+// multiply.
 //
 //      fetching:  TMA  A tile BM x BK, B tile BK x BN  ->  [ stage 0 | stage 1 | stage 2 | stage 3 ]  a ring in shared memory
 //                      `filled` counts bytes                  ^ fetched       ^ read
@@ -68,16 +68,15 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //           a1 [  <   <   <   <   <   <   < ]   back and forth: the turn keeps b, the row keeps a, so that
 //           a2 [  >   >   >   >   >   >   > ]   a multiply-add reads at most one new register of each bank
 //
-// An FFMA needs three registers, and the register file has two banks: two operands must come from
-// different banks, or from the reuse cache. The order above achieves this, and besides 1024
-// multiply-adds there are 48 loads and little else: 93 % of the instructions are FFMA. ptxas
-// reorders whatever it may, which costs a fifth of the speed; in_order.cuh explains how it is kept
-// from doing so. `gemmbench inspect --sass` shows the loop: look at it after every change, also after
-// a change of the epilogue.
+// An FFMA needs three registers, and the register file has two banks: two operands must come from different banks, or
+// from the reuse cache. The order above achieves this. Besides 1024 multiply-adds there are 48 loads and little else:
+// 93 % of the instructions are FFMA. Left alone, ptxas reorders them, which costs a fifth of the speed; in_order.cuh
+// explains how it is prevented. `gemmbench inspect --sass` shows the loop: look at it after every change, even one to
+// the epilogue.
 //
-// STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are dealt as they are; the
-// remaining tiles are cut along K so that all blocks end together. The sums of the parts of a tile
-// meet in the workspace, in a fixed order.
+// STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are distributed as they are; the remaining
+// tiles are cut along K so that all blocks end together. The partial sums of a tile are added in the workspace, in a
+// fixed order.
 //
 // Bound by the issue of instructions: 7 % are not FFMA, and at 4096 on an H200 4 % of the issue
 // slots stay empty. benchmarks/ablations.py measures what each of the measures below is worth.
@@ -104,10 +103,9 @@ struct Work {
     int tile, begin, end;  // stages of K
 };
 
-// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of
-// one, the beginning of the next, or the middle of one), then whole tiles. The block that has the
-// beginning of a tile finishes it. It waits only for the first work of the blocks after it, so
-// there is no deadlock.
+// What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of one, the beginning
+// of the next, or the middle of one), then whole tiles. The block with the beginning of a tile finishes it. It waits
+// only for the first work of the blocks after it, so there is no deadlock.
 struct Schedule {
     int rows, columns, stages;  // of tiles; of K
     int cut, share;             // tiles that are cut, and the stages of them per block
@@ -144,7 +142,7 @@ struct Schedule {
     }
 };
 
-// The operands that are copied first, B wherever a thread would have to read it along K.
+// Which operands are copied first: B wherever a thread would have to read it along K.
 __device__ Arranged arrange_operands(int M, int N, int K) { return {M, N, K, TRANS_B || N % 4 != 0}; }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -173,7 +171,7 @@ __device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUte
             if (++stage == STAGES) stage = 0, parity ^= 1;
         }
     }
-    // The readers look one stage ahead, even after the last one.
+    // The readers look one stage ahead, even past the last one.
     await(ring.emptied + 8 * stage, parity);
     arrive(ring.filled + 8 * stage);
 }
@@ -182,8 +180,8 @@ __device__ void add(float4& to, float factor, float4 v) {
     to.x += factor * v.x, to.y += factor * v.y, to.z += factor * v.z, to.w += factor * v.w;
 }
 
-// Sums over a part of K go through the workspace. Each block has a flag and room for a tile there,
-// stored as the first sum of every thread, then the second, and so on.
+// Sums over a part of K go through the workspace, where each block has a flag and room for a tile. A tile is stored as
+// the first sum of every thread, then the second, and so on.
 struct Exchange {
     int* flags;
     float* parts;
@@ -245,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
     }
     __syncthreads();
 
-    // Move registers from the fetching threads, of which one works, to those that multiply.
+    // Move registers from the fetching threads, only one of which works, to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         release_registers<kBlocks == 1 ? 40 : 24>();
         if (threadIdx.x == kMathThreads) fetch_all(schedule, ring, map_a, map_b);
@@ -253,10 +251,10 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
     }
     take_registers<232>();
 
-    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35
-    // } if A is transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }.
-    // Neighbouring lanes differ in both, so no load is served to two lanes at once: such loads
-    // return two registers per cycle and take register-file ports away from the multiply-adds.
+    // A lane has rows lane_m + { 0, 8, 16 ... } of its warp's tile (4 * lane_m + { 0 .. 3, 32 .. 35 } if A is
+    // transposed) and columns 4 * lane_n + { 0 .. 3, 16 .. 19, 32 .. 35, 48 .. 51 }. Neighbouring lanes differ in both,
+    // so no load is broadcast to two lanes: such loads return two registers per cycle and take register-file ports from
+    // the multiply-adds.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int lane_n = lane % 4, lane_m = lane / 4 ^ 2 * lane_n;
     const int row = warp / (BN / WN) * WM + (TRANS_A ? 4 : 1) * lane_m, col = warp % (BN / WN) * WN + 4 * lane_n;
@@ -295,8 +293,7 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
 
 #pragma unroll 1
         for (int rounds = (w.end - w.begin) * kRounds; rounds > 0;) {
-            // Whether this iteration ends its stage. Computed here or where it is needed, whichever
-            // was measured to be faster.
+            // Whether this iteration ends its stage; computed here or at its use, whichever was measured to be faster.
             bool last = kKnownEarly && --rounds % kRounds == 0;
             unsigned chunk = 0;
 #pragma unroll
@@ -360,8 +357,8 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
                 }
             }
         } else {
-            // Through shared memory, so that a warp stores neighbours: rows are not aligned for
-            // stores of four.
+            // Through shared memory, so that a warp stores neighbouring elements: rows are not aligned for stores of
+            // four.
             float* const staged = reinterpret_cast<float*>(shared + kStagedAt) + warp * (8 * kPitch);
 #pragma unroll
             for (int i = 0; i < TM; ++i) {

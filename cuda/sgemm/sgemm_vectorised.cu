@@ -25,10 +25,10 @@ block:
 source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access/
 ---*/
 
-// Against blocktile_2d: every load and store moves 16 bytes, so a quarter of these instructions is
-// enough. An outer product of 8 x 8 now takes 4 shared loads instead of 16. This needs four rows of
-// a thread side by side in shared memory, so As is transposed on its way there, and Bs where B is N
-// x K.
+// Compared with blocktile_2d: every load and store moves 16 bytes, so a quarter of these
+// instructions is enough. An outer product of 8 x 8 now takes 4 shared loads instead of 16. This
+// needs four rows of a thread side by side in shared memory, so As is transposed on its way there,
+// and Bs where B is N x K.
 //
 //                 BN                        a thread's 8 x 8, in fours BM / 2 and BN / 2 apart:
 //             +---------+ Bs
@@ -45,8 +45,8 @@ source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with
 //
 // A thread's float4 along K goes to four rows of As, one element each. With BK = 8 two lanes share
 // a row of A, 32 bytes, so a warp stores to 16 columns of rows k and k + 4, and the pitch BM + 4
-// puts the latter 16 banks further on. With BK = 16 four lanes share a row and two of them a bank,
-// but half as many barriers are worth more.
+// puts the latter 16 banks further on. With BK = 16, four lanes share a row and two of them a bank,
+// but halving the barriers is worth more.
 //
 // A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4.
 // If not, the operand is loaded, or C stored, element by element; all threads make the same choice.

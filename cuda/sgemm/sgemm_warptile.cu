@@ -31,12 +31,13 @@ block:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Against sgemm_vectorised: the warp becomes a level between block and thread. Its lanes cover a
-// compact WM x WN, 4 along M and 8 along N, instead of two rows across the whole block tile. For 32
-// x 64 results a warp reads 32 + 64 values per k, instead of 16 + 128 for 16 x 128, and most of its
-// float4 serve several lanes at once. A larger thread tile, 16 x 8, takes 6 loads for 128 FFMA
-// where 8 x 8 takes 4 for 64, but leaves half as many warps, and here only other warps hide a
-// warp's waits: it pays off in the next rung. (load and Share below are those of sgemm_vectorised.)
+// Compared with sgemm_vectorised: the warp becomes a level between block and thread. Its lanes
+// cover a compact WM x WN, 4 along M and 8 along N, instead of two rows across the whole block
+// tile. For 32 x 64 results a warp reads 32 + 64 values per k, instead of 16 + 128 for 16 x 128,
+// and most of its float4 serve several lanes at once. A larger thread tile, 16 x 8, takes 6 loads
+// for 128 FFMA where 8 x 8 takes 4 for 64, but leaves half as many warps, and here only other warps
+// hide a warp's waits; it pays off in the next rung. (load and Share below are those of
+// sgemm_vectorised.)
 //
 //      C tile, BM x BN            a warp, WM x WN: its first 16 rows         a lane, 8 x 8
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+            +----+    +----+

@@ -1,4 +1,4 @@
-// How the sums of a warpgroup become elements of C.
+// Stores the sums of a warpgroup as elements of C.
 
 #pragma once
 
@@ -11,7 +11,7 @@ __device__ inline void store_pair(TC* c, float first, float second) {
     else *reinterpret_cast<unsigned*>(c) = pack(first, second);
 }
 
-// Store what C has of two neighbours of a row, the first of which is in an even column.
+// Store those of two neighbours of a row that are in C; the first is in an even column.
 __device__ inline void store_neighbours(float sum, float next, int M, int columns, int m, int n, float alpha,
                                         float beta, TC* C, const TC* bias) {
     if (m >= M || n >= columns) return;
@@ -25,7 +25,7 @@ __device__ inline void store_neighbours(float sum, float next, int M, int column
     }
 }
 
-// Store the sums of a warpgroup, 64 x N of C from (row0, column0) on, each thread its own, which are pairs of
+// Store the sums of a warpgroup, 64 x N of C from (row0, column0) on. Each thread stores its own, which are pairs of
 // neighbours: see multiply_add.
 template <int N>
 __device__ void store_sums(const float (&sum)[N / 2], int M, int columns, int row0, int column0, float alpha,

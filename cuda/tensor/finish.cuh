@@ -1,4 +1,4 @@
-// What becomes of a sum before it is stored: alpha, beta, bias and ReLU.
+// Turns a sum into the element that is stored: alpha, beta, bias and ReLU.
 
 #pragma once
 

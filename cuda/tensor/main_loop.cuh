@@ -32,7 +32,7 @@ template <typename RING> __device__ void promote_stage(const RING& ring, int sta
 }
 
 // Add up the products of `steps` stages, the first of which is at `place`. A stage is released once its products are
-// done: the tensor cores meanwhile have those of the next one.
+// done; meanwhile the tensor cores work on those of the next one.
 template <typename CLUSTER, typename RING, typename SUM, int COUNT>
 __device__ void add_products(const RING& ring, Place& place, int steps, int group, int fetcher, SUM (&sum)[kParts][COUNT]) {
     int last = 0;  // the stage before
@@ -47,7 +47,7 @@ __device__ void add_products(const RING& ring, Place& place, int steps, int grou
     CLUSTER::release(ring.emptied(last), fetcher);
 }
 
-// The sums of `steps` stages in f32, whatever the tensor cores have them in.
+// The sums of `steps` stages in f32, whatever type the tensor cores use.
 template <typename CLUSTER, typename RING>
 __device__ void multiply_stages(const RING& ring, Place& place, int steps, int group, int fetcher,
                                 float (&sum)[kParts][BN / 2]) {

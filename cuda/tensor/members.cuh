@@ -1,5 +1,5 @@
-// What blocks of a cluster do together: fetch the tiles that several of them need, and release them. And how C
-// leaves a block: through shared memory, by TMA.
+// How the blocks of a cluster fetch and release the tiles that several of them need, and how C leaves a block: through
+// shared memory, by TMA.
 
 #pragma once
 
@@ -11,16 +11,16 @@ constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
 constexpr int kFetcher = 128 * kGroups;  // the thread that fetches
 
-// Have the tensor maps at hand before the first tile is fetched or stored: one that comes from device memory delays it
-// by a microsecond. C has a map if its rows are multiples of 16 bytes.
+// Prefetch the tensor maps before the first tile is fetched or stored: reading one from device memory costs a
+// microsecond. C has a map if its row length is a multiple of 16 bytes.
 __device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b, const CUtensorMap* c, int N) {
     prefetch(a);
     prefetch(b);
     if (N * sizeof(TC) % 16 == 0) prefetch(c);
 }
 
-// Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M
-// or N comes in chunks of 128 bytes; where these cannot be dealt evenly, each is also cut along k.
+// Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M or N
+// comes in chunks of 128 bytes; where these cannot be shared out evenly, each is also cut along k.
 template <int EXTENT, bool ALONG_K, int PARTS>
 __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, unsigned tile, int origin, int k,
                            unsigned barrier) {
@@ -50,7 +50,7 @@ template <int CM, int CN> struct Member {
         return {rank % CM, rank / CM};
     }
 
-    // `bytes` is how many the boxes of a stage have.
+    // `bytes` is the size of all boxes of a stage.
     template <typename RING>
     __device__ void fetch_stage(const RING& ring, int stage, const CUtensorMap* map_a, const CUtensorMap* map_b, int2 at,
                                 int k, int bytes = kStageBytes) const {
@@ -64,7 +64,7 @@ template <int CM, int CN> struct Member {
         fetch_part<BN, COLUMNS_ALONG_K, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
     }
 
-    // The bytes of a stage where tiles that no other block shares come in boxes of no more rows than C has.
+    // The bytes of a stage if tiles that no other block shares come in boxes with no more rows than C has.
     static __device__ int count_bytes(int M, int N) {
         const int rows_a = ROWS_ALONG_K && CN == 1 ? min(BM, M) : BM, rows_b = COLUMNS_ALONG_K && CM == 1 ? min(BN, N) : BN;
         return (rows_a + rows_b) * kRowBytes;
@@ -96,7 +96,7 @@ struct Boxes {
     TC* C;
     const TC* bias;
 
-    // An element of C from its sum; what lies outside of C is not read.
+    // An element of C from its sum; nothing outside C is read.
     __device__ float finish_inside(float sum, int m, int n) const {
         if (!(beta == 0 && !BIAS) && (m >= M || n >= N)) return 0;
         return finish(sum, alpha, beta, C + size_t(m) * N + n, bias, n);
@@ -118,8 +118,8 @@ struct Boxes {
         }
     }
 
-    // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 meet in a bank, and so on; other orders, in
-    // which no rows meet, take more registers than there are.
+    // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 share banks, and so on; orders without such
+    // conflicts need more registers than there are.
     __device__ void write_words(unsigned to, const float* sum, int row0, int column0) const {
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -131,8 +131,8 @@ struct Boxes {
         }
     }
 
-    // Store the sums of a warpgroup, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp.
-    // With ANY_N rows of C need not be multiples of 16 bytes.
+    // Store the sums of a warpgroup, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp. With
+    // ANY_N, the row length of C need not be a multiple of 16 bytes.
     template <bool ANY_N, typename RING>
     __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
                           int column0) const {
@@ -161,6 +161,6 @@ struct Boxes {
         }
     }
 
-    // How many bytes a row of C has from this column on; less than none beyond its end.
+    // How many bytes a row of C has from this column on; negative beyond its end.
     __device__ int bytes_left(int column) const { return (N - column) * int(sizeof(TC)); }
 };

@@ -1,4 +1,4 @@
-// The product of a warp that every tensor core has from compute capability 8.0 on, for operands of 16 bits.
+// The warp-level product for 16-bit operands, which all tensor cores have from compute capability 8.0 on.
 
 #pragma once
 

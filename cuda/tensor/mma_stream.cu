@@ -38,10 +38,10 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
 ---*/
 
-// As in sgemm_stream, a C of few rows (or columns) means that B (or A) is nearly all that moves. A tile of it in
-// shared memory would serve nobody twice, and TMA would fetch a whole tile of the small operand with it, most of it
-// zeros. So each warp loads 64 outputs of 32 k straight to registers, eight parts of 16 bytes to a lane, and these are
-// what mma.sync wants: the order of k may be any, if both operands have the same. Lane 4 g + t has k 8 t to 8 t + 7.
+// As in sgemm_stream, if C has few rows (or columns), nearly all traffic is B (or A). A tile of it in shared memory
+// would not be reused, and TMA would fetch a whole tile of the small operand with it, most of it zeros. So each warp
+// loads 64 outputs of 32 k straight into registers, eight times 16 bytes per lane, in a form that mma.sync accepts: k
+// may be in any order as long as it is the same in both operands. Lane 4 g + t has k 8 t to 8 t + 7.
 //
 //       rows of the large operand along K           rows along the outputs
 //
@@ -50,11 +50,11 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // The small operand lies in shared memory, line by line along K, a chunk at a time. Warps of a block share its k, and
 // blocks share K where there are fewer tiles than places (parts.cuh): all are resident at once, and the next launch is
-// prepared meanwhile (pdl). Rows that are no multiples of 16 bytes are loaded by 4 or 2 bytes. C^T = B^T A^T makes a C
-// of few columns one of few rows.
+// prepared meanwhile (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a time. C^T =
+// B^T A^T makes a C of few columns one of few rows.
 //
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
-// and loads from shared memory when they should ask for the next part, and on Hopper wgmma_splitk is faster.
+// and shared-memory loads when they should request the next part, and on Hopper wgmma_splitk is faster.
 
 #include "../common/launch.cuh"
 #include "../common/parts.cuh"
@@ -74,8 +74,8 @@ struct Operands {
     int lines, outputs, K;
 };
 
-// Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines that C
-// does not have may hold anything.
+// Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines beyond
+// C may hold anything.
 template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands& operands, int line0, int k0, int end) {
     constexpr unsigned WIDTH = ALONG_K ? sizeof(T) / sizeof(TA) : 1, AT_ONCE = 64 / sizeof(T) > 8 ? 8 : 64 / sizeof(T);
     const unsigned depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound);

@@ -33,8 +33,8 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
 ---*/
 
-// Against wmma: the instruction itself, whose fragments PTX defines. Lane 4 g + t of a warp holds these
-// elements of a 16 x 8 product, two (of 16 bits) or one (of 32) to a register:
+// Compared with wmma: the instruction itself, whose fragments PTX defines. Lane 4 g + t of a warp holds these elements
+// of a 16 x 8 product, two (of 16 bits) or one (of 32) to a register:
 //
 //              t = 0  1  2  3  0  1  2  3             b0 has k of the left half, b1 of the right one
 //            +-----------+-----------+              +---------+
@@ -44,20 +44,18 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //            +-----------+-----------+              | c2 c3   |  row g + 8
 //                 16 bytes each                     +---------+
 //
-// ldmatrix fills four such registers of all lanes at once: it reads eight rows of 16 bytes four times.
-// Rows of a tile are multiples of 128 bytes, so eight rows below one another would lie in the same banks. They
-// are stored with their 16-byte parts exchanged: part p of row r is at p XOR r % 8. An operand whose rows run
-// along M or N is transposed by ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose,
-// lanes load one by one.
+// ldmatrix fills four such registers of all lanes at once: it reads eight rows of 16 bytes four times. Rows of a tile
+// are multiples of 128 bytes, so eight rows below one another would lie in the same banks. So their 16-byte parts are
+// swizzled: part p of row r is at p XOR r % 8. An operand whose rows run along M or N is transposed by ldmatrix as it
+// is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes load one by one.
 //
-// cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one
-// barrier for 128 bytes of K. It comes before the last products of a tile, which run while the first fragments of
-// the next tile load. Of tiles that lie inside the matrices each step copies a share without a question, so that
-// the main loop has no branches and the compiler puts copies and loads between the products. Rows that are no
-// multiples of 16 bytes are copied through registers.
+// cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one barrier for 128
+// bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile load.
+// For tiles inside the matrices each step copies its share without a check, so the main loop has no branches and the
+// compiler can put copies and loads between the products. Rows whose length is not a multiple of 16 bytes are copied
+// through registers.
 //
-// A warp of 64 x 64 loads 32 registers of fragments for 32 products, so that the rate of mma.sync should
-// bound it.
+// A warp of 64 x 64 loads 32 registers of fragments for 32 products, so it should be bound by the rate of mma.sync.
 
 #include <cuda_fp16.h>
 
@@ -100,7 +98,7 @@ template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsi
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                      : "r"(row));
 }
-// TF32 keeps 10 bits after the point: round to nearest, since the instruction would cut the others off.
+// TF32 keeps 10 bits after the point: round to nearest, since the instruction would truncate the others.
 __device__ unsigned round_to_tf32(unsigned bits) {
     unsigned rounded;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
@@ -135,16 +133,16 @@ __device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, uns
 #undef MULTIPLY_ADD
 }
 
-// A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in
-// memory run along K. Every row of the tile is one of memory, or a part of one. Addresses are made of
-// a part that differs from lane to lane, computed once, and of constants.
+// A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in memory run along K.
+// Every row of the tile is one of memory, or a part of one. Addresses consist of a part that differs between lanes,
+// computed once, and of constants.
 template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
     static constexpr int PITCH = COLUMNS * sizeof(TA), PARTS = PITCH / kPart, STRIDE = kThreads / PARTS;
     static_assert(kThreads % PARTS == 0 && ROWS % STRIDE == 0, "a thread copies the same part of every row");
     static_assert((STRIDE & (STRIDE - 1)) == 0, "rows STRIDE apart differ in other bits than the first STRIDE rows");
 
-    // By what the parts of a row are exchanged. Single loads of 32 bits need another order: four rows and eight
+    // What the part numbers of a row are XORed with. Single 32-bit loads need another order: four rows and eight
     // neighbours of each must lie in 32 banks.
     static constexpr __device__ int exchange(int row) { return ALONG_K || !kTf32 ? row % 8 : row % 4 * 2; }
 
@@ -224,12 +222,12 @@ template <typename T, int EXTENT, bool ALONG_K> struct Copies {
     }
     __device__ void advance() { next += kDepth * sizeof(T) * (ALONG_K ? 1 : size_t(columns)); }
 
-    // The tile at k0, whatever lies outside of the matrix.
+    // The tile at k0, even if parts of it lie outside the matrix.
     __device__ void copy(unsigned tile, int k0) {
         Tile::copy(tile, matrix, rows, columns, ALONG_K ? begin : k0, ALONG_K ? k0 : begin, wide);
         advance();
     }
-    // Share `step` of a tile that lies inside the matrix, without a question.
+    // Share `step` of a tile inside the matrix, without a check.
     __device__ void copy_share(unsigned tile, int step) {
         constexpr int COUNT = Tile::ROWS / Tile::STRIDE;
 #pragma unroll
@@ -278,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int n = 0; n < kTilesN / 2; ++n) TileB::load<false>(b[step % 2][n], stage + start_b, n, step);
     };
-    // After this the tile has arrived, and nobody reads the one before it any more.
+    // After this the tile has arrived, and no thread reads the previous one any more.
     const auto await_tile = [] {
         wait_for_copies<STAGES - 2>();
         __syncthreads();
@@ -318,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int tile = 0; tile < left; ++tile) multiply_tile(std::false_type{});
     wait_for_copies<0>();
 
-    // Four lanes hold eight neighbours of a row, each of them two, which are stored at once where rows have pairs.
+    // Four lanes hold eight neighbours of a row, two each, which are stored together where rows have pairs.
     const bool pairs = (size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0;
 #pragma unroll
     for (int m = 0; m < kTilesM; ++m) {

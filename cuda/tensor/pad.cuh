@@ -1,5 +1,5 @@
-// Copies of operands whose rows are no multiples of 16 bytes, which TMA cannot fetch. They are in the workspace, and
-// their rows are longer.
+// Copies of operands that TMA cannot fetch because their row length is not a multiple of 16 bytes. The copies are in
+// the workspace and have longer rows.
 
 #pragma once
 
@@ -12,7 +12,7 @@ constexpr int kWide = kPart / sizeof(TA);         // elements of 16 bytes
 
 __device__ constexpr int padded(int columns) { return (columns + kWide - 1) / kWide * kWide; }
 
-// 16 bytes at a multiple of 16 in an array that ends at `end`; what lies beyond is 0.
+// 16 bytes at a multiple of 16 in an array that ends at `end`, with zeros beyond it.
 template <typename T> __device__ uint4 load_before(const char* at, const T* end) {
     using Unit = std::conditional_t<sizeof(T) == 1, unsigned char, unsigned short>;
     constexpr int kUp = 32 - 8 * sizeof(Unit);
@@ -28,7 +28,7 @@ template <typename T> __device__ uint4 load_before(const char* at, const T* end)
     return v;
 }
 
-// What the lane behind this one has; the last lane gets `wrapped` of the first one.
+// The value of the next lane; the last lane gets `wrapped` of the first one.
 __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
     const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
     const uint4 v = lane == 0 ? wrapped : mine;
@@ -93,7 +93,7 @@ struct Sources {
     }
 };
 
-// Make the copies that TMA needs; the whole grid does.
+// Make the copies that TMA needs; the whole grid takes part.
 __device__ inline void copy_operands(int M, int N, int K, const TA* A, const TB* B, void* copies) {
     start_next_launch();
     await_launch_before();

@@ -1,5 +1,5 @@
-// What the blocks of a persistent cluster do: one thread fetches stage after stage, of tile after tile, the other warp
-// groups multiply and store.
+// The work of a persistent cluster's blocks: one thread fetches stage after stage of tile after tile, the other
+// warpgroups multiply and store.
 
 #pragma once
 

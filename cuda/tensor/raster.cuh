@@ -6,7 +6,7 @@
 
 constexpr int kRasterRows = 2048;  // of C that are walked together
 
-// What a cluster does, in order: tiles of CM x CN blocks.
+// The tiles of a cluster, in order; each is CM x CN blocks.
 template <int CM, int CN> struct Raster {
     int rows, columns;
 

@@ -1,5 +1,5 @@
-// A ring of STAGES pairs of tiles in shared memory, with the barriers at which fetching and multiplying meet, and
-// behind the tiles room for BOXES boxes of C per warp.
+// A ring of STAGES pairs of tiles in shared memory, with the barriers between fetching and multiplying; behind the
+// tiles is room for BOXES boxes of C per warp.
 
 #pragma once
 
@@ -26,8 +26,8 @@ struct Place {
     }
 };
 
-// Every second tile of a block goes from the end of K to its beginning: what the tile before fetched last is still in
-// L2. Returns which step comes in place of `step`, of those from `begin` up to `end`, in tile number `turn`.
+// Every second tile of a block goes from the end of K to its beginning, because what the previous tile fetched last is
+// still in L2. Returns which step comes in place of `step`, of those from `begin` up to `end`, in tile number `turn`.
 __device__ inline int turn_back(int step, int begin, int end, int turn) {
     return turn % 2 ? begin + end - 1 - step : step;
 }

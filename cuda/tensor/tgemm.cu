@@ -112,8 +112,8 @@ pick:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Chooses a kernel by the number of tiles of C and the number of SMs of the GPU. wgmma_hybrid cannot have rows that
-// are no multiples of 16 bytes; such problems go on to wgmma_cluster, which copies them first.
+// Chooses a kernel by the number of tiles of C and the number of SMs of the GPU. wgmma_hybrid needs rows whose length
+// is a multiple of 16 bytes; other problems go to wgmma_cluster, which copies them first.
 //
 //      the first that holds and can run             the kernel
 //      ---------------------------------------------------------------------------------
@@ -141,6 +141,6 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // In tf32 and 3xtf32, and in fp8 on fewer tiles, it is the rung of that precision, with smaller tiles where large ones
 // would leave SMs idle.
 //
-// In one wave, nothing overlaps the beginning and the end of a launch but its neighbours (pdl), and what counts is
-// that every SM has work; with many waves, what counts is how few bytes leave L2, so clusters and tiles are large.
-// Bound like the chosen kernel.
+// Within one wave, only neighbouring launches (pdl) overlap with the beginning and end of a launch, and every SM must
+// have work. With many waves, the fewer bytes leave L2 the better, so clusters and tiles are large. Its bound is that
+// of the chosen kernel.

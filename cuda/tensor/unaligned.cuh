@@ -1,5 +1,5 @@
-// How a warp stores rows of C that begin anywhere and not at a multiple of 16 bytes, which TMA cannot. It has them in a
-// box: 16 rows of 128 bytes, swizzled as TMA wants them.
+// How a warp stores rows of C that do not begin at multiples of 16 bytes, which TMA cannot store. They are in a box: 16
+// rows of 128 bytes, in TMA's swizzle.
 
 #pragma once
 
@@ -19,7 +19,7 @@ __device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
                       __funnelshift_r(words[2], words[3], bits), __funnelshift_r(words[3], words[4], bits));
 }
 
-// Store those elements of 16 bytes at `to` that lie at `begin` to `end`, in bytes from `to`.
+// Store the elements from byte `begin` to `end` of the 16 bytes at `to`.
 __device__ inline void store_some(char* to, uint4 bytes, int begin, int end) {
     const unsigned words[4] = {bytes.x, bytes.y, bytes.z, bytes.w};
 #pragma unroll
@@ -32,7 +32,7 @@ __device__ inline void store_some(char* to, uint4 bytes, int begin, int end) {
 
 // Store the 16 lines of memory, 128 bytes each, that begin in the box `before` or at the first byte of `box`: whole
 // lines, since L2 takes longer over parts of its 32 bytes. `box` begins at (row0, column0) of C. What is stored lies at
-// `begin` to `end`, in bytes from where a row of `box` begins; so the box `before` the first one counts for nothing.
+// `begin` to `end`, in bytes from where a row of `box` begins; so the box `before` the first one does not matter.
 __device__ inline void store_lines(TC* C, int M, int N, int row0, int column0, unsigned before, unsigned box, int begin,
                                    int end) {
     const int lane = threadIdx.x % 32;

@@ -25,10 +25,9 @@ shared: (BM + BN) * 128 + 8
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against mma_sync: four warps, a warpgroup, multiply together, and they take both operands from shared memory.
-// No register holds an element of A or B; there is nothing to load into fragments, and ldmatrix is gone. One
-// thread fetches both tiles with a few TMA instructions, which also exchange the 16-byte parts of rows as wgmma
-// wants them.
+// Compared with mma_sync: four warps, a warpgroup, multiply together, and they take both operands from shared memory.
+// No register holds an element of A or B, so no fragments are loaded and ldmatrix is gone. One thread fetches both
+// tiles with a few TMA instructions, which also swizzle the 16-byte parts of rows as wgmma requires.
 //
 //     thread 0        fetch A, B ----------+                     fetch A, B -----------+
 //     barrier              filled after BM x 64 + 64 x BN elements      |
@@ -36,7 +35,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //     warpgroup 1                          |  4 wgmma, rows 64 to 127   |              |  4 wgmma
 //                                                                    all are done
 //
-// Bound by the wait for memory in every step: the tensor cores stand still while tiles arrive.
+// Bound by the wait for memory in every step: the tensor cores idle while tiles arrive.
 
 #include "epilogue.cuh"
 #include "tile.cuh"

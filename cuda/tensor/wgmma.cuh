@@ -1,4 +1,4 @@
-// What only the tensor cores of Hopper need: matrices of 8 x 8 elements, and products of warpgroups.
+// Instructions that only Hopper's tensor cores have: 8 x 8 matrices, and products of warpgroups.
 
 #pragma once
 
@@ -47,7 +47,7 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define NAMES_5 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NAMES_6 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
 #define NAMES_7 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-// Of so many registers:
+// With this many registers:
 #define NAMES_OF_16 NAMES_0
 #define NAMES_OF_32 NAMES_0 ", " NAMES_1
 #define NAMES_OF_48 NAMES_OF_32 ", " NAMES_2
@@ -62,8 +62,8 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define SUMS_OF_64(KIND) SUMS_OF_48(KIND), SUMS_16(KIND, 48)
 #define SUMS_OF_96(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64), SUMS_16(KIND, 80)
 #define SUMS_OF_128(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96), SUMS_16(KIND, 112)
-// The operands behind the sums are numbered on: A, B, whether to add. Those of 16 bits may run along M and N, which
-// two more say.
+// The operands after the sums continue their numbers: A, B, whether to add. 16-bit operands may run along M and N; two
+// more operands say so.
 #define MAJORS(ALONG_M, ALONG_N) ", %" ALONG_M ", %" ALONG_N
 #define NO_MAJORS(ALONG_M, ALONG_N)
 #define PRODUCT(N, REGISTERS, KIND, TYPES, A, B, ADDS, TAIL)                                                        \
@@ -97,8 +97,8 @@ __device__ void multiply_add(float (&d)[N / 2], uint64_t a, uint64_t b, int adds
 #undef PRODUCTS
 }
 
-// The same for products of f16 with sums in f16, two neighbours in a register: d[j] has what d[2 j] and d[2 j + 1] have
-// in f32.
+// The same for products of f16 with sums in f16, two neighbours in a register: d[j] holds what d[2 j] and d[2 j + 1]
+// hold in f32.
 template <int N, int MAJOR_A = 0, int MAJOR_B = 0>
 __device__ void multiply_add(unsigned (&d)[N / 4], uint64_t a, uint64_t b, int adds) {
     static_assert(N == 64 || N == 128 || N == 192 || N == 256, "no product of this width here");

@@ -55,15 +55,15 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_ring: factors of 24 bits on tensor cores that multiply 11 bits. A factor x is split into
+// Compared with wgmma_ring: 24-bit factors on tensor cores that multiply 11 bits. A factor x is split into
 //
 //     big = x rounded to TF32, small = x - big, of whose 12 bits TF32 has 11
 //
 //     a b = big_a big_b + big_a small_b + small_a big_b, and small_a small_b, which is left out: 2^-22 of a b at most
 //
-// A splits on its way into registers, because wgmma takes A from there. B must be in shared memory, and in tf32 it
-// must run along K. So a third group of warps splits tiles of B, one behind the other in the ring, and transposes
-// those that run along N. A warp takes 32 columns of B, 4 KB, which have the same place either way.
+// A splits on its way into registers, because wgmma takes A from there. B must be in shared memory, and in tf32 it must
+// run along K. So a third warpgroup splits the tiles of B in the ring, one after the other, and transposes those that
+// run along N. A warp takes 32 columns of B, 4 KB, which occupy the same place either way.
 //
 //     group 3, one thread   fetch A, B
 //                             | filled                                     a stage
@@ -73,17 +73,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                                                        | small of B                 |
 //                                                                        +----------------------------+
 //
-// Tensor cores cut off bits when they add, always towards 0, and these errors add up. So they sum PROMOTE k only,
-// and such partial sums are added in registers, where additions round to nearest. Small products go first, while
-// the sum has nothing to lose. With PROMOTE=0 the tensor cores sum all, small products apart from the others.
+// Tensor cores truncate when they add, always towards 0, and these errors accumulate. So they sum only PROMOTE k at a
+// time, and the partial sums are added in registers, where additions round to nearest. Small products go first, while
+// the sum is still small. With PROMOTE=0 the tensor cores sum everything, small products apart from the others.
 //
-// Rows that TMA cannot fetch are copied to longer ones first, as in wgmma_cluster.
+// Rows that TMA cannot fetch are first copied to longer ones, as in wgmma_cluster.
 //
 // The groups that multiply take turns: one has its products running while the other adds partial sums and splits
 // the next tile of A.
 //
-// Bound by the tensor cores, which do three times the work, at the clock that the power limit leaves; and by shared
-// memory, which B crosses ten times: fetched, loaded, stored in two parts, and read three times by both groups.
+// Bound by the tensor cores, which do three times the work at the clock that the power limit allows, and by shared
+// memory, which B passes ten times: fetched, loaded, stored in two parts, and read three times by both groups.
 
 #include <climits>
 
@@ -132,8 +132,8 @@ __device__ void arrive_as_warp(unsigned barrier) {
     if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
-// A number as the sum of two of TF32, but for its last bit. If the first one is beyond the largest number, it is
-// infinite; a NaN leaves at least one NaN.
+// A number as the sum of two TF32 numbers, except for its last bit. If the first one is beyond the largest number, it
+// is infinite; a NaN leaves at least one NaN.
 struct Parts {
     static constexpr unsigned TF32 = 0xffffe000, HALF = 0x1000;  // the bits that it has, and half of the last one
     unsigned big, small;
@@ -142,8 +142,8 @@ struct Parts {
         : big((__float_as_uint(value) + HALF) & TF32), small(__float_as_uint(value - __uint_as_float(big)) & TF32) {}
 };
 
-// Where tiles begin: up to kBandRows below one another, then those to their right, so that blocks that run at the
-// same time share rows of A and columns of B in L2.
+// Where tiles begin: up to kBandRows of them down a column, then the next column, so that concurrent blocks share rows
+// of A and columns of B in L2.
 __device__ int2 find_origin(int tile, int rows, int columns) {
     const int band = tile / (kBandRows * columns), rest = tile % (kBandRows * columns);
     const int height = min(rows - band * kBandRows, kBandRows);

@@ -70,9 +70,9 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_ring: less traffic. What bounds a large product is the energy of moving tiles from L2 to shared
-// memory, so the blocks of a cluster move each tile once: every block fetches a part of it, and TMA writes that
-// part into the shared memory of all that need it.
+// Compared with wgmma_ring, less L2 traffic per product. A large product is bound by the energy of moving tiles from L2
+// to shared memory, so a cluster moves each tile only once: every block fetches a part of it, and TMA writes that part
+// into the shared memory of all blocks that need it.
 //
 //         columns 0 to 255
 //       +----------------+         A of block 0  ------------------------> block 0
@@ -84,20 +84,20 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // A stage may be filled again once the groups of all these blocks have read it, so they arrive at the `emptied`
 // barrier of each block that fetches for them.
 //
-// The tiles of C are dealt in groups of rows, up one column and down the next, so that tiles that are worked on at
-// the same time share rows of A and columns of B in L2. Each warp writes its rows of C to shared memory with
-// stmatrix, whose banks the swizzle keeps apart, and TMA stores them while the warp goes on: 128 bytes of a row at
-// a time instead of the 16 that four lanes hold.
+// The tiles of C are taken in groups of rows, up one column and down the next, so that concurrent tiles share rows of A
+// and columns of B in L2. Each warp writes its rows of C to shared memory with stmatrix, whose banks the swizzle keeps
+// apart, and TMA stores them while the warp goes on: 128 bytes of a row at a time instead of the 16 that four lanes
+// hold.
 //
-// A launch begins on the SMs that the launch before has left (pdl), makes its barriers and fetches its tensor maps
-// there, and waits for its end before it touches an operand. Where one wave of tiles is all there is, this hides a
-// tenth of the time.
+// A launch begins on SMs that the previous launch has left (pdl), sets up its barriers and fetches its tensor maps
+// there, and waits for that launch to end before it touches an operand. Where there is only one wave of tiles, this
+// hides a tenth of the time.
 //
-// A wide C with few rows (128 x 28672) is one wave of tiles in a row, which all have the same tile of A. There clusters
-// of eight fetch it once instead of eight times, which leaves more of the power and of L2 to B.
+// A wide C with few rows (128 x 28672) is one wave of tiles in a row, which all need the same tile of A. There clusters
+// of eight fetch it once instead of eight times, which leaves more power and L2 bandwidth for B.
 //
-// TMA wants rows that are multiples of 16 bytes. Other operands are copied to the workspace first, with longer rows,
-// and a warp stores its rows of C itself, in whole lines of memory.
+// TMA needs rows whose length is a multiple of 16 bytes. Other operands are first copied to the workspace with longer
+// rows, and each warp stores its rows of C itself, in whole lines of memory.
 //
 // Bound by the power limit: under a steady load the tensor cores run at 1.3 GHz instead of 1.98 GHz on an H200.
 

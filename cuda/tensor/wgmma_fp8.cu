@@ -54,13 +54,13 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_cluster: elements of 8 bits. A row of a tile has the same 128 bytes, which are now 128 k, and an
-// instruction multiplies 32 k in the time of 16: half of the bytes, half of the time. Ring, clusters, stores
-// and the copies of rows that TMA cannot fetch are the same. wgmma_hybrid has large clusters for fp8 too.
+// Compared with wgmma_cluster: 8-bit elements. A row of a tile still has 128 bytes, which are now 128 k, and an
+// instruction multiplies 32 k in the time of 16: half the bytes, half the time. Ring, clusters, stores and the copies
+// of rows that TMA cannot fetch are the same. wgmma_hybrid has large clusters for fp8 too.
 //
-// The tensor cores add products of 8 bits with about 14 bits and cut off the rest. Over a long K these errors add
-// up, all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA
-// cores add these partial sums in float. One group adds while the other multiplies:
+// The tensor cores add 8-bit products with about 14 bits and truncate the rest. Over a long K these errors accumulate,
+// all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA cores add
+// these partial sums in float. One group adds while the other multiplies:
 //
 //     tensor cores   | group 0, stage 0 | group 1, stage 0 | group 0, stage 1 | group 1, stage 1 | ...
 //     group 0          multiplies         adds               multiplies         adds
@@ -78,7 +78,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //       | group 1     |  128 rows
 //       +-------------+
 //
-// Bound by the power limit on large problems. With promotion also by shared memory: products of 64 x 128 read 96
+// Bound by the power limit on large problems, and with promotion also by shared memory: products of 64 x 128 read 96
 // bytes per cycle, TMA writes 48 more, and shared memory has 128.
 
 #include "persistent.cuh"

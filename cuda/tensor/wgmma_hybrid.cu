@@ -54,10 +54,10 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_cluster: the bytes that leave L2 for each product fall further. A cluster of 4 x 2 blocks moves
-// half as many as one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or
-// 18 SMs: 15 such clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters of two there,
-// and both run side by side.
+// Compared with wgmma_cluster, still less L2 traffic per product: a cluster of 4 x 2 blocks moves half as many bytes as
+// one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or 18 SMs: 15 such
+// clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters of two there, and both run side
+// by side.
 //
 //      a GPC of 18 SMs                                  a large cluster's tile       four small ones' tiles
 //
@@ -70,22 +70,22 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      |   large, 8    |   large, 8    |                 |       |       |            |       |       |
 //      +---------------+---------------+                 +-------+-------+            +-------+-------+
 //
-// Tiles of C are dealt in units of a large cluster's, every so many of them to the small clusters, in proportion
-// to the SMs. The second launch starts while the first runs (pdl) and ends after it. Apart from that the two have
-// nothing to do with one another. The first launch of the next GEMM is prepared meanwhile, and lets its second one
-// start only when all of this GEMM is done:
+// Tiles of C are shared out in units of a large cluster's tile; the small clusters get a share in proportion to their
+// SMs. The second launch starts while the first runs (pdl) and ends after it; otherwise the two are independent. The
+// first launch of the next GEMM is prepared meanwhile, and lets its second one start only when all of this GEMM is
+// done:
 //
 //     GEMM n         | large ------------------------|
 //                       | small --------------------|---|
 //     GEMM n + 1                               | barriers |  large -----------
 //                                                            | small --------
 //
-// STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end
-// together. The sums of the pieces of a tile meet in the workspace, in a fixed order. A cluster first computes the
-// piece that others wait for, so nobody waits in vain.
+// STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end together. The
+// partial sums of a tile are added in the workspace, in a fixed order. A cluster first computes the piece that others
+// wait for, so no cluster waits for a piece that will never come.
 //
-// In fp8 an element has half of the bytes and is multiplied in half of the time, so the traffic is the same and what
-// lowers it helps as much. Both operands run along K (nt); see wgmma_fp8 for the promotion of sums.
+// In fp8 an element has half the bytes and is multiplied in half the time, so the traffic is the same and reducing it
+// helps as much. Both operands run along K (nt); see wgmma_fp8 for the promotion of sums.
 //
 // Bound by the power limit of the GPU: even with its loads left out, the kernel cannot keep the full clock under a
 // steady load.
@@ -146,7 +146,7 @@ template <bool IS_LARGE> struct Schedule {
     __device__ int2 origin(int tile, int row, int column) const {  // of the block in this place of its cluster
         const int all = rows * columns, kept = all - given;
         const int unit = IS_LARGE ? tile : tile / kSmallPerLarge, part = tile % kSmallPerLarge;
-        // Every so many large tiles one goes to the small clusters: number `unit` of those that do not, or that do.
+        // At regular intervals a large tile goes to the small clusters: number `unit` of those that do not, or that do.
         const int number = IS_LARGE ? unit + unit * given / kept : ((unit + 1) * kept + given - 1) / given + unit;
         constexpr int kHeight = kRasterRows / (BM * kLargeM);
         const int band = number / (kHeight * columns), rest = number % (kHeight * columns);
@@ -157,7 +157,7 @@ template <bool IS_LARGE> struct Schedule {
     }
 };
 
-// How the sums of a tile that is cut along K come together: a flag and BM x BN sums for each block.
+// Adds up the sums of a tile that is cut along K: a flag and BM x BN sums for each block.
 struct Exchange {
     static constexpr int kThreadsOfSums = 128 * kGroups, kQuads = kParts * BN / 8;  // float4 of a thread
     int* flags;

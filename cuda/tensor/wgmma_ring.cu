@@ -30,17 +30,17 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma: STAGES pairs of tiles instead of one. Fetching and multiplying are the work of different warp
-// groups, which meet only at the barriers of the ring. The products of a stage are queued before those of the
-// stage before it are done, so the tensor cores never run dry.
+// Compared with wgmma: STAGES pairs of tiles instead of one. Different warpgroups fetch and multiply, and they
+// synchronise only at the barriers of the ring. The products of a stage are queued before those of the previous stage
+// are done, so the tensor cores never run dry.
 //
 //     group 2, one thread   fetch 0 | fetch 1 | fetch 2 | fetch 3 | waits for stage 0 | fetch 4 ...
 //                             | filled                                  ^ emptied
 //     groups 0 and 1          +--> multiply 0 | multiply 1 | multiply 2 | ...      | store a tile | multiply ...
 //
-// There are at most as many blocks as SMs. Each takes every gridDim.x-th tile of C, and the next tiles are on their
-// way while it stores one. A thread that multiplies needs more registers than one that waits, so with BM = 256 the
-// groups exchange them (setmaxnreg).
+// At most one block runs per SM. Each takes every gridDim.x-th tile of C, and fetches the next tiles while it stores
+// one. A thread that multiplies needs more registers than one that waits, so with BM = 256 the groups exchange them
+// (setmaxnreg).
 //
 // Bound by the tensor cores' clock on large problems, which the power limit lowers, and by L2: each block reads
 // its tiles alone.

@@ -59,10 +59,10 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_cluster: work for all SMs where C is small or narrow. C of 128 x 2048 has 32 tiles of 128 x 64; a GPU
-// of 132 SMs then fetches with a quarter of them. Here four blocks share a tile, each with a quarter of K. When all
-// have left their sums in the workspace, each adds up a quarter of the tile, part by part in the order of k, so every
-// run gives the same bits.
+// Compared with wgmma_cluster: work for all SMs where C is small or narrow. C of 128 x 2048 has 32 tiles of 128 x 64;
+// only a quarter of a GPU's 132 SMs then fetch. Here four blocks share a tile, each with a quarter of K. When all have
+// written their sums to the workspace, each adds up a quarter of the tile, part by part in the order of k, so every run
+// gives the same bits.
 //
 //          K: part 0 | part 1  | part 2  | part 3      sums in the workspace      C, 8 columns to a block in turn
 //      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
@@ -72,9 +72,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Blocks that wait for one another must run at the same time, so K is never split into more blocks than there are SMs.
 //
 // Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, but a box that reaches beyond an
-// operand takes about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of
-// the last tile, boxes have 64, and those beyond the end are not fetched. What lies in their place is multiplied too,
-// but only rows and columns that C does not have depend on it.
+// operand takes about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of the
+// last tile, boxes have 64, and those beyond the end are not fetched. Whatever is in their place is multiplied too, but
+// it only affects rows and columns beyond C.
 //
 // Bound by memory where C is narrow, and by the time to launch and to add up the parts where the problem is small.
 
@@ -87,7 +87,7 @@ static_assert(kSmallBox == kDepth, "a tile has as many small boxes as chunks");
 constexpr int kThreadsOfSums = 128 * kGroups;
 static_assert(kParts == 1, "a group has 64 rows of a tile");
 
-// What a block fetches of an operand: the boxes of a tile that hold something.
+// What a block fetches of an operand: the boxes of a tile that are not empty.
 template <int EXTENT, bool ALONG_K> struct TileFetcher {
     const CUtensorMap* map;
     int origin, size, boxes;  // a box has `size` rows of an operand that runs along K, or columns of another
@@ -110,9 +110,9 @@ template <int EXTENT, bool ALONG_K> struct TileFetcher {
     }
 };
 
-// How the sums of a tile whose K is split come together. Each part has room for BM x BN sums in the workspace: four
-// sums of thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many
-// parts have left their sums, and how many have read what they add up.
+// Adds up the sums of a tile whose K is split. Each part has room for BM x BN sums in the workspace: four sums of
+// thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many parts have
+// left their sums, and how many have read what they add up.
 struct Exchange {
     static constexpr int kAtOnce = 8;  // parts of which a thread loads a quad before it adds them
     int count, mine;

@@ -59,9 +59,9 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Against wgmma_cluster: elements of 32 bits, of which wgmma reads 19 (a row of a tile is 32 k). With 16 bits it
-// transposes operands while it reads shared memory, with 32 it does not: both must run along K. But it takes rows
-// from registers too, and registers can be loaded from any place.
+// Compared with wgmma_cluster: 32-bit elements, of which wgmma reads 19 bits (a row of a tile is 32 k). It transposes
+// 16-bit operands as it reads shared memory, but not 32-bit ones: both must run along K. But it also takes rows from
+// registers, and registers can be loaded from anywhere.
 //
 //     layout   rows of the product            columns of the product          result
 //
@@ -70,9 +70,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //     nn       B, runs along N: registers     A, in shared memory             C^T = B^T A^T
 //     tn       A, runs along M: registers     B, transposed in the workspace  C
 //
-// Only the order of k is fixed in a fragment. Which row of C a lane computes is free, so a lane takes two rows that are
-// neighbours in memory, in one load of 8 bytes. The swizzle has put the 16-byte parts of row k at p XOR k % 8. Half a
-// warp loads at a time, four k of four pairs of rows; the pairs lie 4 parts apart, and no two lanes meet in a bank:
+// A fragment fixes only the order of k. The row of C that a lane computes is free, so a lane takes two rows that are
+// neighbours in memory with one 8-byte load. The swizzle has put the 16-byte parts of row k at p XOR k % 8. Half a warp
+// loads at a time, four k of four pairs of rows; the pairs lie 4 parts apart, so no two lanes share a bank:
 //
 //     part       0        1        2        3        4        5        6        7
 //     k = 0    g = 0, 1                            g = 2, 3                          lanes 4 g + k
@@ -80,8 +80,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //     k = 2                      0, 1                                2, 3
 //     k = 3                               0, 1                                2, 3
 //
-// The elements of the next eight k are loaded while the products of these run; then the two sets of registers
-// change places.
+// The elements of the next eight k are loaded while the products of these run; then the two sets of registers swap
+// roles.
 //
 // Bound by the power limit, and by shared memory: with 128 x 256, TMA and the tensor cores use all of its 128 bytes
 // per cycle.
@@ -96,7 +96,8 @@ constexpr bool kSwaps = !TRANS_A && !TRANS_B, kCopies = TRANS_A && !TRANS_B;
 constexpr bool kThroughRegisters = !ROWS_ALONG_K;
 constexpr int kReaders = kThroughRegisters ? 4 * kGroups : kGroups;  // that release a stage: warps or groups
 
-// The rows of a group are dealt to teams of one warp or two: 32 each, what a 128-byte row of a tile along M or N holds.
+// The rows of a group are shared among teams of one or two warps: 32 rows each, as many as a 128-byte row of a tile
+// along M or N holds.
 constexpr int kTeamWarps = 2 / kParts;
 constexpr int kTeamBoxes = 2 / kParts;  // of 32 x 32 elements of C
 
@@ -169,8 +170,8 @@ struct Epilogue {
             }
     }
 
-    // Write them to shared memory. Some lanes are `turned`, they go another way round: so lanes that store at the same
-    // time do not meet in a bank.
+    // Write them to shared memory. `turned` lanes go the other way round, so that lanes that store at the same time do
+    // not share a bank.
     static __device__ void write(unsigned to, const float (&sum)[kParts][BN / 2], int box, const Lane& lane) {
         if constexpr (kSwaps) {  // rows of the product are columns of C
             const bool turned = lane.t >= 2;

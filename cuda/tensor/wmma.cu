@@ -26,10 +26,10 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definitions
 ---*/
 
-// Against blocktile_2d: a warp, not a thread, multiplies. It holds tiles of A, B and C in fragments,
-// whose elements are spread over its 32 lanes, and one instruction of the tensor cores multiplies
-// 16 x 16 x 16 elements (16 x 16 x 8 in tf32). Where an element lies is not known, only how to load,
-// multiply and store.
+// Compared with blocktile_2d: a warp, not a thread, multiplies. It holds tiles of A, B and C in fragments, whose
+// elements are spread over its 32 lanes, and one instruction of the tensor cores multiplies 16 x 16 x 16 elements (16 x
+// 16 x 8 in tf32). Where an element lies in a fragment is unspecified; only loading, multiplying and storing are
+// defined.
 //
 // Bound by the two barriers per step: the tensor cores wait while the next tiles of A and B are loaded.
 //
@@ -41,13 +41,12 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definit
 //            |    |    |    |    |        |  |  |
 //            +----+----+----+----+        +--+--+
 //
-// A and B keep the order of rows and columns that they have in memory; a fragment is told whether its
-// tile is stored by rows or by columns. Rows in shared memory are 16 bytes longer than they need be,
-// so that 8 rows below one another lie in different banks.
+// A and B keep the order of rows and columns that they have in memory; a fragment is told whether its tile is stored by
+// rows or by columns. Rows in shared memory are padded by 16 bytes, so that 8 consecutive rows lie in different banks.
 //
-// Tensor cores cut the lowest bits off a sum at every instruction. In tf32, whose instructions add only four
-// products of each element, that adds up: 17 u at K = 4096. So there the sums of a tile begin at 0, and are added
-// to those before them by ordinary additions, which round.
+// Tensor cores truncate the lowest bits of a sum at every instruction. In tf32, whose instructions add only four
+// products per element, that accumulates: 17 u at K = 4096. So there the sums of each tile begin at 0 and are added to
+// the earlier ones by ordinary additions, which round.
 
 #include <mma.h>
 
@@ -70,8 +69,8 @@ using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB
 using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, TACC>;
 using Sums = FragmentC[WM / 16][WN / 16];  // of a warp
 
-// Load ROWS x COLUMNS elements of a row-major matrix, zeros where it has none. Rows that are multiples
-// of 16 bytes are loaded 16 bytes at a time.
+// Load ROWS x COLUMNS elements of a row-major matrix, with zeros outside it. Rows whose length is a multiple of 16
+// bytes are loaded 16 bytes at a time.
 template <int ROWS, int COLUMNS, typename T>
 __device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int row0, int column0) {
     constexpr int PITCH = COLUMNS + kWide;
@@ -106,7 +105,7 @@ __device__ void add(Sums& sums, const Sums& others) {
             for (int i = 0; i < FragmentC::num_elements; ++i) sums[m][n].x[i] += others[m][n].x[i];
 }
 
-// TF32 keeps 10 bits after the point: round to nearest, since the instruction would cut the others off.
+// TF32 keeps 10 bits after the point: round to nearest, since the instruction would truncate the others.
 template <typename Fragment> __device__ void round_to_tf32(Fragment& fragment) {
 #pragma unroll
     for (int i = 0; i < fragment.num_elements; ++i) fragment.x[i] = wmma::__float_to_tf32(fragment.x[i]);
@@ -157,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         __syncthreads();  // before the tiles are overwritten
     }
 
-    // Only a store tells where the elements of a fragment belong: each 16 x 16 goes through shared memory.
+    // Only a store reveals where the elements of a fragment belong, so each 16 x 16 goes through shared memory.
     TACC* const patch = patches[warp];
 #pragma unroll
     for (int m = 0; m < WM / 16; ++m) {
