@@ -29,7 +29,7 @@ def read_commands(text):
     """The gemmbench commands of a page, without comments, as lists of words."""
     blocks = [body for language, body in _CODE.findall(text) if language in ("bash", "console", "yaml")]
     lines = [line for body in blocks for line in body.replace("\\\n", " ").splitlines()]
-    lines += re.findall(r"^    (gemmbench .*)$", text, re.MULTILINE)
+    lines += re.findall(r"^(?:    |See it with `)(gemmbench [^`\n]*)`?:?$", text, re.MULTILINE)
     for line in lines:
         for part in re.split(r"&&|\||>", line.partition(" #")[0]):
             if found := re.match(r"\s*(?:\$|- run:)?\s*(?:\w+=\S+ )*(gemmbench .*)", part):

@@ -79,7 +79,7 @@ def _write_profile(page: Page, pattern: str, *words: str) -> str:
     ]
     table = _format_markdown(["profile", *counters], lines)
     verdict = re.findall(r"^(?:Mostly b|B)ound by .*$", outputs[0], re.MULTILINE) if len(outputs) == 1 else []
-    return "\n\n".join([table, *verdict, str(cite_text(page, path, origin, table))])
+    return "\n\n".join([table, "\n".join([*verdict, str(cite_text(page, path, origin, table))])])
 
 
 def _find_counter(output: str, name: str) -> str:

@@ -121,7 +121,7 @@ def _write_table(page: Page, pattern: str, *words: str) -> str:
     citation = cite_rows(page, comparison, shown)
     steps = [_describe_step(each, *choices.step) for each in rows if choices.step]
     if choices.brief:
-        return "\n\n".join([*tables, *steps, "\n".join(map(str, [citation, *code_citation]))])
+        return "\n\n".join([*tables, "\n".join([*steps, *map(str, [citation, *code_citation])])])
     return "\n".join([body, "", *_list_footer(comparison, citation, explain_letters(shown))])
 
 
