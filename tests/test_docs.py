@@ -20,7 +20,7 @@ from tools.parts import KINDS
 PAGES = list_pages()
 KERNELS = ROOT / "docs" / "guides" / "my-kernels"
 CONTRIBUTING = ROOT / "docs" / "contributing.md"
-_CODE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _ON_A_GPU = ("--with-transfers",)
 _WITHOUT_PLANS = {"--resume", "--digit", "--serve", "--help"}
 

@@ -58,3 +58,7 @@ try:
     print(again.to_pandas()[["variant", "M", "time_s", "gflops"]])
 except gemmbench.GemmbenchError as error:
     print(error)
+try:
+    gemmbench.run("tilde", sizes=64, **SMALL)
+except gemmbench.UsageError as error:
+    print(error)
