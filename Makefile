@@ -5,12 +5,14 @@
 # make check   ruff, mypy, whether the generated parts are up to date, and results fit the revisions they name
 # make arches  compile every kernel for each architecture that it claims, and check the limits on machine code
 # make verify  check every variant against exact results, on the CPU device
+# make lock    write requirements/ anew, with the newest versions that pyproject.toml allows
 # make clean   remove the virtual environment, caches and the built manual
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation
+LOCKED := $(PIP) --require-hashes --requirement
 GPU    := $(wildcard /proc/driver/nvidia/version)
 export PATH := $(PATH):/usr/local/cuda/bin
 
@@ -20,7 +22,7 @@ names = $(sort $(basename $(notdir $(wildcard $(addsuffix /*.cu,$(1)) $(addsuffi
 ARCHES ?= 80 86 89 90a 100a 120a
 NVCC   := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 
-.PHONY: bench test docs manual check arches verify verify-ladder verify-posts verify-shapes verify-precisions clean
+.PHONY: bench test docs manual check arches verify verify-ladder verify-posts verify-shapes verify-precisions lock clean
 
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
@@ -80,30 +82,40 @@ $(VENV)/.venv:
 	@touch $@
 
 # With an NVIDIA driver, install the extra `cuda`. If it does not build, everything runs on the CPU.
-$(VENV)/.bench: $(VENV)/.venv pyproject.toml
+$(VENV)/.bench: $(VENV)/.venv pyproject.toml requirements/base.txt requirements/cuda.txt
+	@$(LOCKED) requirements/base.txt
 ifneq ($(GPU),)
 	@echo "found an NVIDIA driver: installing the cuda extra (compiling pycuda takes about a minute)"
-	@$(PIP) --editable '.[cuda]' 2>$(VENV)/cuda.log \
+	@$(LOCKED) requirements/cuda.txt 2>$(VENV)/cuda.log \
 	  || { echo "make: cannot install the cuda extra, so gemmbench will run on the CPU. pip reported:"; \
 	       grep -iE 'error|not found|no such file' $(VENV)/cuda.log | head -n 5; \
-	       echo "make: pycuda needs python3-dev, g++ and a CUDA toolkit (nvcc on the PATH); see $(VENV)/cuda.log"; \
-	       $(PIP) --editable .; }
-else
-	@$(PIP) --editable .
+	       echo "make: pycuda needs python3-dev, g++ and a CUDA toolkit (nvcc on the PATH); see $(VENV)/cuda.log"; }
 endif
+	@$(PIP) --editable .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.bench
-	@$(PIP) --editable '.[dev]'
+$(VENV)/.test: $(VENV)/.bench requirements/dev.txt
+	@$(LOCKED) requirements/dev.txt
 	@touch $@
 
 # Without a CUDA toolkit, install NVIDIA's compiler from its wheels.
-$(VENV)/.nvcc: $(VENV)/.test
+$(VENV)/.nvcc: $(VENV)/.test requirements/nvcc.txt
 ifeq ($(NVCC),)
-	@$(PIP) --editable '.[nvcc]'
+	@$(LOCKED) requirements/nvcc.txt
 endif
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/.test
-	@$(PIP) --editable '.[docs]'
+$(VENV)/.docs: $(VENV)/.test requirements/docs.txt
+	@$(LOCKED) requirements/docs.txt
 	@touch $@
+
+# What is installed together is resolved together first.
+COMPILE := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.10 --generate-hashes \
+  --no-annotate --custom-compile-command 'make lock' --upgrade --quiet
+lock: $(VENV)/.venv
+	@$(PIP) uv
+	@mkdir -p build requirements
+	@$(COMPILE) --extra cuda --extra dev --extra docs --extra nvcc --output-file build/all.txt
+	@$(COMPILE) --constraint build/all.txt --output-file requirements/base.txt
+	@for extra in cuda dev docs nvcc; do \
+	  $(COMPILE) --constraint build/all.txt --extra $$extra --output-file requirements/$$extra.txt || exit; done

@@ -77,6 +77,7 @@ RUNS = {
     "hierarchy": ("benchmarks/hierarchy.py",),
     "placement": ("benchmarks/placement.py",),
     **{name: ("benchmarks/profiles.py", name) for name in ("profile", "profile-tensor", "profile-posts")},
+    "accesses": ("benchmarks/accesses.py", "nsight"),
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
     "relocatable": ("benchmarks/relocatable.py",),

@@ -11,10 +11,12 @@ params:
   BK: [32, 16, 8]
   TM: [8, 4]
   TN: [4, 8]
+let:
+  pad: max(min(32, 128 // BYTES) // BK, 4 // BYTES, 1)  # as PAD below
 require:
   - BM * BN / (TM * TN) >= 32
   - BM * BN / (TM * TN) <= 1024
-  - (BM + 4 + BN + 4) * BK * BYTES <= 49152      # both tiles fit static shared memory
+  - (BM + pad + BN + pad) * BK * BYTES <= 49152  # both tiles fit static shared memory
 tile: [BM, BN]
 grid:
   - cdiv(N, BN)
@@ -26,7 +28,8 @@ sass:
   - 2 * ffma > instructions or BK < 32 or TM * TN < 32 or BYTES != 4
 accesses:
   - load_sectors <= 4 or BYTES != 4
-  - conflicts == 0 or BK > 8 or BYTES != 4
+  - store_sectors <= max(4, 32 * TN // BN) or BYTES != 4
+  - conflicts == 0
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
@@ -45,18 +48,22 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //    +---+   +-------+                 Strided, not adjacent: neighbours in a warp read neighbouring
 //                                      banks of Bs and store neighbouring columns of C.
 //
-// As is kept transposed (BK x BM). Its rows are BM + 4 long: the threads of a warp, which load A
-// along K, store to 8 of the 32 banks, so a store takes 4 passes. With BM it would take 32, and with
-// BM + 1, which this kernel has not been measured with, 1.
+// As is kept transposed (BK x BM), and in the layouts with B transposed Bs is filled likewise. The lanes
+// of a warp load BK elements along K from each of 32 / BK rows, and store them to as many rows of As. With
+// rows of BM elements all of these would begin in one bank. PAD more, 32 / BK words of 4 bytes, send each
+// lane to a bank of its own. 16 lanes at a time store 8 bytes each; smaller elements share words.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
 
+constexpr int LANES = sizeof(TA) < 8 ? 32 : 16, PER_WORD = sizeof(TA) < 4 ? 4 / sizeof(TA) : 1;
+constexpr int PAD = LANES / BK > PER_WORD ? LANES / BK : PER_WORD;
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
-    __shared__ TA As[BK][BM + 4];
-    __shared__ TB Bs[BK][BN + 4];
+    __shared__ TA As[BK][BM + PAD];
+    __shared__ TB Bs[BK][BN + PAD];
 
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;

@@ -17,7 +17,8 @@ block:
   - BX
   - BY
 accesses:
-  - load_sectors <= 4 or TRANS_B or BYTES != 4
+  - load_sectors <= (min(BX, 32) if TRANS_B else max(32 // BX, min(BX, 32) // 8)) or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

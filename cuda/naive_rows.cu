@@ -16,6 +16,9 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= (max(32 // BX, BX // 8) if TRANS_A else BX) or BYTES != 4
+  - store_sectors <= BX or BYTES != 4
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 

@@ -11,8 +11,11 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gemmbench.analysis.accesses import Cost
+from gemmbench.analysis.ncu import choose_metrics, read_counters
 from gemmbench.backends.code_hash import hash_file
 from gemmbench.bench.origin import split_origins
+from gemmbench.errors import LaunchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.json_schemas import write_schema
 from gemmbench.planning.manifests.catalog import read_variant
@@ -468,3 +471,93 @@ def test_each_barrier_and_each_bound_of_a_kernel_is_broken_once(load):
     for name, changed in made.items():
         differing = [number for number, line in enumerate(changed.splitlines(), 1) if line != lines[number - 1]]
         assert differing == [int(name.split()[2])]
+
+
+NCU_REPORT = """==PROF== Disconnected from process 4711
+"ID","Kernel Name","Block Size","Grid Size","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",\
+"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",\
+"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum","l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",\
+"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum","l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",\
+"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"
+"","","","","","","","","","","",""
+"0","gemm","(16, 16, 1)","(16, 16, 1)","1,048,576","2,097,152","2,048","9,216","0","0","0","0"
+"""
+
+
+@pytest.fixture
+def accesses(load, monkeypatch):
+    """The program, with one launch and a GPU on which Nsight Compute counts the report."""
+    accesses = load("accesses")
+    monkeypatch.setattr(accesses, "LAUNCHES", (accesses.KernelRequest("naive", "256"),))
+    target, primary = SimpleNamespace(sms=114), "NVIDIA H100 PCIe"
+    machine = SimpleNamespace(primary=SimpleNamespace(name=primary, target=target))
+    monkeypatch.setattr(accesses, "find_gpu", lambda device, purpose: machine)
+    counted = read_counters(NCU_REPORT, choose_metrics())
+    monkeypatch.setattr(accesses, "profile_kernel", lambda request, seed, machine: (None, counted))
+    return accesses
+
+
+def test_counts_are_shown_beside_those_of_nsight_compute(accesses, tmp_path, capsys):
+    assert accesses.compare_with_nsight(tmp_path, None) == 0
+    ((origin, text),) = split_origins((tmp_path / "accesses.csv").read_text())
+    assert origin.card == "NVIDIA H100 PCIe" and "naive" in origin.code
+    assert text.splitlines()[1:] == [
+        "naive 256,sectors per global load,2,2,+0.00 %",
+        "naive 256,sectors per global store,4,4.5,-11.11 %",
+    ]
+    assert "sectors per global store  1           11.11" in capsys.readouterr().out
+    (profile,) = accesses.read_profiles(tmp_path / "accesses.txt")
+    assert profile.architecture.sms == 114
+    assert accesses.compare_with_nsight(tmp_path / "again", tmp_path / "accesses.txt") == 0
+    assert (tmp_path / "again" / "accesses.csv").read_text().endswith(text)
+
+
+def test_a_launch_that_cannot_be_profiled_is_said_and_ends_in_1(accesses, tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise LaunchError("ncu did not finish")
+
+    monkeypatch.setattr(accesses, "profile_kernel", refuse)
+    assert accesses.compare_with_nsight(tmp_path, None) == 1
+    assert "not profiled: naive 256: ncu did not finish" in capsys.readouterr().err
+
+
+def test_launches_beside_nsight_compute_have_every_kind_of_access(load):
+    launches = load("accesses").LAUNCHES
+    assert len(launches) >= 20 and len({launch.variant for launch in launches}) >= 10
+    assert {"f64", "f16"} <= {launch.precisions for launch in launches}
+    assert {"nt", "tn", "tt"} <= {launch.layouts for launch in launches}
+
+
+def test_conflicts_are_compared_in_points_of_their_share(load):
+    accesses = load("accesses")
+    (conflicts,) = (each for each in accesses.QUANTITIES if each.name == "shared store conflicts")
+    assert conflicts.count({(True, True): Cost(wavefronts=4, conflicts=3)}) == 0.75
+    assert conflicts.read({"store conflicts": 1, "store wavefronts": 2}) == 0.5
+    assert (conflicts.differ(0.75, 0.5), conflicts.show(0.75)) == (0.25, "75.00 %")
+
+
+def test_times_are_the_shortest_of_each_configuration_of_a_kernel(load):
+    paths = sorted((FOLDER.parent / "results" / "nvidia-h100").glob("*-sgemm.jsonl.gz"))
+    times = load("accesses").read_times(paths)
+    assert len({(each.launch, each.card) for each in times}) == len(times) > 10
+    (naive,) = (each for each in times if each.launch.variant == "naive")
+    assert 0.024 < naive.seconds < 0.026 and naive.architecture.sms == 132 and 1.5e9 < naive.clock < 2.1e9
+    assert not {"cublas", "sgemm"} & {each.launch.variant for each in times}
+
+
+@pytest.mark.parametrize(("seconds", "code", "above", "exit_code"), [(0.0255, "today's", 0, 0), (0.02, "today's", 1, 1),
+                                                                    (0.02, "unknown", 1, 0)])  # fmt: skip
+def test_a_bound_above_a_time_of_the_code_of_today_ends_in_1(
+    load, tmp_path, monkeypatch, capsys, seconds, code, above, exit_code
+):
+    accesses = load("accesses")
+    launch = accesses.KernelRequest("naive", "4096", "f32", "nn", ("BX=16", "BY=16"))
+    measured = accesses.Measured(launch, "a card", accesses.Architecture("90", 132), seconds, 1.98e9, code)
+    monkeypatch.setattr(accesses, "read_times", lambda paths: [measured])
+    assert accesses.compare_with_times(tmp_path, []) == exit_code
+    assert f"1 times of 1 kernels; the bound is above {above} of them." in capsys.readouterr().out
+
+
+def test_the_processor_time_of_a_command_is_measured(load, tmp_path):
+    seconds, code = load("accesses").time_command(("list", "--kernels", "no such folder"), str(tmp_path))
+    assert code != 0 and 0 < seconds < 60

@@ -12,8 +12,12 @@ import yaml
 from click.testing import CliRunner
 
 from gemmbench import errors
+from gemmbench.backends import registry
 from gemmbench.cli import group
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.planning.plans.plan import Plan
+from gemmbench.session.machine import open_catalog
+from gemmbench.session.single_kernel import KernelRequest, plan_kernel
 from tools.page import README, ROOT, Page, list_pages
 from tools.parts import KINDS
 
@@ -196,3 +200,52 @@ def test_rows_are_those_named():
     assert table.splitlines()[:3] == ["| kernel | registers |", "| --- | ---: |", "| tiled | 32 |"]
     with pytest.raises(errors.StoreError, match="no 'nothing'"):
         KINDS["rows"](Page(README, KINDS), code, "nothing")
+
+
+LESSONS = ROOT / "docs" / "learn"
+
+
+def test_every_lesson_whose_kernel_the_cpu_can_run_shows_its_counts():
+    machine = registry.describe_machine(registry.choose_device("cpu"))
+    catalog, shown = open_catalog(None), []
+    for page in sorted(LESSONS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        name = re.match(r"# (\w+): ", text)
+        if not name or name[1] not in catalog.names:
+            continue
+        planned = plan_kernel(KernelRequest(name[1]), catalog.get(name[1]), machine)
+        assert all(isinstance(each, Plan) for each in planned) == (f"<!-- begin accesses {name[1]}" in text), page.name
+        shown += [name[1]] if "<!-- begin accesses" in text else []
+    assert len(shown) >= 8 and {"naive_rows", "naive", "tiled", "blocktile_2d"} <= set(shown)
+
+
+def test_a_part_with_counts_has_the_commands_and_what_they_show():
+    text = KINDS["accesses"](Page(README, KINDS), "naive", "--sizes", "256")
+    commands, table = text.partition("```\n\n")[::2]
+    assert commands.splitlines()[1:] == [
+        "gemmbench verify naive --sizes 67x129x50",
+        "gemmbench inspect naive --accesses --sizes 256",
+    ]
+    assert "| load of B | 4 | 524,288 | 2 sectors | 100 % |" in table and "- On an H100 or H200" in table
+    for wrong in (("--sizes",), ("--sass", "x"), ("--sizes", "64,128"), ("--param", "BX=8,16")):
+        with pytest.raises(errors.StoreError):
+            KINDS["accesses"](Page(README, KINDS), "naive", *wrong)
+
+
+def test_the_exercise_with_the_pad_has_its_answer_on_a_laptop(tmp_path, monkeypatch):
+    page = (LESSONS / "blocktile.md").read_text(encoding="utf-8")
+    (sed,) = re.findall(r"^sed .*$", page, re.MULTILINE)
+    (tmp_path / "my-kernels").mkdir()
+    (tmp_path / "cuda").symlink_to(ROOT / "cuda")
+    subprocess.run(["bash", "-c", sed], cwd=tmp_path, check=True)
+    counted = re.findall(r"^gemmbench (inspect padded .*)$", page, re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    said = [CliRunner().invoke(group, [*shlex.split(words), "--sizes", "1024"]).output for words in counted]
+    stores = [re.search(r"store to As .*? (\d+) wavefronts?", each)[1] for each in said]
+    answer = re.search(r"^\| 1 \| (\d+) \| \d+ \| (\d+) \|$", page, re.MULTILINE)
+    assert stores == [answer[1], answer[2]] == ["1", "4"]
+
+
+def test_a_kernel_without_a_pad_has_no_table_of_pads():
+    with pytest.raises(errors.StoreError, match="int PAD"):
+        KINDS["pads"](Page(README, KINDS), "tiled", "As", "0", "TILE=16")

@@ -36,6 +36,9 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin precisions -->            how each precision stores its operands and sums products
     <!-- begin file PATH -->              a file of the repository
     <!-- begin script PATH -->            a Python script in cells, as a page
+    <!-- begin accesses KERNEL -->   how to verify a kernel without a GPU, and its counts by `inspect --accesses`;
+                                          `--sizes`, `--layout`, `--precision` and `--param` may follow
+    <!-- begin pads KERNEL As 0 1 BK=32 --> passes over the banks per store to As, where PAD is 0 or 1, for each BK
     <!-- begin output COMMAND -->         a command and what it prints. In front, `cd=FOLDER` says where it
                                           runs, and `drop=TEXT` leaves out lines with a text
     <!-- end -->

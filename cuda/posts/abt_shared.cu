@@ -14,6 +14,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= TILE or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-\
   multiplication-c-aa-t"
 ---*/

@@ -22,6 +22,10 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 

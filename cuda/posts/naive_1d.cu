@@ -11,6 +11,9 @@ grid:
   - cdiv(M * N, THREADS)
 block:
   - THREADS
+accesses:
+  - load_sectors <= (32 if TRANS_B else 4) or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
 source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
 ---*/
 

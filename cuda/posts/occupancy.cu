@@ -21,6 +21,10 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

@@ -25,6 +25,10 @@ grid:
   - cdiv(M, BM)
 block:
   - BM * BN / (TM * TN)
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

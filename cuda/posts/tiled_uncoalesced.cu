@@ -14,6 +14,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= TILE or BYTES != 4
+  - store_sectors <= TILE or BYTES != 4
+  - conflicts <= (100 - 400 // TILE if TRANS_A and TRANS_B else 100 - 3200 // (TILE * TILE)) or BYTES != 4
 source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-\
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/

@@ -23,6 +23,10 @@ grid:
   - cdiv(M, BM)
 block:
   - BM / TM * (BN / TN)
+accesses:
+  - load_sectors <= cdiv(BK * TM * TN, min(BM, BN)) * (4 if TRANS_A and not TRANS_B else max(4, 32 // BK)) or BYTES != 4
+  - store_sectors <= 4 * TN or BYTES != 4
+  - conflicts == 0 or BK > 4 or TM + TN > 8 or WM > 16 or BYTES != 4
 source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
 ---*/
 

@@ -17,6 +17,10 @@ grid:
 block:
   - TILE
   - TILE / WPT
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts == 0 or BYTES != 4
 source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-\
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/

@@ -20,6 +20,10 @@ grid:
   - cdiv(M, BM)
 block:
   - BM / TM * BN
+accesses:
+  - load_sectors <= 4 or BYTES != 4
+  - store_sectors <= 4 or BYTES != 4
+  - conflicts <= (75 if TRANS_A or TRANS_B else 0) or BYTES != 4
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 

@@ -27,6 +27,10 @@ shared: 4 * DEPTH * (ROWS + COLUMNS + unit)
 pdl: true
 sass:
   - spills == 0
+accesses:
+  - load_sectors <= max(4 * TN, 32 // DEPTH)
+  - store_sectors <= 4 * TN
+  - conflicts <= (97 if TRANS_A or TRANS_B else 0)
 source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coalesced-access-to-global-memory
 ---*/
 

@@ -28,6 +28,10 @@ grid:
   - cdiv(M, BM)
 block:
   - BM / WM * (BN / WN) * 32
+accesses:
+  - load_sectors <= 16
+  - store_sectors <= 16
+  - conflicts == 0
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 

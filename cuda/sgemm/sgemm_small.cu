@@ -47,6 +47,10 @@ shared: 4 * max(2 * BK * (BM + BN + 8), SLICES * BM * (BN + 4))
 pdl: true
 sass:
   - spills == 0
+accesses:
+  - load_sectors <= 16 or BM % 32 != 0
+  - store_sectors <= 16 or BM % 32 != 0
+  - conflicts == 0 or BM != 64 or BN != 64 or TM + TN != 16
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 

@@ -51,6 +51,10 @@ pdl: true
 cluster: cluster
 sass:
   - spills == 0
+accesses:
+  - load_sectors <= (32 if LINES == 1 else 16)
+  - store_sectors <= 4 or LINES != 8
+  - conflicts == 0 or LINES != 8 or OUTPUTS != 64
 source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda-cc/
 ---*/
 

@@ -22,6 +22,10 @@ grid:
   - cdiv(M, BM)
 block:
   - BM * BN / (TM * TN)
+accesses:
+  - load_sectors <= 16
+  - store_sectors <= 16
+  - conflicts <= (0 if TRANS_A and not TRANS_B else 100 - 800 // BK)
 source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access/
 ---*/
 

@@ -6,6 +6,7 @@ wavefronts, passes over the 32 banks, in L1 or shared memory.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,9 +14,12 @@ from dataclasses import dataclass, fields, replace
 
 from gemmbench.analysis.sass_facts import explain_limit
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems import Problem
 
 SECTOR = 32
 WARP = 32
+_SCATTERED = 4
+"""From so many times the fewest sectors on, more than a warp whose lanes share a few rows of a tile would need."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
 """How accesses to shared memory become requests: as in the text; neighbouring words between two barriers as one access
 of up to 16 bytes; and moreover nothing loaded twice between two barriers."""
@@ -80,6 +84,16 @@ class Access:
         """Bytes that a lane asks for in a request of its reading."""
         written = self.costs[WRITTEN].requests
         return self.nbytes * written / self.costs[JOINED].requests if self.is_joined else self.nbytes
+
+    @property
+    def fewest_sectors(self) -> int:
+        """Sectors that would hold what a request to global memory uses, if its lanes asked for neighbouring bytes."""
+        return math.ceil(self.used / self.cost.requests / SECTOR)
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether its requests to global memory touch many times as many sectors as they need."""
+        return not self.is_shared and self.cost.sectors >= _SCATTERED * self.fewest_sectors * self.cost.requests
 
     @property
     def is_joined(self) -> bool:
@@ -228,8 +242,18 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
     }
 
 
+def has_whole_sectors(problem: Problem) -> bool:
+    """Whether every row of A, B and C begins at a sector, as limits on accesses take for granted."""
+    return all(problem.storage(name).nbytes(problem.shape(name)[1]) % SECTOR == 0 for name in "ABC")
+
+
 def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
-    """One sentence for each limit under `accesses` of the plan's variant that is broken."""
+    """One sentence for each limit under `accesses` of the plan's variant that is broken.
+
+    None is where rows begin within sectors, which costs any kernel more.
+    """
+    if not has_whole_sectors(plan.problem):
+        return []
     known = name_access_values(plan, counts)
     return [fault for limit in plan.variant.accesses if (fault := explain_limit(limit, known))]
 

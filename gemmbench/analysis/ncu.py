@@ -51,6 +51,8 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "dram bytes": ("dram__bytes_read.sum",),
     "global loads": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",),
     "global sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
+    "global stores": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",),
+    "stored sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
     "l2": (f"lts__throughput.{_OF_PEAK}", f"lts__t_sectors.{_OF_PEAK}"),
     "l1": (f"l1tex__throughput.{_OF_PEAK}",),
     "shared": (f"l1tex__data_pipe_lsu_wavefronts_mem_shared.{_OF_PEAK}",),

@@ -270,6 +270,31 @@ def read_whole_text(variant: Variant) -> str:
         return variant.text
 
 
+_PLACE = re.compile(r'#line (\d+) "((?:[^"\\]|\\.)*)"')
+_COMMENT = re.compile(r"//.*")
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """The file of a line, as messages name it, and its code without comments and white space."""
+
+    path: str
+    code: str
+
+
+def list_source_lines(variant: Variant) -> dict[tuple[str, int], SourceLine]:
+    """Every line of a variant and its local headers, by the name of its file and its number."""
+    lines: dict[tuple[str, int], SourceLine] = {}
+    path, number = variant.path, 0
+    for text in read_whole_text(variant).split("\n"):
+        if place := _PLACE.fullmatch(text):
+            path, number = re.sub(r"\\(.)", r"\1", place[2]), int(place[1]) - 1
+            continue
+        number += 1
+        lines[path.rpartition("/")[2], number] = SourceLine(path, "".join(_COMMENT.sub("", text).split()))
+    return lines
+
+
 def has_local_headers(variant: Variant) -> bool:
     """Whether the code may read headers that do not belong to the toolkit."""
     code = variant.code

@@ -1,4 +1,4 @@
-"""`gemmbench check`: the gate that fails if a kernel became slower."""
+"""`gemmbench check`: the gate that fails if a kernel became slower, or if a line of it asks for more than before."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
 from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save_csv
 from gemmbench.cli.streams import write_workflow_command
-from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK
-from gemmbench.planning.files import runs_in_github_actions
+from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
+from gemmbench.planning.files import is_results_name, runs_in_github_actions
 from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.report.differences import regression_gate
+from gemmbench.report.differences.access_check import annotate_accesses, report_access_check
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check
 from gemmbench.report.export import write_text
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.regression_check import CheckRequest, CheckResult, run_check
+from gemmbench.session.revision_accesses import AccessCheckRequest, check_accesses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,12 @@ class CheckOptions:
         metavar="NAME",
         heading=REFERENCE,
         help="A saved run, a results file or a git revision.  [default: the newest saved run]",
+    )
+    accesses: bool = option(
+        "--accesses",
+        is_flag=True,
+        heading=REFERENCE,
+        help="Compare what each line's loads and stores ask for with a git revision, with g++; nothing is timed.",
     )
     margin: float = margin_option("3%", "How much longer a row may take.")
     fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
@@ -82,7 +90,13 @@ def check(options: CheckOptions) -> int:
     A row passes if the whole 95 % interval of its slowdown lies below the margin and is a regression
     if it lies above. Exit codes: 0 all pass, or inconclusive; 1 a regression or a wrong row; 2 nothing to
     check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
+
+    With --accesses nothing is timed: what each load and store asks of memory on a GPU is counted on
+    this CPU for both, and a line that asks for more fails, by however little. Without VARIANTs it
+    checks every kernel of --kernels, or of the project. It needs g++ and no GPU.
     """
+    if options.accesses:
+        return _check_accesses(options)
     request = CheckRequest(
         options.against,
         options.margin,
@@ -94,6 +108,45 @@ def check(options: CheckOptions) -> int:
         Destination(Path(options.out), None, shlex.join(["gemmbench", *sys.argv[1:]])),
     )
     return max(_check(request, options, machine) for machine in options.where.list_machines())
+
+
+def _check_accesses(options: CheckOptions) -> int:
+    """Print what lines ask for; exit code 1 if one asks for more, 3 if nothing or not all that is named was counted."""
+    request = _make_access_request(options)
+    checked = check_accesses(request, TERMINAL)
+    report = report_access_check(checked)
+    print_reports([report], options.style)
+    for annotation in annotate_accesses(checked) if runs_in_github_actions() else []:
+        write_workflow_command(annotation)
+    append_job_summary([report], checked.closing_line)
+    print_line(checked.closing_line)
+    if not checked.passes:
+        return BAD_ROW
+    is_missing = any(name in checked.uncounted and name not in checked.verdicts for name in options.variants)
+    return OK if checked.compared_any and not is_missing else NO_DEVICE
+
+
+def _make_access_request(options: CheckOptions) -> AccessCheckRequest:
+    """Raise UsageError for what a check of accesses cannot use."""
+    if options.against is None:
+        raise UsageError("--accesses compares with a git revision; add one, as in --against HEAD~1")
+    if is_results_name(options.against):
+        raise UsageError(f"--against {options.against}: no results file has accesses; name a git revision")
+    options.where.refuse_fleet("--accesses")
+    problem = options.problem
+    given = SweepOverrides(alpha=problem.alpha, beta=problem.beta, **vars(options.measure)).list_given()
+    if given := [*given, *(["--junit"] if options.junit else [])]:
+        raise UsageError(f"--accesses counts and times nothing; leave out {given[0]}")
+    return AccessCheckRequest(
+        options.against,
+        options.variants,
+        problem.sizes,
+        problem.precisions,
+        problem.layouts,
+        problem.params,
+        options.where.kernels,
+        options.limit.limits.compile,
+    )
 
 
 def _check(request: CheckRequest, options: CheckOptions, machine: Machine) -> int:

@@ -65,8 +65,25 @@ def compare(options: CompareOptions) -> int:
         return _compare_saved(*runs, options)
     if len(names) < 2:
         raise UsageError("compare needs two different variants: gemmbench compare tiled cublas")
-    sweeps = conduct_sweeps(names, options.config, options.sweep, compare=True)
+    sweeps = conduct_sweeps(
+        names,
+        options.config,
+        options.sweep,
+        compare=True,
+        introduce=lambda comparison: _print_gpu_differences(comparison, names, options.sweep),
+    )
     return max(_judge(code, comparison, names, options) for code, comparison in sweeps)
+
+
+def _print_gpu_differences(comparison: Comparison, names: Sequence[str], options: SweepOptions) -> None:
+    """Print what differs on a GPU between variants that ran on the CPU device, whose times say nothing about one."""
+    best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
+    rows = [best[name].record for name in names if name in best]
+    if all(record.backend == _CPU for record in rows) and (
+        lines := compare_accesses_of_rows(rows, options.where.kernels)
+    ):
+        print_reports([Report([], closing=lines)], options.output.style)
+        print_line()
 
 
 def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
@@ -76,11 +93,6 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()
     closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
-    if comparison.problems:
-        best = find_best_rows(comparison.problems[0].rows)
-        rows = [best[name].record for name in names if name in best]
-        if all(record.backend == _CPU for record in rows):
-            closing += compare_accesses_of_rows(rows, options.sweep.where.kernels)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gemmbench.analysis.accesses import find_broken_access_limits
+from gemmbench.analysis.accesses import find_broken_access_limits, has_whole_sectors
 from gemmbench.cli.option_fields import DEVICE, OUTPUT, argument, command, option
 from gemmbench.cli.options import ShapeOptions, VariantName, kernels_option, style_option
 from gemmbench.cli.output import print_line, print_reports
@@ -142,6 +142,10 @@ def _count_accesses(options: InspectOptions) -> int:
     print_reports([report_accesses(counted)], options.style)
     if options.out:
         write_text(Path(options.out), encode_json(export_accesses(counted)))
+    for each in counted:
+        if each.plan.variant.accesses and not has_whole_sectors(each.plan.problem):
+            why = "rows of its operands begin within sectors of 32 bytes"
+            print_line(f"limits of accesses not checked at {each.plan.problem}: {why}", to_stderr=True)
     broken = [(each.plan, fault) for each in counted for fault in find_broken_access_limits(each.plan, each.counts)]
     for plan, fault in broken:
         print_line(f"limit of accesses broken: {plan.variant.name} {plan.config}: {fault}", to_stderr=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gemmbench.backends.devices import Machine
@@ -72,23 +72,33 @@ def run(options: RunOptions) -> int:
 
 
 def conduct_sweeps(
-    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool = False
+    variants: tuple[str, ...],
+    config: str,
+    options: SweepOptions,
+    compare: bool = False,
+    introduce: Callable[[Comparison], None] = lambda comparison: None,
 ) -> Iterator[tuple[int, Comparison | None]]:
     """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
 
+    `introduce` prints what comes before the tables.
     Yields the exit code and the comparison, if any, until one is interrupted.
     """
     if options.transfer.cut:
         options.where.refuse_fleet("--with-transfers")
     for machine in options.where.list_machines():
-        code, comparison = _conduct_sweep(variants, config, options, compare, machine)
+        code, comparison = _conduct_sweep(variants, config, options, compare, introduce, machine)
         yield code, comparison
         if code == INTERRUPTED:
             return
 
 
 def _conduct_sweep(
-    variants: tuple[str, ...], config: str, options: SweepOptions, compare: bool, machine: Machine
+    variants: tuple[str, ...],
+    config: str,
+    options: SweepOptions,
+    compare: bool,
+    introduce: Callable[[Comparison], None],
+    machine: Machine,
 ) -> tuple[int, Comparison | None]:
     request = SweepRequest(
         SweepOverrides(variants=variants, **vars(options.problem), **vars(options.measure)),
@@ -106,6 +116,7 @@ def _conduct_sweep(
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL)
     comparison = compare_rows(result.run)
+    introduce(comparison)
     code = finish_run(
         result, comparison, options.output, sustained=bool(options.measure.sustained), closing=not compare
     )

@@ -18,6 +18,7 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.record import Record
 from gemmbench.errors import GemmbenchError, PlanError, UsageError
+from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import TimeLimits
@@ -26,6 +27,7 @@ from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CL
 from gemmbench.session.single_kernel import Architecture, KernelRequest, plan_inspection, plan_kernel
 
 _HOST = "cpu"
+_NOT_ASKED = "no machine code was read"
 _USUAL_ARCHITECTURE, _USUAL_SIZE = "90", "4096"
 
 
@@ -42,13 +44,13 @@ def count_accesses(
     passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
     """
     variant = request.find_variant()
-    if not variant.is_kernel or variant.computes == "mlp":
-        why = "computes a network" if variant.computes == "mlp" else "is no kernel that gemmbench launches itself"
-        raise UsageError(f"--accesses counts the loads and stores of a kernel in a .cu file, and {variant.name} {why}")
-    machine = registry.describe_machine(registry.choose_device(_HOST))
+    if reason := explain_uncountable(variant):
+        raise UsageError(
+            f"--accesses counts the loads and stores of a kernel in a .cu file, and {variant.name} {reason}"
+        )
     counted: list[CountedKernel] = []
     watcher, decide = registry.make_watcher(TimeLimits.compile), _ReadingChoice(request, architecture)
-    for item in plan_kernel(request, variant, _pretend_cores(machine, architecture.sms)):
+    for item in plan_kernel(request, variant, describe_counting_machine(architecture.sms)):
         try:
             if isinstance(item, Skip):
                 raise PlanError(item.reason)
@@ -56,7 +58,7 @@ def count_accesses(
         except PlanError as fault:
             report_skip(f"{variant.name} {item.config}: {fault}" if str(item.config) else f"{variant.name}: {fault}")
             continue
-        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, "")
+        counts, undecided = decide.decide(item, counts) if asks_nvcc else (counts, _NOT_ASKED)
         counted.append(CountedKernel(item, counts, _bound(item, counts, architecture, clock), undecided))
     return counted
 
@@ -78,8 +80,16 @@ def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> 
     return [compare_accesses(counted[0], later) for later in counted[1:]]
 
 
-def _pretend_cores(machine: Machine, cores: int) -> Machine:
-    """The CPU with so many cores: grids of some kernels are as large as the device."""
+def explain_uncountable(variant: Variant) -> str:
+    """Why the accesses of a variant cannot be counted on any machine; "" if they can be."""
+    if variant.computes == "mlp":
+        return "computes a network"
+    return "" if variant.is_kernel else "is no kernel that gemmbench launches itself"
+
+
+def describe_counting_machine(cores: int = USUAL_SMS[int(_USUAL_ARCHITECTURE)]) -> Machine:
+    """The CPU with so many cores, by default those of a usual GPU: grids of some kernels are as large as the device."""
+    machine = registry.describe_machine(registry.choose_device(_HOST))
     host = machine.devices[_HOST]
     return replace(machine, devices={_HOST: replace(host, target=replace(host.target, sms=cores))})
 

@@ -140,7 +140,7 @@ def _plan_pairs(
     groups: list[list[Chain]] = []
     new: list[str] = []
     for plan in plans:
-        past = _plan_past(plan, revision, kernels, catalog, machine)
+        past = plan_past(plan, revision, kernels, catalog, machine)
         if isinstance(past, str):
             new.append(f"{plan.variant.name} {plan.config} at {plan.problem}: {past}")
         else:
@@ -155,7 +155,7 @@ def _make_group(past: Plan, plan: Plan, baseline: Plan | None) -> Iterator[Chain
         yield make_chain(baseline)
 
 
-def _plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine) -> Plan | str:
+def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine) -> Plan | str:
     """The plan of the kernel as it was, or why there is none."""
     name = plan.variant.name
     if name not in kernels.names:

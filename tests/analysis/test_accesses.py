@@ -14,11 +14,13 @@ from gemmbench.analysis.accesses import (
     bound_time,
     decide_readings,
     find_broken_access_limits,
+    has_whole_sectors,
     merge_accesses,
     name_access_values,
     read_shared_code,
 )
 from gemmbench.planning.manifests.expressions import ACCESS_NAMES, parse
+from gemmbench.planning.problems import Problem
 
 LISTING = """
 .section .text.gemm
@@ -98,3 +100,12 @@ def test_limits_read_the_line_with_the_most_and_a_broken_one_says_what_it_found(
     limits = tuple(parse(text, ACCESS_NAMES) for text in ("load_sectors <= 4", "load_sectors <= 5", "conflicts == 0"))
     limited = replace(plan, variant=replace(plan.variant, accesses=limits))
     assert find_broken_access_limits(limited, counts) == ["load_sectors <= 4: load_sectors is 5"]
+
+
+@pytest.mark.parametrize(("size", "layout", "whole"), [(8, "nn", True), (4096, "tt", True), (12, "nn", False)])
+def test_limits_are_for_rows_that_begin_at_sectors(make_text_plan, size, layout, whole):
+    problem = Problem(size, size, size, layout)
+    assert has_whole_sectors(problem) == whole
+    plan = replace(make_text_plan(""), problem=problem)
+    limited = replace(plan, variant=replace(plan.variant, accesses=(parse("load_sectors <= 1", ACCESS_NAMES),)))
+    assert bool(find_broken_access_limits(limited, count(GLOBAL))) == whole

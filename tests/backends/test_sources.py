@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from gemmbench.backends import sources
-from gemmbench.backends.sources import compiler_text, explain_missing, find_header_folder, inline_text
+from gemmbench.backends.sources import (
+    SourceLine,
+    compiler_text,
+    explain_missing,
+    find_header_folder,
+    inline_text,
+    list_source_lines,
+)
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.problems import Problem
 
@@ -103,3 +110,14 @@ def test_long_lines_of_headers_are_counted_too(inline, tmp_path):
     (tmp_path / "h.cuh").write_text("x" * 1_000_000)
     with pytest.raises(BuildError, match="more than 200,000 lines or 16,777,216 characters of headers"):
         inline('#include "h.cuh"\n' * 40)
+
+
+def test_every_line_of_a_text_and_its_headers_is_known_by_file_and_number(make_plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.h").write_text("first\n  int x = 1;  // one\n")
+    variant = make_plan("mine", Problem(8, 8, 8), {}, text=TEXT).variant
+    plain = list_source_lines(variant)
+    variant = replace(variant, code=replace(variant.code, file=str(tmp_path / "mine.cu")))
+    lines = list_source_lines(variant)
+    assert lines["mine.cu", 7] == plain["mine.cu", 7] == SourceLine("cuda/mine.cu", "__global__voidgemm(){}")
+    assert lines["mine.h", 2] == SourceLine("mine.h", "intx=1;")

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from gemmbench.planning.files import data_folder
+
 KERNEL = """
 __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
 {
@@ -138,10 +140,43 @@ def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):
     assert inspect("--param", "PITCH=18", text=text).code == 0
 
 
-def test_a_comparison_on_the_cpu_ends_with_what_differs_on_a_gpu(gemmbench):
+def test_limits_are_not_checked_where_rows_begin_within_sectors(inspect):
+    text = (HEAD + KERNEL).replace("grid:", "accesses:\n  - load_sectors <= 1\ngrid:")
+    said = inspect("--sizes", "36", text=text)
+    assert said.code == 0
+    assert "limits of accesses not checked at 36 nn f32: rows of its operands begin within sectors" in said.err
+
+
+def test_the_screen_says_why_naive_rows_is_slower_and_in_which_line(gemmbench):
+    line = next(
+        number
+        for number, text in enumerate((data_folder("cuda") / "naive_rows.cu").read_text().splitlines(), 1)
+        if "sum += " in text
+    )
+    said = gemmbench("inspect", "naive_rows", "--accesses", "--format", "tsv")
+    assert rows(said)["load of A"][2:] == ["16 sectors, 2 would do", "12 %"]
+    assert f"L1 is busiest with naive_rows.cu:{line}, load of A: 94 % of its cycles." in said.out
+    assert (
+        f"naive_rows.cu:{line}, load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because "
+        "neighbouring threads read words that are not neighbours; side by side, 2 would do." in said.out
+    )
+    assert "The line is: sum += TACC(A[row * a_i + k * a_k])" in said.out
+    assert "would do" not in gemmbench("inspect", "naive", "--accesses").out
+
+
+def test_conflicts_are_explained_with_the_line(inspect):
+    reason = "88 % of its passes over the banks are conflicts, because threads of a warp write different words of one"
+    assert reason in (said := inspect().out) and "The line is: As[x][y] = A[row * K + k + x];" in said
+    assert "conflicts, because" not in inspect("--param", "PITCH=18").out
+
+
+def test_a_comparison_on_the_cpu_begins_with_what_differs_on_a_gpu(gemmbench):
     said = gemmbench("compare", "naive_rows", "tiled", "--device", "cpu", "--sizes", "16", "--rounds", "2")
     assert said.code == 0
-    assert said.out.splitlines()[-1] == (
+    first, blank, *times = said.out.splitlines()
+    assert (blank, times[0]) == ("", "M = 16, N = 16, K = 16, nn, f32") and "On a GPU" not in "".join(times)
+    assert first.startswith(
         "On a GPU, at 4096: tiled asks L1 for 34x fewer sectors than naive_rows (before any cache); on an H100 or H200 "
-        "(132 SMs at 1.98 GHz) tiled takes at least 15.4 ms, naive_rows at least 140 ms."
+        "(132 SMs at 1.98 GHz) tiled takes at least 15.4 ms, naive_rows at least 140 ms. naive_rows.cu:"
     )
+    assert "load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because neighbouring" in first

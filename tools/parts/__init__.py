@@ -2,6 +2,7 @@
 
 tables      tables of results: kernels, transfers, posts
 trust       the claims of benchmarks/trust.py, with what was found
+accesses    what the accesses of kernels cost on a GPU, counted on the CPU
 listings    what the code declares: columns, flags, exit codes, keys of files, precisions
 sources     files of the repository, and the output of commands
 charts      pictures of results
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tools.parts import charts, contests, draws, listings, overviews, recorded, sources, tables, trust
+from tools.parts import accesses, charts, contests, draws, listings, overviews, recorded, sources, tables, trust
 
 _MEASURED: Mapping[str, Callable[..., str]] = {
     **tables.KINDS,
@@ -26,6 +27,6 @@ _MEASURED: Mapping[str, Callable[..., str]] = {
     **charts.KINDS,
     **recorded.KINDS,
 }
-KINDS: Mapping[str, Callable[..., str]] = {**_MEASURED, **listings.KINDS, **sources.KINDS}
+KINDS: Mapping[str, Callable[..., str]] = {**_MEASURED, **listings.KINDS, **sources.KINDS, **accesses.KINDS}
 CITING: Mapping[str, Callable[..., str]] = {**_MEASURED, **sources.CITING}
 """The kinds that show results; they run and compile nothing."""

@@ -175,11 +175,16 @@ def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
     except BaseException:
         home.cleanup()
         raise
-    if variant.code.foreign or variant.code.include or list_quoted_includes(variant.text):
+    if _may_read_headers(variant):
         _KEPT.append(home)  # the compiler will read headers from it
     else:
         home.cleanup()
     return replace(variant, name=name)
+
+
+def _may_read_headers(variant: Variant) -> bool:
+    own = variant.code.foreign or bool(variant.code.include) or bool(list_quoted_includes(variant.text))
+    return own or any(_may_read_headers(pick.code) for pick in variant.picks if pick.code)
 
 
 def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], home: Path) -> Variant:

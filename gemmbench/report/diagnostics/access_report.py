@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from gemmbench.analysis.accesses import (
@@ -25,6 +26,8 @@ _HEADINGS = ("line", "access", "bytes", "requests", "per request", "bytes used")
 _DIGITS = 3
 _MOST_NAMED = 3
 _CLEARLY = 1.05
+_NOTABLE = 0.1
+"""The share of L1's cycles, or of a line's wavefronts, from which on it is explained."""
 _UNKNOWN = (
     "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
     "A GPU shows a few percent more conflicts of stores."
@@ -71,40 +74,42 @@ def _format_access(access: Access, has_several: bool) -> list[str]:
     place = (f"{access.file}:{access.line}" if has_several else str(access.line)) if access.line else "-"
     return [
         place,
-        _name_access(access),
-        _format_mean(access.mean_bytes),
-        _format_count(access.cost.requests),
+        name_access(access),
+        format_mean(access.mean_bytes),
+        format_count(access.cost.requests),
         _format_request(access),
         "-" if access.is_shared else percent(access.used / SECTOR / access.cost.sectors),
     ]
 
 
-def _name_access(access: Access) -> str:
+def name_access(access: Access) -> str:
+    """`load of A`."""
     return f"{'store to' if access.writes else 'load of'} {access.operand}"
 
 
 def _format_request(access: Access) -> str:
-    """`4 sectors`, or `4 wavefronts, 3 of them conflicts`."""
+    """`4 sectors`, `16 sectors, 2 would do`, or `4 wavefronts, 3 of them conflicts`."""
     cost = access.cost
     if not access.is_shared:
-        return _count(cost.sectors / cost.requests, "sector")
+        fewest = f", {access.fewest_sectors} would do" if access.is_scattered else ""
+        return _count(cost.sectors / cost.requests, "sector") + fewest
     wavefronts = _count(cost.wavefronts / cost.requests, "wavefront")
-    conflicts = f", {_format_mean(cost.conflicts / cost.requests)} of them conflicts" if cost.conflicts else ""
+    conflicts = f", {format_mean(cost.conflicts / cost.requests)} of them conflicts" if cost.conflicts else ""
     return wavefronts + conflicts
 
 
 def _count(value: float, noun: str) -> str:
-    shown = _format_mean(value)
+    shown = format_mean(value)
     return f"{shown} {noun}{'' if shown == '1' else 's'}"
 
 
-def _format_mean(value: float) -> str:
-    """`4`, `2.67`, `0.0312`."""
+def format_mean(value: float) -> str:
+    """Format what a request costs as `4`, `2.67` or `0.0312`."""
     return number(value, _DIGITS) if value % 1 else f"{value:.0f}"
 
 
-def _format_count(count: float) -> str:
-    """`536.9M`, `8,192`."""
+def format_count(count: float) -> str:
+    """Format a count as `536.9M` or `8,192`."""
     for power, unit in ((1e9, "G"), (1e6, "M")):
         if count >= power:
             return f"{count / power:.1f}{unit}"
@@ -127,7 +132,7 @@ def _describe_totals(kernel: CountedKernel) -> list[str]:
     )
     if kernel.bound:
         notes.append(_describe_bound(kernel, kernel.bound))
-    notes.append(_name_busiest(counts))
+    notes += _explain_accesses(kernel)
     if reading := _describe_reading(kernel):
         notes.append(reading)
     if ragged := list_ragged_lines(counts.accesses):
@@ -164,14 +169,49 @@ def _format_time(seconds: float) -> str:
     return f"{number(seconds * 1e6, _DIGITS)} us"
 
 
-def _name_busiest(counts: AccessCounts) -> str:
-    """Where most of the cycles of L1 go."""
-    busiest = max(counts.accesses, key=lambda each: each.cost.wavefronts)
+def _explain_accesses(kernel: CountedKernel) -> list[str]:
+    """Where most of the cycles of L1 go, and each line with many of them that needs more than it might, with why."""
+    counts = kernel.counts
     whole = sum(each.cost.wavefronts for each in counts.accesses)
-    place = f"{busiest.file}:{busiest.line}, " if busiest.line else ""
-    return (
-        f"L1 is busiest with {place}{_name_access(busiest)}: {percent(busiest.cost.wavefronts / whole)} of its cycles."
-    )
+    ranked = sorted(counts.accesses, key=lambda each: -each.cost.wavefronts)
+    shares = [(each, each.cost.wavefronts / whole) for each in ranked]
+    notes = [f"L1 is busiest with {_name_place(ranked[0])}: {percent(shares[0][1])} of its cycles."]
+    for access, share in shares:
+        if share >= _NOTABLE and (reason := _explain_access(access)):
+            code = _quote_line(kernel.plan, access)
+            notes.append(f"{_name_place(access)}: {reason}{code and f' The line is: {code}'}")
+    return notes
+
+
+def _name_place(access: Access) -> str:
+    """`tiled.cu:69, load of A`."""
+    return (f"{access.file}:{access.line}, " if access.line else "") + name_access(access)
+
+
+def _explain_access(access: Access) -> str:
+    """Why a request costs more than it might; "" if it does not."""
+    cost, verb = access.cost, "write" if access.writes else "read"
+    if access.is_scattered:
+        used, sectors = format_mean(access.used / cost.requests), format_mean(cost.sectors / cost.requests)
+        return (
+            f"the threads of a warp {verb} {used} bytes in {sectors} sectors of 32 bytes, because neighbouring threads "
+            f"{verb} words that are not neighbours; side by side, {access.fewest_sectors} would do. Let neighbouring "
+            f"threads (threadIdx.x) {verb} neighbouring elements."
+        )
+    if access.is_shared and cost.conflicts >= _NOTABLE * cost.wavefronts:
+        return (
+            f"{percent(cost.conflicts / cost.wavefronts)} of its passes over the banks are conflicts, because threads "
+            f"of a warp {verb} different words of one bank. Rows that are a word longer often spread them."
+        )
+    return ""
+
+
+def _quote_line(plan: Plan, access: Access) -> str:
+    """The text of the line of an access, where it is in the kernel's own file."""
+    lines = plan.variant.text.splitlines()
+    if access.file != Path(plan.variant.path).name or not 0 < access.line <= len(lines):
+        return ""
+    return lines[access.line - 1].strip()
 
 
 def _describe_reading(kernel: CountedKernel) -> str:
@@ -199,10 +239,16 @@ def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
         else f"{names[1]} asks L1 for as many sectors as {names[0]}"
     )
     text = f"On a GPU, at {later.plan.problem.size}: {asked} (before any cache)"
-    if earlier.bound is None or later.bound is None:
-        return f"{text}."
-    times = [_format_time(each.bound.seconds) for each in (later, earlier) if each.bound]
-    return f"{text}; on {later.bound.card} {names[1]} takes at least {times[0]}, {names[0]} at least {times[1]}."
+    if earlier.bound and later.bound:
+        times = [_format_time(each.bound.seconds) for each in (later, earlier) if each.bound]
+        text += f"; on {later.bound.card} {names[1]} takes at least {times[0]}, {names[0]} at least {times[1]}"
+    reasons = [
+        f" {_name_place(each)}: {reason}"
+        for each in more.counts.accesses
+        if each.is_scattered and each.cost.sectors >= _NOTABLE * more.counts.total(is_shared=False).sectors
+        if (reason := _explain_access(each))
+    ]
+    return f"{text}.{reasons[0] if ratio >= _CLEARLY and reasons else ''}"
 
 
 def export_accesses(kernels: Sequence[CountedKernel]) -> dict[str, Any]:

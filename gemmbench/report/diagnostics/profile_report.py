@@ -182,10 +182,14 @@ def _no_eligible(counters: Counters) -> str:
     return "" if eligible is None else f"{number(100 - eligible)} %"
 
 
-def _sectors(counters: Counters) -> str:
-    """Sectors of 32 bytes for one load of a warp: 4 if its 32 words of 4 bytes are neighbours."""
-    share = _ratio(counters.values, "global sectors", "global loads")
-    return "" if share is None else number(share / 100)
+def _sectors(sectors: str, requests: str) -> Callable[[Counters], str]:
+    """Sectors of 32 bytes for one request of a warp: 4 if its 32 words of 4 bytes are neighbours."""
+
+    def cell(counters: Counters) -> str:
+        share = _ratio(counters.values, sectors, requests)
+        return "" if share is None else number(share / 100)
+
+    return cell
 
 
 def _stalls(counters: Counters) -> str:
@@ -211,7 +215,8 @@ _ROWS: dict[str, Callable[[Counters], str]] = {
     "tensor of instructions": _share("tensor instructions", "instructions"),
     "DRAM throughput": _percent_cell("dram"),
     "read from DRAM": _quantity_cell("dram bytes", 1e-6, "MB"),
-    "sectors per global load": _sectors,
+    "sectors per global load": _sectors("global sectors", "global loads"),
+    "sectors per global store": _sectors("stored sectors", "global stores"),
     "L2 throughput": _percent_cell("l2"),
     "L1 throughput": _percent_cell("l1"),
     "shared-memory throughput": _percent_cell("shared"),

@@ -114,10 +114,14 @@ def list_annotations(check: Check) -> list[str]:
 
 
 def _annotate(row: CheckedRow) -> str:
-    path = row.row.record.path.partition("@")[0]
-    place = [f"file={_escape_property(path)}", "line=1"] if path else []
-    title = f"title={_escape_property(f'{row.verdict}: {name_row(row.row)}')}"
-    return f"::{_LEVELS[row.verdict]} {','.join([*place, title])}::{_escape(row.reason)}"
+    path, title = row.row.record.path.partition("@")[0], f"{row.verdict}: {name_row(row.row)}"
+    return write_annotation(_LEVELS[row.verdict], path, 1, title, row.reason)
+
+
+def write_annotation(level: str, path: str, line: int, title: str, text: str) -> str:
+    """GitHub's workflow command for an `error` or a `warning` at a line of a file ("": at none)."""
+    place = [f"file={_escape_property(path)}", f"line={line}"] if path else []
+    return f"::{level} {','.join([*place, f'title={_escape_property(title)}'])}::{_escape(text)}"
 
 
 def _escape(text: str) -> str:

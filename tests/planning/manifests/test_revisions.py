@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from gemmbench.backends.sources import read_whole_text
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.revisions import (
     explain_unreadable,
@@ -51,6 +52,20 @@ def test_files_are_those_of_the_commit(checkout, git):
     assert find_variant_at("HEAD:deep", [checkout]).path.endswith(f"kernels/one/two/deep.cu@{short}")
     assert list_kernels_at("HEAD", [checkout]).commit == short
     assert {"mine", "deep"} < set(list_kernels_at("HEAD", [checkout]).names)
+
+
+def test_headers_of_a_picked_kernel_can_still_be_read(git, write_kernel, tmp_path):
+    kernel = write_kernel("mine.cu")
+    kernel.write_text(f'{kernel.read_text()}#include "helper.cuh"\n')
+    (tmp_path / "kernels/helper.cuh").write_text("// the header")
+    (tmp_path / "kernels/choice.cu").write_text(
+        "/*---\nsummary: x\norder: 1\nprecisions: [f32]\nlayouts: [nn]\npick:\n  - variant: mine\n---*/\n"
+    )
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    (pick,) = find_variant_at("HEAD:choice", [tmp_path / "kernels"]).picks
+    assert "// the header" in read_whole_text(pick.code)
 
 
 @pytest.mark.parametrize("what", ["tag", "branch", "replace"])

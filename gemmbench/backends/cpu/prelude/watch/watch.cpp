@@ -1,21 +1,22 @@
 // Executes a kernel whose text was compiled with hooks (hooks.h), one block after the other, and says what is wrong
-// with its accesses and its barriers, or counts what they cost on a GPU. If SAMPLED, only blocks at the corners and in
-// the middle of the grid run, since the operands are too large to be touched; of what is counted, as many as are quick.
+// with its accesses and its barriers, or has them counted (counts.h). If SAMPLED, only blocks at the corners and in the
+// middle of the grid run, since the operands are too large to be touched.
 // Commands and replies are as in ../runtime.cpp:
 //
 //     bind GRANULE SAMPLED M N K alpha beta NUMBERS REGIONS STEPS   -> bound
 //     watch SECONDS                                         -> seen {...}     as JSON
 //     count SECONDS                                         -> seen {...}     as JSON
 //
-// NUMBERS, REGIONS and STEPS are lists, each after its length; see read_binding.
+// NUMBERS, REGIONS and STEPS are lists, each after its length; see bind and read_regions.
 #include <signal.h>
 
 #define GB_WATCHED
 #include "block.h"
+#include "counts.h"
 #include "faults.h"
 #include "hooks.h"
 #include "regions.h"
-#include "requests.h"
+#include "sample.h"
 #include "shadow.h"
 
 extern char gb_shared_begin[], gb_shared_end[];  // by watch.ld
@@ -32,7 +33,6 @@ struct Site {
     uintptr_t at;
     int region;  // where its last access was: most stay there
     bool write;
-    unsigned count;  // the number of its Count for that region; 0: none yet
 };
 
 struct Step {
@@ -75,7 +75,7 @@ static unsigned find_site(uintptr_t at, bool write) {
     if (!number) {
         if (sites.size() > UINT16_MAX) fault("the kernel has too many accesses to watch");
         number = sites.size();
-        sites.push_back({at, -1, write, 0});
+        sites.push_back({at, -1, write});
     }
     return number;
 }
@@ -130,67 +130,6 @@ static void check_access(const Region& region, unsigned number, uintptr_t addres
     }
 }
 
-// The accesses of one site to one region: those of the block that runs, and those of all blocks that it stands for.
-struct Counted {
-    unsigned site;
-    int region;
-    Count block;
-    Count sum;
-};
-
-constexpr uint64_t kMostAccesses = 30 << 20;  // of the blocks that are counted, if more than one: about a second
-static bool counting;
-static std::vector<Counted> counted;
-static std::vector<unsigned> touched;  // those with requests that are not settled
-static unsigned open_warp;             // whose requests they are,
-static uint32_t open_stretch;          // and how many barriers it has passed
-static uint64_t accesses;              // by threads
-static uint64_t ran, all_blocks;
-
-static void settle_all() {
-    for (const unsigned number : touched) settle(counted[number].block);
-    touched.clear();
-}
-
-static Counted& find_count(unsigned number, int region, unsigned bytes, bool write) {
-    Site& site = sites[number];
-    if (site.count && counted[site.count].region == region) return counted[site.count];
-    for (site.count = 1; site.count < counted.size(); ++site.count)
-        if (counted[site.count].site == number && counted[site.count].region == region) return counted[site.count];
-    counted.push_back({number, region, {}, {}});
-    Count& count = counted.back().block;
-    count.bytes = bytes, count.shared = regions[region].space == Space::shared, count.write = write;
-    return counted.back();
-}
-
-static void count_access(unsigned number, int region, uintptr_t address, size_t bytes, bool write) {
-    if ((address < regions[region].begin || address >= regions[region].end) && is_guard(address)) return;
-    const unsigned warp = thread / kWarp;
-    const uint32_t stretch = passed[thread] + exchanges[thread];
-    if (warp != open_warp || stretch > open_stretch) {
-        settle_all();
-        open_warp = warp, open_stretch = stretch;
-    }
-    // A GPU has no wider accesses, and takes others in parts.
-    const size_t widest = bytes > kWidest || bytes & (bytes - 1) ? std::min<size_t>(bytes & -bytes, kWidest) : bytes;
-    Counted& found = find_count(number, region, widest, write);
-    if (!found.block.length) touched.push_back(&found - counted.data());
-    for (size_t offset = 0; offset < bytes; offset += widest) found.block.note(thread % kWarp, address + offset);
-    ++accesses;
-}
-
-// Add what the block that has run counted, as often as there are blocks like it.
-static void add_block(uint64_t weight) {
-    settle_all();
-    for (Counted& each : counted) {
-        Count &from = each.block, &to = each.sum;
-        to.written.add(from.written, weight), to.joined.add(from.joined, weight), to.united.add(from.united, weight);
-        to.used += weight * from.used, to.ragged += weight * from.ragged, to.most = std::max(to.most, from.most);
-        from.written = from.joined = from.united = {};
-        from.used = from.ragged = from.most = 0;
-    }
-}
-
 void watch_access(void* pointer, size_t bytes, bool write, bool atomic, void* caller) {
     if (!watching) return;
     last_return = 0;
@@ -211,7 +150,7 @@ void watch_access(void* pointer, size_t bytes, bool write, bool atomic, void* ca
             return;
         }
     }
-    if (counting) count_access(number, region, address, bytes, write);
+    if (counter.is_on) counter.note(number, at, region, address, bytes, write, passed[thread] + exchanges[thread]);
     else check_access(regions[region], number, address, bytes, write, atomic);
 }
 
@@ -260,29 +199,9 @@ static void note_release() {
                              name_thread("other_thread", other);
 }
 
-static std::string list_cost(const char* key, const Cost& cost) {
-    return format(", \"%s\": [%lu, %lu, %lu, %lu, %lu]", key, cost.requests, cost.sectors, cost.lines, cost.wavefronts,
-                  cost.conflicts);
-}
-
-static std::string list_counts() {
-    std::string text = format(", \"ran\": %lu, \"blocks\": %lu, \"counts\": [", ran, all_blocks);
-    for (size_t i = 1; i < counted.size(); ++i) {
-        const Counted& each = counted[i];
-        const Count& sum = each.sum;
-        text += format("%s{\"at\": %lu, \"region\": %u, \"bytes\": %u, \"shared\": %s, \"writes\": %s, \"used\": %lu, "
-                       "\"ragged\": %lu, \"most\": %lu", i > 1 ? ", " : "", sites[each.site].at,
-                       regions[each.region].number, each.block.bytes, each.block.shared ? "true" : "false",
-                       each.block.write ? "true" : "false", sum.used, sum.ragged, sum.most);
-        text += list_cost("written", sum.written) + list_cost("joined", sum.joined);
-        text += list_cost("united", each.block.write ? sum.joined : sum.united) + "}";
-    }
-    return text + "]";
-}
-
 static void answer() {
     watching = false;
-    const std::string counts = counting ? list_counts() : "";
+    const std::string counts = counter.is_on ? counter.list() : "";
     reply("seen", (format("{\"smallest\": %zu, \"faults\": ", smallest) + list_faults() + counts + "}").c_str());
 }
 
@@ -381,7 +300,7 @@ static void bind() {
     reply("bound", "");
 }
 
-static void start_block(unsigned long number) {
+static void start_block(uint64_t number) {
     blockIdx.x = number % gridDim.x;
     blockIdx.y = number / gridDim.x % gridDim.y;
     blockIdx.z = number / gridDim.x / gridDim.y;
@@ -396,18 +315,6 @@ static void start_block(unsigned long number) {
         if (region.space == Space::shared) memset(reinterpret_cast<void*>(region.begin), 0xff, region.end - region.begin);
 }
 
-static bool is_sample(unsigned at, unsigned count) { return at == 0 || at == count / 2 || at == count - 1; }
-
-// The first block from this number on whose place is a corner or the middle in each direction.
-static unsigned long next_sample(unsigned long number) {
-    const unsigned long blocks = (unsigned long)gridDim.x * gridDim.y * gridDim.z;
-    while (number < blocks && !(is_sample(number % gridDim.x, gridDim.x) &&
-                                is_sample(number / gridDim.x % gridDim.y, gridDim.y) &&
-                                is_sample(number / gridDim.x / gridDim.y, gridDim.z)))
-        ++number;
-    return number;
-}
-
 static dim3 prepare_step(const Step& step) {
     gridDim = step.grid;
     shape_block(step.block);
@@ -417,14 +324,19 @@ static dim3 prepare_step(const Step& step) {
     return step.grid;
 }
 
+static void run_numbered_block(uint64_t number) {
+    start_block(number);
+    watching = true;
+    run_block(launch);
+    watching = false;
+}
+
 static void run_step(const Step& step) {
     const dim3 grid = prepare_step(step);
-    const unsigned long blocks = (unsigned long)grid.x * grid.y * grid.z;
-    for (unsigned long i = sampled ? next_sample(0) : 0; i < blocks; i = sampled ? next_sample(i + 1) : i + 1) {
-        start_block(i);
-        watching = true;
-        run_block(launch);
-        watching = false;
+    const uint64_t blocks = count_blocks(grid);
+    for (uint64_t i = 0; i < blocks; ++i) {
+        if (sampled) i = find_next_sample(grid, i);
+        if (i < blocks) run_numbered_block(i);
     }
 }
 
@@ -454,52 +366,12 @@ static void watch() {
     answer();
 }
 
-static void count_block(unsigned long number) {
-    open_warp = ~0u, open_stretch = 0;
-    start_block(number);
-    ++ran;
-    watching = true;
-    run_block(launch);
-    watching = false;
-}
-
-// How many blocks, in one direction of `count`, a sample at `at` stands for: the first, the middle or the last one.
-static uint64_t weigh_sample(unsigned at, unsigned count) { return at == count / 2 && count > 2 ? count - 2 : 1; }
-
-// Count a launch: all blocks, or those at the corners and in the middle, each for those like it, or the middle one for
-// all; as many of these as are quick.
-static void count_step(const Step& step) {
-    const dim3 grid = prepare_step(step);
-    const uint64_t blocks = uint64_t(grid.x) * grid.y * grid.z;
-    const uint64_t middle = (uint64_t(grid.z / 2) * grid.y + grid.y / 2) * grid.x + grid.x / 2;
-    uint64_t samples = 0;
-    for (uint64_t i = next_sample(0); i < blocks; i = next_sample(i + 1)) ++samples;
-    all_blocks += blocks;
-    const uint64_t before = accesses;
-    count_block(middle);
-    const uint64_t each = accesses - before;
-    const bool every = each * blocks <= kMostAccesses, some = each * samples <= kMostAccesses;
-    const auto weigh = [&](uint64_t i) {
-        return every ? 1 : !some ? blocks : weigh_sample(i % grid.x, grid.x) *
-                                            weigh_sample(i / grid.x % grid.y, grid.y) *
-                                            weigh_sample(i / grid.x / grid.y, grid.z);
-    };
-    add_block(weigh(middle));
-    if (!every && !some) return;
-    for (uint64_t i = every ? 0 : next_sample(0); i < blocks; i = every ? i + 1 : next_sample(i + 1)) {
-        if (i == middle) continue;
-        count_block(i);
-        add_block(weigh(i));
-    }
-}
-
 static void count() {
     alarm(small());
-    counting = true;
-    counted.resize(1);  // 0 is none
+    counter.is_on = true;
     for (const Step& step : steps) {
         launch.step = unsigned(&step - steps.data());
-        count_step(step);
+        counter.count_launch(prepare_step(step), run_numbered_block);
     }
     answer();
 }
