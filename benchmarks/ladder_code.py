@@ -1,11 +1,13 @@
-"""What nvcc makes of every rung of the FP32 ladder: registers, and the instructions of the main loop.
+"""What nvcc makes of every rung of the FP32 ladder and of the posts' kernels: registers, and more.
 
 Run `python benchmarks/ladder_code.py`; it needs nvcc and cuobjdump, but no GPU. The table goes to the
 screen and to ladder_code.csv in the folder given by --out (default: results). The kernels are compiled
-for sm_90 in their default configurations.
+for sm_90 in their default configurations. With --posts, the table is of the kernels that posts print,
+each before the corrected one, and goes to posts_code.csv.
 """
 
 import argparse
+from itertools import pairwise
 from pathlib import Path
 
 from tables import show_table
@@ -14,6 +16,9 @@ from gemmbench.analysis.sass_facts import LoopFacts
 from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.problems import size_text
+from gemmbench.planning.sweeps.published_post import PostRow
+from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post
 from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel, read_hottest_loops
 
 HEAD = (
@@ -53,13 +58,46 @@ def count(facts: LoopFacts) -> list[str]:
     return [str(total), *shares, f"{100 * facts.conflicts / ffma:.1f}"]
 
 
+POSTS_HEAD = ("post", "kernel", "configuration", "registers", "spilled bytes", "stack bytes", "blocks per SM")
+
+
+def list_post_kernels() -> list[tuple[str, PostRow]]:
+    """The kernels that posts print, each before the corrected one, with the number of the post."""
+    found: list[tuple[str, PostRow]] = []
+    for config in known_posts():
+        post = None if describes_network(config) else read_post(config)
+        rows = post.rows if post else ()
+        number = config.removeprefix("posts/")[:3]
+        for above, row in pairwise(rows):
+            found += [(number, above), (number, row)] if row.corrects else []
+    return found
+
+
+def describe_post_kernel(post: str, row: PostRow) -> list[str]:
+    """One line of the table."""
+    params = tuple(f"{name}={value}" for name, value in row.config)
+    size = size_text(*row.published_shape) if row.published_shape else "4096"
+    request = KernelRequest(row.variant, size, row.precision, row.layout, params)
+    (launch,) = inspect_kernel(request, choose_architecture("90", None)).inspections
+    build = launch.build
+    assert launch.occupancy is not None
+    counts = build.registers, build.spills, build.stack, launch.occupancy.blocks_per_sm
+    return [post, row.variant, str(launch.plan.config), *map(str, counts)]
+
+
 def main() -> None:
-    """Print a line per rung."""
+    """Print a line per rung, or per kernel of the posts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for ladder_code.csv")
-    path, rungs = parser.parse_args().out / "ladder_code.csv", list_rungs()
-    compiler = f"compiled for sm_90 by nvcc {nvcc_version(find_nvcc())}"
-    show_table(HEAD, [describe(name) for name in rungs], path, rungs, compiler)
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the file")
+    parser.add_argument("--posts", action="store_true", help="the kernels of the posts instead of the ladder")
+    arguments, compiler = parser.parse_args(), f"compiled for sm_90 by nvcc {nvcc_version(find_nvcc())}"
+    if arguments.posts:
+        kernels = list_post_kernels()
+        rows = [describe_post_kernel(post, row) for post, row in kernels]
+        show_table(POSTS_HEAD, rows, arguments.out / "posts_code.csv", [row.variant for _, row in kernels], compiler)
+    else:
+        rungs = list_rungs()
+        show_table(HEAD, [describe(name) for name in rungs], arguments.out / "ladder_code.csv", rungs, compiler)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Nsight Compute's counters for some rungs of both ladders, and for the kernels of posts 002 and 003.
+"""Nsight Compute's counters for some rungs of both ladders, and for the kernels of posts 002 to 004.
 
 Run `python benchmarks/profiles.py [NAME ...]` on a machine with an NVIDIA GPU and Nsight Compute (all of
 them: about four minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and
 profile-posts.txt in the folder given by --out (default: results), each behind the command that prints
-them, below the origin of the file. A NAME is a file without .txt.
+them, below the origin of the file; those that `gemmbench posts` shows also to a .profile.json there. A
+NAME is a file without .txt.
 """
 
 import argparse
@@ -41,15 +42,20 @@ POSTS = (
         ("abt_shared", "--layout", "nt", "--param", "TILE=16", "--param", f"UNROLL={case}", *AT_4096)
         for case in (0, -1)
     ),
-    ("tiled_plain", *AT_4096),
+    ("post004_v1", "--param", "TILE=16", *AT_4096),
 )
 FILES = {"profile": LADDER, "profile-tensor": TENSOR, "profile-posts": POSTS}
 
 
-def profile(words: tuple[str, ...]) -> str:
+SHOWN = "post004_v1"
+"""The kernel whose counters a post publishes."""
+
+
+def profile(words: tuple[str, ...], folder: Path) -> str:
     """Profile one launch. Returns the command and what it prints. Raises CalledProcessError."""
     command = ("profile", *words)
-    call = [sys.executable, "-m", "gemmbench", *command]
+    kept = ["--out", str(folder / f"{SHOWN}.profile.json")] if words[0] == SHOWN else []
+    call = [sys.executable, "-m", "gemmbench", *command, *kept]
     done = subprocess.run(call, stdout=subprocess.PIPE, text=True, check=True)
     return f"$ gemmbench {' '.join(command)}\n\n{done.stdout}"
 
@@ -66,7 +72,7 @@ def main() -> None:
         with (arguments.out / f"{name}.txt").open("w") as file:
             print(describe_origin(kernel for kernel, *_ in FILES[name]), file=file, flush=True)
             for number, words in enumerate(FILES[name]):
-                text = ("\n" if number else "") + profile(words)
+                text = ("\n" if number else "") + profile(words, arguments.out)
                 print(text, end="", flush=True)
                 print(text, end="", file=file, flush=True)
 

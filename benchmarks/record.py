@@ -39,6 +39,7 @@ from gemmbench.bench.origin import describe_origin
 from gemmbench.errors import DeviceError
 from gemmbench.planning.files import RESULTS_SUFFIX, data_folder
 from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.report.diagnostics.profile_report import PROFILES
 from gemmbench.report.store.compression import compress_results
 from gemmbench.report.store.reading import is_finished
 from gemmbench.report.text import shorten_device
@@ -80,6 +81,7 @@ RUNS = {
     "accesses": ("benchmarks/accesses.py", "nsight"),
     "register_loop": ("benchmarks/register_loop.py",),
     "ladder_code": ("benchmarks/ladder_code.py",),
+    "posts_code": ("benchmarks/ladder_code.py", "--posts"),
     "relocatable": ("benchmarks/relocatable.py",),
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
@@ -134,7 +136,7 @@ def list_kept(folder: Path, words: Sequence[str]) -> list[Path]:
         results = sorted(folder.glob(f"*{RESULTS_SUFFIX}"))
         return [path for path in results if is_finished(path)] + sorted(folder.glob("*.txt"))
     sweeps = {path.stem for path in folder.glob(f"*{RESULTS_SUFFIX}")}
-    written = [path for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".txt")]
+    written = [path for path in sorted(folder.iterdir()) if path.suffix in (".csv", ".txt", ".json")]
     return [path for path in written if path.name.partition(".")[0] not in sweeps]
 
 
@@ -154,7 +156,8 @@ def measure(name: str, target: Path, date: str, seconds: float = math.inf) -> in
             note_duration(target, name, 1.5 * taken)
             return code
         for path in list_kept(folder, words):
-            kept = target / f"{date}-{name}{path.suffix}"
+            suffix = "".join(path.suffixes) if path.match(PROFILES) else path.suffix
+            kept = target / f"{date}-{name}{suffix}"
             shutil.move(path, kept)
             if kept.suffix == RESULTS_SUFFIX:
                 compress_results(kept)

@@ -39,8 +39,11 @@ source: https://github.com/kHarshit/cuda-programming
 // neighbours of B. In layout nt its 16 elements of B lie in 16 rows: 16 sectors of 32 bytes for 64
 // bytes.
 //
-// Bugs of the posts' versions, fixed here: the third reads C even when beta is 0, so a NaN in C stays, and the index
-// row * K overflows an int from 46341 x 46341 on.
+// What differs from the posts' kernels (post000_naive, post002_naive, post004_naive): it takes M,
+// N, K, alpha and beta instead of structures or sizes only, all layouts and precisions, and
+// addresses of 64 bits, where the posts' int overflows from 46341 x 46341 on. Threads outside C
+// return at once. If beta is 0 it does not read C, so a NaN there does not stay; post 004's kernel
+// reads it.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays: in layout nn A[row * K + k] and B[k * N + column].

@@ -69,6 +69,14 @@ def test_the_ladder_is_in_the_order_of_its_rungs(load):
     assert rungs[-5:] == ["sgemm_splitk", "sgemm_stream", "sgemm_outer", "sgemm_small", "sgemm_persistent"]
 
 
+def test_each_kernel_of_a_post_stands_before_the_corrected_one(load):
+    kernels = [(post, row.variant, row.corrects) for post, row in load("ladder_code").list_post_kernels()]
+    printed, corrected = kernels[::2], kernels[1::2]
+    assert {name for _, name, _ in printed} >= {f"post004_v{number}" for number in (1, 2, 3, 4)}
+    assert all(name.startswith(f"post{post}_") and not corrects for post, name, corrects in printed)
+    assert all(corrects for _, _, corrects in corrected)
+
+
 def test_the_ways_to_compile_a_kernel_differ(load, warm_compiler, tmp_path):
     relocatable = load("relocatable")
     source = relocatable.write_source()
@@ -173,7 +181,9 @@ def test_each_claim_is_written_below_its_own_origin(load, tmp_path, monkeypatch,
 
 def test_profiles_are_written_below_their_origin(load, tmp_path, monkeypatch, capsys):
     profiles = load("profiles")
-    monkeypatch.setattr(profiles, "profile", lambda words: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n")
+    monkeypatch.setattr(
+        profiles, "profile", lambda words, folder: f"$ gemmbench profile {' '.join(words)}\n\ncounters\n"
+    )
     monkeypatch.setattr("sys.argv", ["profiles.py", "profile", "--out", str(tmp_path)])
     profiles.main()
     ((origin, text),) = split_origins((tmp_path / "profile.txt").read_text())

@@ -1,6 +1,7 @@
 """The kernels and configs that come with the program."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_post, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
 from gemmbench.planning.sweeps.overrides import SweepOverrides
-from gemmbench.planning.sweeps.sweep import read_sweep
+from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post, read_sweep
 from gemmbench.session.dispatch import PickRow, replace_pick_rows
 from gemmbench.session.single_kernel import KernelRequest, choose_architecture, inspect_kernel
 
@@ -123,14 +125,43 @@ def test_the_libraries_stand_below_every_kernel():
     assert max(read_variant(path).order for path in FILES) < min(variant.order for variant in list_library_variants())
 
 
+def _read_any_post(config):
+    return read_network_post(config) if describes_network(config) else read_post(config)
+
+
+def _list_corrections():
+    return [
+        (above, row) for config in known_posts() for above, row in pairwise(_list_post_rows(config)) if row.corrects
+    ]
+
+
+def test_the_first_line_of_a_post_s_kernel_says_whether_it_is_our_reconstruction(kernel):
+    if Path(kernel.path).parent.name != "posts" or kernel.name.startswith("post"):
+        return
+    corrected = {row.variant for _, row in _list_corrections()}
+    first = kernel.text.partition("---*/")[2].strip().splitlines()[0]
+    assert first.startswith("// Our reconstruction") != (kernel.name in corrected)
+
+
+def _list_post_rows(config):
+    network = describes_network(config)
+    return read_network_sweep(config, NetworkOverrides(), False).rows if network else read_post(config).rows
+
+
 def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):
     assert 10 < len(kernel.summary) < 120 and not kernel.summary.endswith(".")
-    assert kernel.source.startswith("https://")
+    posts = {post.source for post in map(_read_any_post, known_posts())}
+    assert kernel.source.startswith("https://") or kernel.source in posts  # not every post has an address
+    if Path(kernel.path).parent.name == "posts":
+        assert kernel.source in posts
 
 
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.name)
 def test_a_kernel_says_what_bounds_it_and_draws_its_tile(path):
     text = comment(read_variant(path))
+    if corrected := [row.variant for above, row in _list_corrections() if above.variant == path.stem]:
+        assert all(name in text for name in corrected), "name the corrected kernel, which says so"
+        return
     assert re.search(r"\b[Bb]ound(s)?\b", text), "name what bounds it"
     drawn = [line for line in text.splitlines() if re.match(r"\s*/?/?\s{4,}\S", line)]
     assert len(drawn) >= 3, "draw the tile"
@@ -143,12 +174,18 @@ def test_a_kernel_defines_no_macro_that_the_plan_defines(kernel):
 
 def test_a_kernel_uses_every_parameter_it_declares(kernel):
     code = re.split(r'---\*/|"""\n\n', read_with_headers(kernel), maxsplit=1)[1]
+    if kernel.name.startswith("post"):  # which reads blockDim and template arguments, as the post does
+        header = kernel.text.partition("---*/")[0]
+        code += header.partition("\nblock:")[2] + header.partition("\nsymbol:")[2].partition("\n")[0]
     assert [name for name, _ in kernel.params if not re.search(rf"\b{name}\b", code)] == []
 
 
 def test_a_kernel_honours_beta_0(gemm):
     text = read_with_headers(gemm)
-    assert gemm.picks or re.search(r"beta\s*[=!]=\s*(0|TACC\(0\))", text), "with beta 0 C must not be read"
+    takes_no_beta = "args:" in text and not re.search(r"\bbeta\b", text)
+    reads_c = "reads_c: true" in text
+    tests_beta = re.search(r"beta\s*[=!]=\s*(0|TACC\(0\))", text)
+    assert gemm.picks or takes_no_beta or reads_c or tests_beta, "with beta 0 C must not be read"
 
 
 def test_the_default_configuration_runs_at_every_size(gemm):

@@ -18,13 +18,13 @@ accesses:
   - load_sectors <= 4 or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
   - conflicts == 0 or BYTES != 4
-source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-\
-  multiplication-c-aa-t"
+source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 
-// The step that "How can CUDA optimize matrix multiplication with its transpose?" mentions and does
-// not take. Against abt_shared: a thread does not load the element of B that its own sum needs but
-// the one that makes the warp's loads contiguous, and stores it transposed.
+// Our reconstruction of a step that "How can CUDA optimize matrix multiplication with its
+// transpose?" mentions and does not take. Against abt_shared: a thread does not load the element of
+// B that its own sum needs but the one that makes the warp's loads contiguous, and stores it
+// transposed.
 //
 //      B as it is stored, N x K                 Bs, TILE x PITCH
 //                 k0

@@ -18,8 +18,7 @@ accesses:
   - load_sectors <= TILE or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
   - conflicts == 0 or BYTES != 4
-source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#shared-memory-in-matrix-\
-  multiplication-c-aa-t"
+source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 
 // From "How can CUDA optimize matrix multiplication with its transpose?": its second kernel
@@ -47,8 +46,10 @@ source: "https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#sha
 // post, forbids unrolling and so shows what it is worth. Unrolling gives one 16-byte load for four
 // steps of As, and removes the loop counter, branch and address arithmetic.
 //
-// Bugs in the post's version, fixed here: it makes K / TILE steps, so it drops the last K % TILE
-// columns of A and B (its guard on k can never be false). And it says that shared memory solves the
+// What differs from the post's kernels (post002_shared): it takes alpha, beta and all precisions,
+// computes addresses in 64 bits, and declares the size of its block (`__launch_bounds__`). It makes
+// cdiv(K, TILE) steps, where the post makes K / TILE and drops the last K % TILE columns of A and
+// B, so that its guard on k can never be false. The post says that shared memory solves the
 // accesses to B, although the load of B into shared memory is still not coalesced.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)

@@ -28,9 +28,10 @@ shared: STAGES * ((BM + BN) * BK * BYTES + BN * 16)    # the tiles, and 16 bytes
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": asynchronous memory
-// operations, here within the kernel. Against double_buffer: copies go from global to shared memory
-// without passing through registers, in units of 16 bytes, and several tiles can be in flight.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
+// asynchronous memory operations, here within the kernel. Against double_buffer: copies go from
+// global to shared memory without passing through registers, in units of 16 bytes, and several
+// tiles can be in flight.
 //
 //      tile t            0            1            2            3           STAGES = 3
 //      wait for tile t   w            w            w

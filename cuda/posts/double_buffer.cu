@@ -32,9 +32,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, second half, into
-// shared memory. Against prefetch_registers: the next tile has a buffer of its own, so it can be
-// stored while others still read this one, and the barrier that waited for them is gone.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
+// prefetching, second half, into shared memory. Against prefetch_registers: the next tile has a
+// buffer of its own, so it can be stored while others still read this one, and the barrier that
+// waited for them is gone.
 //
 //      tile           0                1                2
 //      fetch      |--||----. . . . . |----. . . . . |----. . . . .        global -> registers

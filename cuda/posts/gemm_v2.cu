@@ -24,7 +24,7 @@ accesses:
   - load_sectors <= 4 or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
   - conflicts == 0 or BYTES != 4
-source: https://siboehm.com/articles/22/CUDA-MMM
+source: CUDA 007 - GEMM
 ---*/
 
 // From "CUDA 007 - GEMM": version 2. Against tiled_plain (its version 1): a tile of 64 x 64 for the
@@ -43,19 +43,22 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 // The rows of As are one word longer: a warp reads two of them at once (16 threads each), and with
 // 64 words per row both would lie in the same bank.
 //
-// Bound by shared memory and by latency: as written, two loads per multiply-add. Given 16 unrolled
-// dot products, nvcc 13 shares loads down to one for two multiply-adds (for sm_90: 512 for 1024).
-// But the odd row length makes each load 4 bytes wide, and with 64 steps in flight the kernel takes
-// all 255 registers: one block per SM.
+// Bound by shared memory and by latency: as written, two loads per multiply-add. Given unrolled dot
+// products, the compiler shares loads between them. But the odd row length makes each load 4 bytes
+// wide, and many steps in flight take many registers, so few blocks share an SM: `gemmbench inspect
+// gemm_v2 --sass-mix` counts both.
 //
 // The post says that unrolling gains "nearly 10 times", but not against what. UNROLL=0 has no
-// pragma, as the post prints the kernel: nvcc 13 unrolls by itself, but less well, and spills.
+// pragma, as the post prints the kernel: nvcc unrolls by itself.
 // UNROLL=-1 forbids unrolling of every loop. Then nothing is shared, and since registers cannot be
 // indexed, each dot product begins and ends with a chain of 16 compares and moves that finds its
 // result.
 //
-// Bugs in the post's version, fixed here: it is right only for multiples of 64; it reads C even
-// when beta is 0, so a NaN there stays; tiles that the block does not divide overrun As and Bs.
+// What differs from the post's kernel (post004_v2): it takes all layouts and precisions, computes
+// addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
+// and store, where the post is right for multiples of 64 only. It takes tiles and blocks of other
+// shapes, also tiles that the block does not divide. If beta is 0 it does not read C; the post's
+// kernel does, so a NaN there stays.
 
 #define THREADS (BX * BY)
 #define ROWS (TILE / BY)     // results per thread

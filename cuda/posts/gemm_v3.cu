@@ -26,7 +26,7 @@ accesses:
   - load_sectors <= 4 or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
   - conflicts == 0 or BYTES != 4
-source: https://siboehm.com/articles/22/CUDA-MMM
+source: CUDA 007 - GEMM
 ---*/
 
 // From "CUDA 007 - GEMM": version 3. Against gemm_v2: the tiles need not be square. A short BK
@@ -45,18 +45,19 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //      +----+   +-----------+
 //
 // Bound by shared memory: as written, each multiply-add takes two loads, and only the compiler can
-// share them between dot products. nvcc 13 does so completely: unrolled, the default has 256
-// multiply-adds and 80 loads per tile, the same as gemm_v4, which asks for it. UNROLL=0 has no
-// pragma: the same code at 64 x 64 x 16, but at 128 x 128 x 8 nvcc 13 keeps a loop over the
-// results, so they lie in local memory. UNROLL=-1 forbids unrolling of every loop and shows the
+// share them between dot products; `gemmbench inspect gemm_v3 --sass-mix` counts loads.
+// UNROLL=0 has no pragma: if the compiler keeps a loop over the results, they lie in local memory,
+// which `inspect` shows as stack bytes. UNROLL=-1 forbids unrolling of every loop and shows the
 // kernel as it is written.
 //
 // The post drops the padding of As here, rightly: with 16 or 8 words per row, the rows that a warp
 // reads at once lie in different banks. Rows are padded only where a layout transposes the tile.
 //
-// Bugs in the post's version, fixed here: it is right only for multiples of BM, BN and BK; it reads
-// C even when beta is 0; and a tile that the threads do not divide (32 x 8 and 512 threads) makes
-// it write past the end of As or Bs.
+// What differs from the post's kernel (post004_v3): it takes all layouts and precisions, computes
+// addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
+// and store, where the post is right for multiples of BM, BN and BK only. It takes tiles that the
+// block does not divide. If beta is 0 it does not read C; the post's kernel does, so a NaN there
+// stays. Row lengths of tiles are padded in the other layouts.
 
 #define THREADS (BX * BY)
 #define ROWS (BM / BY)     // results per thread

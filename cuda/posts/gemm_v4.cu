@@ -27,7 +27,7 @@ accesses:
   - load_sectors <= 4 or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
   - conflicts == 0 or BYTES != 4
-source: https://siboehm.com/articles/22/CUDA-MMM
+source: CUDA 007 - GEMM
 ---*/
 
 // From "CUDA 007 - GEMM": version 4. Against gemm_v3: k is the outermost of the three loops.
@@ -52,9 +52,12 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 // which each load waits for its store, then a loop of four. With 0 it is straight-line code, with
 // all loads of both tiles in flight before the first store.
 //
-// Bugs in the post's version, fixed here: it is right only for multiples of BM, BN and BK; it reads
-// C even when beta is 0; and a tile that the threads do not divide makes it write past the end of
-// As or Bs.
+// What differs from the post's kernel (post004_v4): it takes all layouts and precisions, computes
+// addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
+// and store, where the post is right for multiples of BM, BN and BK only. It takes tiles that the
+// block does not divide, where the post's kernel writes past the end of As or Bs. If beta is 0 it
+// does not read C; the post's kernel does, so a NaN there stays. Row lengths of tiles are padded in
+// the other layouts.
 
 #define THREADS (BX * BY)
 #define ROWS (BM / BY)     // results per thread

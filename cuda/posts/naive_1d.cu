@@ -14,7 +14,7 @@ block:
 accesses:
   - load_sectors <= (32 if TRANS_B else 4) or BYTES != 4
   - store_sectors <= 4 or BYTES != 4
-source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
+source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its naive kernel. Against naive:
@@ -38,9 +38,11 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 // (each thread reads its own contiguous stream) is wrong here: a warp wants one stream for all its
 // threads.
 //
-// Bugs in the post's version, fixed here: its second index is column * N + k although the stored
-// rows are K long, which is right only if N = K; its element count M * N is an int, which overflows
-// from 46341 x 46341 on; it has no alpha, no beta, and no K separate from N.
+// What differs from the post's kernel (post001_naive): it takes alpha, beta, row-major matrices of
+// all layouts and precisions, and N apart from K, which the post takes for the distance of two
+// columns of B. Element numbers and addresses have 64 bits, where the post's int overflows from
+// 46341 x 46341 on. It declares the size of its block (`__launch_bounds__`). If beta is 0 it does
+// not read C; the post's kernel never does.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

@@ -28,15 +28,16 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": occupancy only. Against
-// blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and __launch_bounds__
-// tells the compiler how many blocks should share an SM, which caps the registers per thread.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: occupancy
+// only. Against blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and
+// __launch_bounds__ tells the compiler how many blocks should share an SM, which caps the registers
+// per thread.
 //
-//      65536 registers per SM           MIN_BLOCKS   cap   used   warps of 64   bytes spilled
-//      / (256 threads x MIN_BLOCKS)          1       255    116       16              0
-//                                            2       128    116       16              0
-//      (256 threads, 8 x 8 results,          3        80     80       24            500
-//       nvcc 13 for sm_90)                   4        64     64       32           2520: 64 are the sums
+//      65536 registers per SM           MIN_BLOCKS   most registers   warps of 64
+//      / (256 threads x MIN_BLOCKS)          1             255             -
+//                                            2             128            16
+//                                            3              80            24
+//                                            4              64            32: 64 are the sums
 //
 // More warps hide more latency. But fewer registers mean either smaller thread tiles, which load
 // more from shared memory per multiply-add, or spills to local memory. So the best occupancy is
@@ -47,9 +48,7 @@ source: https://github.com/kHarshit/cuda-programming
 // Bound like blocktile_2d: by shared-memory issue, and by latency at the barriers.
 //
 // The post names this step without code. Its block is always 16 x 16, and its kernels do not
-// declare their block size, so nothing tells the compiler how many registers a thread may take. The
-// bug in its shared-memory kernel, fixed here: its guards compare positions within the tile with
-// the sizes of the matrices, so it reads out of bounds when a size is not a multiple of the tile.
+// declare it, so nothing tells the compiler how many blocks should share an SM.
 
 #define THREADS (BX * BY)
 #define BM (BY * TM)

@@ -32,10 +32,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": prefetching, first half, into
-// registers. Against blocktile_2d: a tile travels to shared memory in two steps. Its loads from
-// global memory are issued before the multiply-adds of the previous tile and arrive in registers
-// meanwhile; after the barrier they are stored to shared memory.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
+// prefetching, first half, into registers. Against blocktile_2d: a tile travels to shared memory in
+// two steps. Its loads from global memory are issued before the multiply-adds of the previous tile
+// and arrive in registers meanwhile; after the barrier they are stored to shared memory.
 //
 //      tile         0         1                2                3
 //      fetch      |--| . . |----. . . . . |----. . . . . |----. . . . .      global -> registers

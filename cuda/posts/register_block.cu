@@ -23,10 +23,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": register blocking only.
-// Against tiled: the block stays as it is, the tile of A and C becomes TM times as high, and each
-// thread keeps TM results of one column in registers. Each element of Bs, once loaded, serves TM
-// multiply-adds.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: register
+// blocking only. Against tiled: the block stays as it is, the tile of A and C becomes TM times as
+// high, and each thread keeps TM results of one column in registers. Each element of Bs, once
+// loaded, serves TM multiply-adds.
 //
 //              Bs      k  [ . . x . ]        TILE x TILE
 //                             |

@@ -4,7 +4,6 @@ order: 140
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
-epilogue: [bias, relu]
 params:
   TILE: [16, 32]
 tile: [TILE, TILE]
@@ -22,10 +21,10 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
-// From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks": its first stage, tiles without more work per thread. The post prints only the code of
-// its last stage and says that until then the accesses were not coalesced, so this is a
-// reconstruction: wpt with one result per thread. Against tiled: threadIdx.x runs down the rows.
+// Our reconstruction of the first stage of "Building a matrix-multiplication kernel from scratch
+// using CUDA and applying it to Neural Networks": tiles without more work per thread. The post
+// prints only the code of its last stage and says that until then the accesses were not coalesced;
+// this is wpt with one result per thread. Against tiled: threadIdx.x runs down the rows.
 //
 //      A, M x K             As               C tile          the threads x, x+1, ... of a warp
 //          k0                  k
@@ -38,12 +37,12 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // Bound by these accesses: a load of global memory takes 16 or 32 transactions, and a load of As 8
 // or 32 cycles of shared memory (all elements lie in 2 banks for TILE = 16, in one for 32).
 //
-// Shortcomings of the post's last stage, fixed here as in wpt: it is tied to its network (rows of a
-// batch lie maxNeurons apart, however narrow the layer), and bias and activation are separate
-// passes over C.
+// Unlike the post's last stage, it is not tied to the network, in which rows of a batch lie
+// maxNeurons apart, however narrow the layer. As in the post, bias and activation are a separate
+// pass over C.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];
     __shared__ TB Bs[TILE][TILE];
 
@@ -70,8 +69,5 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     const int row = row0 + x, column = column0 + y;
     if (row >= M || column >= N) return;
     TC* c = C + size_t(row) * N + column;
-    TACC value = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
-    if (BIAS) value += TACC(bias[column]);
-    if (RELU && value < 0) value = 0;  // a NaN stays
-    *c = TC(value);
+    *c = TC(beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c));  // beta 0: C is not read
 }

@@ -23,9 +23,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// From the list of further steps in "Matrix Multiplication in CUDA": loop unrolling only. Against
-// tiled_plain: the pragma, and padded tiles for the other layouts. The compiler unrolls a loop of
-// 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1 takes the unrolling away.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: loop
+// unrolling only. Against tiled_plain: the pragma, and padded tiles for the other layouts. The
+// compiler unrolls a loop of 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1
+// takes the unrolling away.
 //
 //      UNROLL = 1                          UNROLL = 4
 //        LDS  a                              LDS.64  a0 a1            wider: one load for two steps

@@ -27,7 +27,7 @@ accesses:
   - load_sectors <= cdiv(BK * TM * TN, min(BM, BN)) * (4 if TRANS_A and not TRANS_B else max(4, 32 // BK)) or BYTES != 4
   - store_sectors <= 4 * TN or BYTES != 4
   - conflicts == 0 or BK > 4 or TM + TN > 8 or WM > 16 or BYTES != 4
-source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_matmul_demo.ipynb
+source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Against blocktile_2d:
@@ -52,12 +52,16 @@ source: https://colab.research.google.com/github/Deyht/frugal_ai/blob/main/GPU_m
 // Bound by latency: with BK = 4 there is a barrier after every 64 multiply-adds, and the loads of
 // the next tile wait for it.
 //
-// Bugs in the post's version, fixed here: it drops the last K % 4 products; it reads and writes out
-// of bounds unless M and N are multiples of 64; it reads C even when beta is 0. What else differs
-// and can change its speed: the post has a barrier between the two loads, where one after both is
-// enough, does not unroll the loops that load, and does not declare the size of its block. It has
-// five unused arguments. Its text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS
-// count N cubed operations instead of 2 N cubed.
+// What differs from the post's kernel (post001_custom): it takes row-major matrices of all layouts
+// and precisions, other tiles, and no unused arguments; it computes addresses in 64 bits, declares
+// the size of its block (`__launch_bounds__`), and guards every load and store, where the post
+// drops the last K % 4 products and goes out of bounds unless M and N are multiples of 64. If beta
+// is 0 it does not read C; the post's kernel does. Two things may change its speed further: one
+// barrier after both loads instead of one after each, and unrolled load loops, whose length is a
+// run-time value in the post.
+//
+// The post's text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed
+// operations instead of 2 N cubed.
 
 #define THREADS (BM / TM * (BN / TN))
 #define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile per thread

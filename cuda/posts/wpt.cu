@@ -4,7 +4,6 @@ order: 141
 symbol: gemm
 precisions: [f32, f64, f16, bf16]
 layouts: [nn, nt, tn, tt]
-epilogue: [bias, relu]
 params:
   TILE: [16, 32]
   WPT: [4, 8, 2]                # results per thread; TILE / WPT threads do the work of TILE
@@ -25,11 +24,11 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
-// From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks": the stage with more work per thread, before its memory accesses were fixed. The post
-// prints only the code of its last stage, so this is a reconstruction. Against tiled_uncoalesced:
-// the tile stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of
-// As, once in a register, serves WPT multiply-adds.
+// Our reconstruction of the second stage of "Building a matrix-multiplication kernel from scratch
+// using CUDA and applying it to Neural Networks": more work per thread, before its memory accesses
+// were fixed. The post prints only the code of its last stage. Against tiled_uncoalesced: the tile
+// stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
+// in a register, serves WPT multiply-adds.
 //
 //      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
 //                    |       |       |       |       threads, a broadcast
@@ -48,14 +47,14 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // Bound by these accesses: a load from global memory takes 16 or 32 transactions, one from As 8 or
 // 32 cycles of shared memory.
 //
-// Shortcomings of the post's last stage, fixed here: it is tied to its network (rows of a batch lie
-// maxNeurons apart, however narrow the layer, so small layers fetch memory that they do not use),
-// and bias and activation are separate passes over C.
+// Unlike the post's last stage, it is not tied to the network, in which rows of a batch lie
+// maxNeurons apart, however narrow the layer, so that small layers fetch memory that they do not
+// use. As in the post, bias and activation are a separate pass over C.
 
 #define RTS (TILE / WPT)
 
 extern "C" __global__ void __launch_bounds__(TILE * RTS)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];
     __shared__ TB Bs[TILE][TILE];
 
@@ -85,9 +84,6 @@ extern "C" __global__ void __launch_bounds__(TILE * RTS)
         const int row = row0 + x, column = column0 + y + w * RTS;
         if (row >= M || column >= N) continue;
         TC* c = C + size_t(row) * N + column;
-        TACC value = beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c);  // beta 0: C is not read
-        if (BIAS) value += TACC(bias[column]);
-        if (RELU && value < 0) value = 0;  // a NaN stays
-        *c = TC(value);
+        *c = TC(beta == 0 ? alpha * sum[w] : alpha * sum[w] + beta * TACC(*c));  // beta 0: C is not read
     }
 }

@@ -48,9 +48,12 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // transposed on its way to shared memory, rows are padded by 32 / TILE words, which sends the
 // stores of a warp to 32 banks.
 //
-// Shortcomings of the post's version, fixed here: it is tied to its network (rows of a batch lie
-// maxNeurons apart, however narrow the layer, so small layers fetch memory that they do not use),
-// and bias and activation are separate passes over C.
+// What differs from the post's kernel (post003_forward): it takes alpha, beta, all layouts and
+// precisions, and adds the bias and applies ReLU before it stores, where the post makes passes of
+// their own; it computes addresses in 64 bits, declares the size of its block
+// (`__launch_bounds__`), and multiplies with an element of Bs that it holds in a register. Rows of
+// a batch lie side by side, where the post's lie maxNeurons apart, however narrow the layer, so
+// that small layers fetch memory that they do not use.
 
 #define RTS (TILE / WPT)
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))

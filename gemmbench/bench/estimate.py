@@ -32,7 +32,7 @@ from gemmbench.bench.timing.rounds import ENOUGH_BLOCKS, LONG_WINDOW, count_most
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.precisions import FLOAT32
-from gemmbench.planning.problems import PanelCut, Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
@@ -273,19 +273,17 @@ def estimate_run(
     policy: Policy,
     baseline: str,
     compilers: Mapping[str, Compiler],
-    cut: PanelCut | None = None,
+    jobs: Iterable[Chain] = (),
     host: HostSpeed | None = None,
 ) -> Estimate:
     """Estimate a run of these rows, after a short probe of the host if it is not given.
 
-    Raises DeviceError without a compiler.
+    `jobs` are those that are measured with their copies too. Raises DeviceError without a compiler.
 
-    The rows are taken one problem at a time, so they need not be in memory together, unless the run
-    has transfers.
+    The rows are taken one problem at a time, so they need not be in memory together.
     """
     host, codes = host or probe_host(), _Codes()
-    able: Iterable[Chain] = codes.collect(chain for chain in chains if not chain.reason)
-    able = list(able) if cut else able
+    able = codes.collect(chain for chain in chains if not chain.reason)
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
     plans = codes.plans.values()
     # To look up a code takes as long as to plan it: of very many, the rest is taken as new.
@@ -294,7 +292,7 @@ def estimate_run(
     ]
     costs = [_find_habits(machine.devices[plan.device]).compile for plan in missing]
     compiling = max(sum(costs) / (host.cores * host.share), max(costs, default=0.0))
-    copying = _estimate_transfers(able, machine, policy, host) if cut else 0.0
+    copying = _estimate_transfers(jobs, machine, policy, host)
     return Estimate(compiling + measuring + copying, compiling, len(costs))
 
 

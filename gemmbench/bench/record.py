@@ -254,7 +254,8 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
         launches: What one forward pass launches, in order.
         label: The name of the row in a post.
         published_ms: The time published there, in milliseconds.
-        step: Whether the row is one step further than the row above.
+        step: Whether the row is one step further than the row above that corrects nothing.
+        corrects: Whether it is the corrected kernel of the row above.
         accuracy: Share of test digits that the network recognizes.
     """
 
@@ -265,6 +266,7 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""
     published_ms: Amount | None = None
     step: bool = False
+    corrects: bool = False
     accuracy: Amount | None = None
 
 

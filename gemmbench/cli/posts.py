@@ -26,7 +26,7 @@ from gemmbench.planning.sweeps.overrides import SweepOverrides
 from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.tables.post_tables import report_story
+from gemmbench.report.tables.post_tables import report_post
 from gemmbench.session.post_runs import PostsRequest, plan_posts, repeat_posts
 
 
@@ -67,10 +67,11 @@ class PostsOptions:
 def posts(options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
 
-    Without POSTs, repeats all of them. Each row shows its speed-up over the first row and, where it
-    is one step further, over the row above, published and measured here: so you see whether the
-    post's conclusions hold on this device. The post on a neural network (003) takes no other sizes,
-    layouts or precisions.
+    Without POSTs, repeats all of them. Each table has the post's columns in its order, what was
+    published next to what was measured here, and the speed-up of each step: so you see whether the
+    post's conclusions hold on this device. The post's kernels are as the post has them; a corrected
+    one is in the row below. The post on a neural network (003) takes no other sizes, layouts or
+    precisions.
     """
     if options.dry_run:
         machines = options.where.list_machines()
@@ -80,7 +81,7 @@ def posts(options: PostsOptions) -> int:
     for number, (code, comparison) in enumerate(comparisons):
         if number:
             print_line()
-        print_reports([report_story(comparison)], options.style)
+        print_reports([report_post(comparison)], options.style)
         worst = max(worst, code)
     return worst
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from gemmbench.cli.option_fields import PROBLEM, argument, command, option
+from gemmbench.cli.option_fields import OUTPUT, PROBLEM, argument, command, option
 from gemmbench.cli.options import DeviceOptions, ShapeOptions, VariantName, seed_option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
-from gemmbench.report.diagnostics.profile_report import report_counters
+from gemmbench.report.diagnostics.profile_report import export_counters, report_counters
+from gemmbench.report.export import encode_json, write_text
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.single_kernel import KernelRequest, launch_kernel_once, profile_kernel
 
@@ -49,6 +51,12 @@ class ProfileOptions:
     """The options of `gemmbench profile`."""
 
     launch: OneLaunchOptions
+    out: str | None = option(
+        "--out",
+        metavar="FILE",
+        heading=OUTPUT,
+        help="Write all counters to FILE, as JSON. `gemmbench posts` reads NAME.profile.json next to its results.",
+    )
     style: str | None = style_option()
 
 
@@ -65,6 +73,8 @@ def profile(options: ProfileOptions) -> int:
     plan, counted = profile_kernel(launch.request, launch.seed, machine)
     print_line(f"{launch.variant} {plan.config}".strip() + f", {plan.problem}\n")
     print_reports([report_counters(counted)], options.style)
+    if options.out:
+        write_text(Path(options.out), encode_json(export_counters(plan, counted, machine.primary.name)))
     return OK
 
 

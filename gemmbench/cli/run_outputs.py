@@ -21,6 +21,7 @@ from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warn
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
 from gemmbench.planning.files import is_results_name
 from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
+from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.sweep import list_configs
@@ -35,6 +36,7 @@ from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.post_tables import find_post, report_post
 from gemmbench.session.open_run import RunResult, find_resumed, find_unfinished, name_command, split_command
 from gemmbench.session.saved_runs import find_newest_run, read_run
+from gemmbench.session.sweep_runs import choose_transfers
 
 if TYPE_CHECKING:  # few commands run networks, which take long to import
     from gemmbench.session.network_runs import PlannedNetwork
@@ -98,9 +100,10 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
 
 
 def print_results(comparison: Comparison, style: str | None, wide: bool = False, closing: bool = True) -> None:
-    """Print the tables of a run, or those of the post that it repeats."""
-    post = find_post(comparison.environment)
-    reports = report_post(post, comparison) if post else report_results(comparison, wide)
+    """Print the tables of a run, or, unless they shall be `wide`, those of the post that it repeats."""
+    post = None if wide else find_post(comparison.environment)
+    results = report_results(comparison, wide)
+    reports = [report_post(comparison), *results[1:]] if post else results
     lines = list_fastest(comparison) if closing else []
     print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
 
@@ -172,7 +175,9 @@ def _report_plans(
     compilers = registry.make_compilers(machine, machine.devices)
     chains = planned.make_chains() if isinstance(planned, PlannedSweep) else planned.rows
     rows = PlannedRows()
-    estimate = estimate_run(rows.count(chains), machine, sweep.policy, sweep.baseline, compilers, cut)
+    jobs = choose_transfers(cut, planned, machine)[1] if isinstance(planned, PlannedSweep) else []
+    counted, copied = rows.count(chains), map(make_chain, jobs)
+    estimate = estimate_run(counted, machine, sweep.policy, sweep.baseline, compilers, copied)
     if isinstance(planned, PlannedSweep):
         return report_plans(rows, estimate, name), estimate
     network = planned.sweep.network

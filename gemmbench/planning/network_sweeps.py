@@ -21,7 +21,7 @@ from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.overrides import SweepOverrides, parse_params
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
-from gemmbench.planning.sweeps.published_post import Post
+from gemmbench.planning.sweeps.published_post import ColumnKind, Post
 from gemmbench.planning.sweeps.sweep import apply_on_cpu, find_config, name_config, read_document
 
 _RANDOM = "random"
@@ -36,7 +36,8 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
         params: Values of its parameters.
         published_ms: The time that a post published for it, in milliseconds, with the batch of the
             config.
-        step: Whether it is one step further than the row above.
+        step: Whether it is one step further than the row above that corrects nothing.
+        corrects: Whether it is the corrected kernel of the row above.
     """
 
     variant: str
@@ -44,6 +45,7 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
     params: dict[str, Any] = {}
     published_ms: float | int | None = None
     step: bool = False
+    corrects: bool = False
 
 
 class NetworkPostModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,11 +54,15 @@ class NetworkPostModel(msgspec.Struct, forbid_unknown_fields=True):
     Attributes:
         title: The title of the post.
         source: Its address.
+        gpu: The GPU of the post.
+        columns: The headings of the post, as in a sweep.
         note: A line below the table.
     """
 
     title: str
     source: str
+    gpu: str = ""
+    columns: dict[str, ColumnKind] = {}
     note: str = ""
 
 
@@ -102,6 +108,7 @@ class NetworkRowChoice:
     label: str = ""
     published_ms: float | None = None
     step: bool = False
+    corrects: bool = False
     line: int | None = None
 
     @property
@@ -158,7 +165,8 @@ def read_network_sweep(name: str, options: NetworkOverrides, on_cpu: bool) -> Ne
 def _make_post(model: NetworkModel, config: str) -> Post | None:
     if model.post is None:
         return None
-    return Post(config, model.post.title, model.post.source, gpu="", columns=(), rows=(), note=model.post.note)
+    post = model.post
+    return Post(config, post.title, post.source, post.gpu, tuple(post.columns.items()), rows=(), note=post.note)
 
 
 def read_network_post(name: str) -> Post | None:
@@ -214,7 +222,8 @@ def _read_row(reader: ConfigReader, index: int, written: NetworkRowModel) -> Net
     published = None if written.published_ms is None else float(written.published_ms)
     line = reader.document.line(("rows", index))
     row = _make_row(written.variant)
-    return replace(row, params=params, label=written.label, published_ms=published, step=written.step, line=line)
+    row = replace(row, params=params, label=written.label, published_ms=published, line=line)
+    return replace(row, step=written.step, corrects=written.corrects)
 
 
 def _make_row(name: str) -> NetworkRowChoice:
@@ -247,7 +256,7 @@ def plan_chains(
         for config in list_configurations(variant, choice.params):
             planned = planner.plan_steps(variant, config, choice.graph)
             steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
-            about = network, choice.label, choice.published_ms, choice.step
+            about = network, choice.label, choice.published_ms, choice.step, choice.corrects
             chain = Chain(variant, config, device, network.problem, order, steps, reason, choice.graph, *about)
             chains.append(chain)
     return chains

@@ -52,12 +52,15 @@ def fit_columns(
     fold: Collection[str],
     hide: Sequence[str],
     width: int | None,
+    fold_headings: bool = False,
 ) -> Fit | None:
     """Fit columns into `width` characters; None if they cannot. With width None everything fits.
 
-    `fold` and `hide` are headings, those to hide in the order in which they go.
+    `fold` and `hide` are headings, those to hide in the order in which they go. With `fold_headings`, headings are
+    broken between words, so that a column is as wide as its cells.
     """
-    extents = [_measure(heading, [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
+    least = [max(map(len, heading.split()), default=0) if fold_headings else len(heading) for heading in headings]
+    extents = [_measure(least[i], [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
     shown = list(range(len(headings)))
     if width is None:
         return Fit(shown, [extent.natural for extent in extents])
@@ -72,12 +75,13 @@ def fit_columns(
     return Fit(shown, [_tighten(column, given) for column, given in zip(texts, room, strict=True)])
 
 
-def _measure(heading: str, cells: Sequence[str], folds: bool) -> _Extent:
-    natural = max(len(heading), *map(len, cells), 0)
+def _measure(heading: int, cells: Sequence[str], folds: bool) -> _Extent:
+    """The widths of a column whose heading takes so many characters."""
+    natural = max(heading, *map(len, cells), 0)
     if not folds:
         return _Extent(natural, natural, natural)
     words = (min(len(word), _LONGEST_WORD) for cell in cells for word in cell.split())
-    least = max([len(heading), *words])
+    least = max([heading, *words])
     return _Extent(natural, min(natural, max(least, math.ceil(natural / _LINES))), least)
 
 

@@ -46,7 +46,8 @@ class Table:
     `notes` are the lines below the table. `left` names the headings of columns that are aligned
     left. `statuses` are those of the rows: a terminal colors them. `fold` names the columns whose
     text may be wrapped, such as configurations and reasons; they are aligned left. `hide` names the
-    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing.
+    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing. With
+    `fold_headings`, a screen breaks headings between words.
     Control characters become visible, since some text comes from files.
     """
 
@@ -59,6 +60,7 @@ class Table:
     fold: Collection[str] = ()
     hide: Sequence[str] = ()
     wide: bool = False
+    fold_headings: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", escape_cell(self.title))
@@ -73,7 +75,7 @@ class Table:
         hide = () if self.wide else self.hide
         if self.wide and width is not None and width < _LEAST_WIDE:
             return None
-        return fit_columns(self.headings, self.cells, self.fold, hide, width)
+        return fit_columns(self.headings, self.cells, self.fold, hide, width, self.fold_headings)
 
     def aligns_left(self, heading: str) -> bool:
         """Whether the column is text."""

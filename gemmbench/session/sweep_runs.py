@@ -9,9 +9,11 @@ from gemmbench.backends import registry
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.workers.fleet_machine import FleetMachine
 from gemmbench.errors import DeviceError, UsageError
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.overrides import SweepOverrides, TimeLimits
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, plan_sweep
+from gemmbench.planning.sweeps.published_post import PostRow
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import find_refusal, open_catalog
@@ -47,7 +49,8 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
     planned = plan_request(request, machine, reporter)
     sweep = planned.sweep
     announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
-    rows = hash_plans(planned.chains, request.transfers)
+    cut, jobs = choose_transfers(request.transfers, planned, machine)
+    rows = hash_plans(planned.chains, cut)
     chains_to_run = check_elsewhere(planned.chains, machine, reporter)
     with open_run(machine, sweep, planned.devices, request.limits, request.destination, reporter, rows) as opened:
         chains = ChainSweep(
@@ -60,8 +63,8 @@ def run_sweep(request: SweepRequest, machine: Machine, reporter: Reporter = SILE
             announce=partial(announce_long_run, machine, reporter),
         )
         measure_sweep(opened.runner, opened.session.compilers, chains)
-        if request.transfers is not None:
-            opened.measure_transfers(planned.plans, sweep.policy, request.transfers)
+        if cut is not None:
+            opened.measure_transfers(jobs, sweep.policy, cut)
         return opened.finish()
 
 
@@ -77,6 +80,27 @@ def plan_request(request: SweepRequest, machine: Machine, reporter: Reporter = S
     if tuned and planned.expanded and tuned.missing:
         reporter.message(f"--tuned: no winner is kept for {tuned.describe_missing()}; the default configuration runs")
     return planned
+
+
+def choose_transfers(
+    cut: PanelCut | None, planned: PlannedSweep, machine: Machine
+) -> tuple[PanelCut | None, list[Plan]]:
+    """How jobs with their copies are cut (None: there are none), and the kernels whose jobs are measured.
+
+    With the `cut` of a request these are all, else those whose jobs a row of the post shows.
+    """
+    if cut is not None:
+        return cut, planned.plans
+    rows = [row for row in planned.sweep.post.rows if row.copies] if planned.sweep.post else []
+    if not rows or isinstance(machine, FleetMachine) or registry.why_no_transfers(machine):
+        return None, []
+    return PanelCut(), [plan for plan in planned.plans if any(_computes_row(plan, row) for row in rows)]
+
+
+def _computes_row(plan: Plan, row: PostRow) -> bool:
+    config = dict(plan.config.values)
+    same = plan.variant.name == row.variant and all(config.get(name) == value for name, value in row.config)
+    return same and row.fits(plan.problem)
 
 
 def _check_transfers(machine: Machine) -> None:

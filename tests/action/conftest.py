@@ -219,8 +219,8 @@ def _git(folder: Path, *arguments: str) -> str:
     return subprocess.run(call, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _make_checkout(home: Path, change: tuple[str, str], files: dict[str, str], folder: str) -> str:
-    """Clone the last of two commits; returns the first, which the clone does not have.
+def _make_checkout(home: Path, change: tuple[str, str], files: dict[str, str], folder: str, whole: bool) -> str:
+    """Clone the last of two commits; returns the first, which the clone has only if it is `whole`.
 
     The last one adds `files`, whose names may have the hash of the first: `{base}`.
     """
@@ -231,7 +231,7 @@ def _make_checkout(home: Path, change: tuple[str, str], files: dict[str, str], f
     base = _git(origin, "rev-parse", "HEAD")
     named = {name.format(base=base): text for name, text in files.items()}
     _commit(origin, {f"{folder}/mine.cu": KERNEL.replace(*change), **named})
-    _git(home, "clone", "-q", "--depth=1", origin.as_uri(), "checkout")
+    _git(home, "clone", "-q", *([] if whole else ["--depth=1"]), origin.as_uri(), "checkout")
     return base
 
 
@@ -315,7 +315,7 @@ def run_step(tmp_path: Path) -> Callable[..., Step]:
 
 @pytest.fixture
 def run_job(tmp_path: Path, install: Callable[..., Installed]) -> Callable[..., Job]:
-    """Run a job of a workflow in a shallow clone of a repository whose only kernel has a past.
+    """Run a job of a workflow in a clone of a repository whose only kernel has a past; shallow, unless it asks for all.
 
     The step that installs gemmbench runs once for all jobs that install the same.
     """
@@ -328,7 +328,8 @@ def run_job(tmp_path: Path, install: Callable[..., Installed]) -> Callable[..., 
         folder: str = "kernels",
     ) -> Job:
         home = tmp_path / f"job{len(list(tmp_path.glob('job*')))}"
-        sha = _make_checkout(home, change, files or {}, folder)
+        whole = any(step.get("with", {}).get("fetch-depth") == 0 for step in job["steps"])
+        sha = _make_checkout(home, change, files or {}, folder, whole)
         (inputs,) = [step.get("with", {}) for step in job["steps"] if is_ours(step)]
         installed = install(inputs.get("device", "cuda"), inputs.get("extras", ""))
         done = Job(home, installed.repository, sha, installed)

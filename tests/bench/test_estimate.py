@@ -21,7 +21,7 @@ from gemmbench.bench.operands.placement import SLACK
 from gemmbench.bench.selection import split_chains
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Geometry, Plan, make_chain
-from gemmbench.planning.problems import PanelCut, Problem
+from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 HOST = HostSpeed(product=1e10, copy=1e10, cores=4, share=1.0)
@@ -59,8 +59,8 @@ def sweep(machine):
 def estimate(machine):
     """The estimate of a run of these chains, with those variants compiled."""
 
-    def run(chains, *compiled, cut=None):
-        return estimate_run(chains, machine, Policy(), "cublas", Compilers(*compiled), cut)
+    def run(chains, *compiled, jobs=()):
+        return estimate_run(chains, machine, Policy(), "cublas", Compilers(*compiled), jobs)
 
     return run
 
@@ -133,7 +133,7 @@ def test_only_what_is_not_compiled_is_counted(estimate, chain):
 
 def test_transfers_come_on_top_and_a_run_of_nothing_takes_no_time(estimate, chain):
     rows = [chain(), chain("tiled")], "naive", "tiled"
-    assert estimate(*rows, cut=PanelCut(8, 3)).seconds > estimate(*rows).seconds + 4 * 2 * 64 * 1e-3
+    assert estimate(*rows, jobs=rows[0]).seconds > estimate(*rows).seconds + 4 * 2 * 64 * 1e-3
     assert estimate([]).seconds == 0
 
 

@@ -79,3 +79,12 @@ def test_sentences_wrap_with_an_indent_and_drawings_stay():
     assert wrap_text("one two three four five six", 20) == ["one two three four", "  five six"]
     assert wrap_text("  drawing  that is longer than twenty", 20) == ["  drawing  that is longer than twenty"]
     assert wrap_text("one two three four five six", None) == ["one two three four five six"]
+
+
+def test_headings_that_fold_make_a_column_as_wide_as_its_cells_or_its_longest_word():
+    headings, cells = ["method", "Execution Time (ms) Tesla T4"], [["tiles", "7.08397"]]
+    assert fit_columns(headings, cells, (), (), None).widths == [6, 28]
+    assert fit_columns(headings, cells, (), (), None, fold_headings=True).widths == [6, 9]
+    assert fit_columns(headings, cells, (), (), 30, fold_headings=True).widths == [6, 9]
+    drawn = draw_row(headings, [6, 9], [True, False])
+    assert [line.split() for line in drawn] == [["method", "Execution"], ["Time", "(ms)"], ["Tesla", "T4"]]

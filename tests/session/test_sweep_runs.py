@@ -8,7 +8,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Destination
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
-from gemmbench.session.sweep_runs import SweepRequest, plan_request, run_sweep
+from gemmbench.session.sweep_runs import SweepRequest, choose_transfers, plan_request, run_sweep
 
 
 def request(*variants, **changes):
@@ -39,3 +39,33 @@ def test_the_baseline_is_added_and_compare_sets_the_variants_against_each_other(
 def test_an_explicit_baseline_must_be_able_to_run():
     with pytest.raises(DeviceError, match="baseline cublas needs a GPU; use --baseline openblas"):
         plan_request(request("naive", baseline="cublas"), find_machine("cpu", SILENT))
+
+
+POST = """
+sizes: [16]
+baseline: cublas
+measure: {rounds: 2, cache: hot}
+post:
+  title: A post
+  source: somewhere
+  columns: {Method: label, Time (ms): time_ms}
+  rows:
+    - {label: kernel, variant: tiled, config: {TILE: 16}}
+    - {label: other, variant: naive}
+    - {label: job, variant: tiled, config: {TILE: 16}, copies: overlapped}
+"""
+
+
+def test_a_post_with_copies_measures_the_jobs_of_its_rows_only(machine, tmp_path):
+    (tmp_path / "post.yaml").write_text(POST)
+    asked = SweepRequest(config=str(tmp_path / "post.yaml"))
+    planned = plan_request(asked, machine)
+    assert [plan.variant.name for plan in planned.plans] == ["naive", "tiled", "cublas"]
+    cut, jobs = choose_transfers(None, planned, machine)
+    assert cut is not None and [plan.variant.name for plan in jobs] == ["tiled"]
+    assert choose_transfers(cut, planned, machine) == (cut, planned.plans)
+    run = run_sweep(asked, machine).run
+    assert {record.variant for record in run.transfers} == {"tiled"}
+    assert {"pageable", "overlapped"} <= {record.mode for record in run.transfers}
+    on_cpu = find_machine("cpu", SILENT)
+    assert choose_transfers(None, planned, on_cpu) == (None, [])

@@ -21,7 +21,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Table, format_cells, format_list
 from gemmbench.report.tables.footer import detail_lines, footer_lines
 from gemmbench.report.tables.kernel_tables import choose_rows, report_transfers, tabulate_rows
-from gemmbench.report.tables.post_tables import report_story
+from gemmbench.report.tables.post_tables import report_post
 from gemmbench.report.text import count_noun
 from gemmbench.report.verdicts import choose_fastest
 from tools.citations import Citation, cite_run, cite_text
@@ -268,7 +268,7 @@ def _write_post(page: Page, pattern: str, level: str = "level=2") -> str:
     comparison = read_comparison(pattern)
     if not comparison.environment.post:
         raise StoreError(f"{comparison.run.path.name} repeats no post")
-    report, citation = report_story(comparison), cite_run(page, comparison, comparison.run.full_records)
+    report, citation = report_post(comparison), cite_run(page, comparison, comparison.run.full_records)
     footer = [f"{_HERE}{citation}" if line.startswith(_HERE) else line for line in report.footer]
     text = replace(report, footer=footer).format(STYLE).strip()
     return text.replace("###", "#" * int(level.partition("=")[2]), 1)

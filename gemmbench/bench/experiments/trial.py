@@ -265,6 +265,7 @@ def _describe_network(chain: Chain, accuracy: float | None) -> NetworkFacts | No
         label=chain.label,
         published_ms=chain.published_ms,
         step=chain.step,
+        corrects=chain.corrects,
         accuracy=accuracy,
     )
 

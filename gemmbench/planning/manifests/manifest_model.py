@@ -107,7 +107,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             is `wrong`.
         packages: Packages that a `.py` file imports, such as `[torch, triton]`. Where one is not installed,
             its rows are skipped.
-        source: A link to where the kernel is from.
+        source: Where the kernel is from: a link, or the title of what has none.
     """
 
     summary: str

@@ -215,8 +215,9 @@ class Chain:
     computes all of it. A chain that cannot run has a `reason` and no steps. `order` sorts the rows
     of a table. With `graph` its launches are recorded once and replayed as one graph. `label` is the
     row's name in a post, `published_ms` the time published there; with `step` the row is one step further
-    than the row above. `fault_elsewhere` says why it is not right at another size, `only_here` why it was verified
-    at none; both are "" if it is right there, or if that is not known.
+    than the row above that corrects nothing, with `corrects` it is the corrected kernel of the row above.
+    `fault_elsewhere` says why it is not right at another size, `only_here` why it was verified at none; both
+    are "" if it is right there, or if that is not known.
     """
 
     variant: Variant
@@ -231,6 +232,7 @@ class Chain:
     label: str = ""
     published_ms: float | None = None
     step: bool = False
+    corrects: bool = False
     fault_elsewhere: str = ""
     only_here: str = ""
 

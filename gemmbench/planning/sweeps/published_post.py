@@ -10,7 +10,10 @@ import msgspec
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape, parse_sizes
 
-ColumnKind = Literal["label", "time_ms", "time_s", "gflops", "gflops_mnk", "percent"]
+ColumnKind = Literal["label", "size", "time_ms", "time_s", "gflops", "gflops_mnk", "percent", "faster"]
+"""What stands below a heading: the row's name, its size, times, operations per second (2 M N K, or M N K as one post
+counts), percent of the baseline, and how much less time it takes than the first row, in percent."""
+Copies = Literal["", "pageable", "pinned", "panels", "overlapped"]
 
 
 class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -20,11 +23,15 @@ class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
         size: The size it was measured at, M x N x K.
         time_ms: The published time in milliseconds.
         percent: The published percentage of cuBLAS.
+        gflops: The published GFLOPS, as the post counts operations.
+        no_eligible: The published percentage of cycles in which no warp was eligible.
     """
 
     size: int | str = ""
     time_ms: float | int | None = None
     percent: float | int | None = None
+    gflops: float | int | None = None
+    no_eligible: float | int | None = None
 
 
 class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,7 +45,11 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
         precision: Its precision.
         sizes: The sizes it is repeated at. Empty: all of the sweep.
         published: What the post published; see below.
-        step: Whether the row is one step further than the row above, so that their ratio is shown.
+        step: Whether the row is one step further than the row above that corrects nothing, so that their ratio is
+            shown.
+        corrects: Whether it is the corrected kernel of the row above, so that their ratio is shown.
+        copies: Show the whole job of the kernel, copies to and from the device included: `pageable`, `pinned`,
+            `panels` or `overlapped`, as of `--with-transfers`. Another row must measure the kernel.
     """
 
     label: str
@@ -48,6 +59,8 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
     precision: str = "f32"
     sizes: list[int | str] = []
     step: bool = False
+    corrects: bool = False
+    copies: Copies = ""
     published: PublishedModel = msgspec.field(default_factory=PublishedModel)
 
 
@@ -59,8 +72,9 @@ class PostModel(msgspec.Struct, forbid_unknown_fields=True):
         source: Its address.
         rows: The rows of its table; see below.
         gpu: The GPU of the post.
-        columns: The headings of the post, each with what stands below it: `label`, `time_ms`,
-            `time_s`, `gflops`, `gflops_mnk` or `percent`.
+        columns: The headings of the post, each with what stands below it: `label`, `size`, `time_ms`,
+            `time_s`, `gflops` (2 M N K), `gflops_mnk` (M N K), `percent` of the baseline, or `faster`
+            (percent less time than the first row). With `size`, all sizes share one table.
         note: A line below the table.
     """
 
@@ -76,9 +90,10 @@ class PostModel(msgspec.Struct, forbid_unknown_fields=True):
 class PostRow:
     """One row of a post's table, as a choice among plans.
 
-    `published_ms` and `published_percent` are None where the post has no figure; `published_shape`
-    is the M, N, K it was measured at, `shapes` those it is repeated at (empty: all of the sweep).
-    `step` is True if it is one step further than the row above.
+    What was published is None where the post has no figure; `published_shape` is the M, N, K it was
+    measured at, `shapes` those it is repeated at (empty: all of the sweep). `step` is True if it is
+    one step further than the row above that corrects nothing, `corrects` if it is the corrected
+    kernel of the row above. With `copies` it shows the job of a kernel that another row measures.
     """
 
     label: str
@@ -87,10 +102,14 @@ class PostRow:
     layout: str
     precision: str
     shapes: tuple[Shape, ...]
-    published_shape: Shape | None
-    published_ms: float | None
-    published_percent: float | None
+    published_shape: Shape | None = None
+    published_ms: float | None = None
+    published_percent: float | None = None
+    published_gflops: float | None = None
+    published_no_eligible: float | None = None
     step: bool = False
+    corrects: bool = False
+    copies: Copies = ""
 
     def fits(self, problem: Problem) -> bool:
         """Whether the row is repeated on this problem."""
@@ -132,7 +151,15 @@ def _make_row(model: PostRowModel) -> PostRow:
         precision=model.precision,
         shapes=shapes,
         published_shape=parse_sizes(published.size)[0] if published.size else None,
-        published_ms=None if published.time_ms is None else float(published.time_ms),
-        published_percent=None if published.percent is None else float(published.percent),
+        published_ms=_read_number(published.time_ms),
+        published_percent=_read_number(published.percent),
+        published_gflops=_read_number(published.gflops),
+        published_no_eligible=_read_number(published.no_eligible),
         step=model.step,
+        corrects=model.corrects,
+        copies=model.copies,
     )
+
+
+def _read_number(written: float | int | None) -> float | None:
+    return None if written is None else float(written)

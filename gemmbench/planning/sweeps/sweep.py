@@ -175,7 +175,7 @@ def _read_choices(reader: ConfigReader, model: SweepModel, post: Post | None) ->
 def _choose_rows(reader: ConfigReader, post: Post) -> Iterator[VariantChoice]:
     names = reader.options.variants
     for index, row in enumerate(post.rows):
-        if not names or row.variant in names:
+        if (not names or row.variant in names) and not row.copies:
             line = reader.document.line(("post", "rows", index))
             yield VariantChoice(row.variant, {name: (value,) for name, value in row.config}, True, line, row)
 
@@ -270,7 +270,7 @@ def read_sweep(name: str, options: SweepOverrides, on_cpu: bool) -> Sweep:
         raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
     reader = ConfigReader(document, options)
-    post = _read_post(reader, model, name_config(path))
+    post = _read_post(reader, model, name_config(path), on_cpu)
     choices = _read_choices(reader, model, post)
     if not choices:
         raise UsageError(f"{document.location}: no variants; add `variants: [tiled]`")
@@ -295,16 +295,16 @@ def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoic
     return tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices))
 
 
-def _read_post(reader: ConfigReader, model: SweepModel, config: str) -> Post | None:
+def _read_post(reader: ConfigReader, model: SweepModel, config: str, on_cpu: bool) -> Post | None:
     if model.post is None:
         return None
     for index, row in enumerate(model.post.rows):
         reader.check(("post", "rows", index, "layout"), parse_layouts, [row.layout])
         reader.check(("post", "rows", index, "precision"), parse_precisions, [row.precision])
     post = reader.check(("post",), lambda written: make_post(written, config), model.post)
-    if reader.options.sizes is None:
+    if reader.options.sizes is None and not on_cpu:
         return post
-    # With other sizes, every row is measured at all of them.
+    # With other sizes, which a config has for the CPU too, every row is measured at all of them.
     return replace(post, rows=tuple(replace(row, shapes=()) for row in post.rows))
 
 

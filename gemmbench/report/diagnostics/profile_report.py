@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 from gemmbench.analysis.ncu import Counters
+from gemmbench.errors import StoreError
+from gemmbench.planning.files import display_path, read_text_file
+from gemmbench.planning.plans.plan import Plan
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import number
 
@@ -227,3 +234,74 @@ _ROWS: dict[str, Callable[[Counters], str]] = {
     "main stalls": _stalls,
 }
 _DOUBLE = ("FP64 pipe", "DFMA of thread instructions")
+
+
+PROFILES = "*.profile.json"
+"""The files of profiles in a folder of results."""
+
+
+def export_counters(plan: Plan, counted: Sequence[Counters], device: str) -> dict[str, Any]:
+    """All counters of a profiled kernel, for a file of JSON."""
+    return {"device": device, **_identify_kernel(plan), "launches": [asdict(counters) for counters in counted]}
+
+
+def _identify_kernel(plan: Plan) -> dict[str, Any]:
+    problem = plan.problem
+    return {
+        "variant": plan.variant.name,
+        "configuration": dict(plan.config.values),
+        "size": problem.size,
+        "layout": problem.layout,
+        "precision": problem.precision_name,
+    }
+
+
+@dataclass(frozen=True)
+class ProfiledKernel:
+    """A kernel that a profile may be of; `configuration` may lack parameters, which then may have any value."""
+
+    variant: str
+    configuration: Mapping[str, int]
+    size: str
+    layout: str
+    precision: str
+
+    def describe_command(self, folder: Path) -> str:
+        """The command that profiles it and keeps the counters among the results of a folder."""
+        options = [("--param", f"{name}={value}") for name, value in self.configuration.items()]
+        options += [("--sizes", self.size)]
+        options += [("--layout", self.layout)] if self.layout != "nn" else []
+        options += [("--precision", self.precision)] if self.precision != "f32" else []
+        options += [("--out", display_path(folder / PROFILES.replace("*", f"{self.variant}-{self.size}")))]
+        return shlex.join(["gemmbench", "profile", self.variant, *(word for option in options for word in option)])
+
+    def is_kernel_of(self, profile: Mapping[str, Any]) -> bool:
+        """Whether a profile is of this kernel."""
+        same = all(profile.get(name) == getattr(self, name) for name in ("variant", "size", "layout", "precision"))
+        return same and self.configuration.items() <= profile.get("configuration", {}).items()
+
+
+def find_no_eligible(folder: Path, device: str, kernel: ProfiledKernel) -> float | None:
+    """Percent of cycles without an eligible warp, from the newest profile of a kernel on a device; None without one.
+
+    Raises StoreError for a file that is not a profile.
+    """
+    for path in sorted(folder.glob(PROFILES), reverse=True):
+        profile = _read_profile(path)
+        if profile.get("device") == device and kernel.is_kernel_of(profile):
+            counted = [launch["values"]["eligible"] for launch in profile["launches"] if "eligible" in launch["values"]]
+            if counted:
+                return 100 - float(counted[-1])
+    return None
+
+
+def _read_profile(path: Path) -> dict[str, Any]:
+    try:
+        profile: dict[str, Any] = json.loads(read_text_file(path))
+        if not all(isinstance(launch["values"], dict) for launch in profile["launches"]):
+            raise TypeError
+    except (ValueError, KeyError, TypeError):
+        raise StoreError(
+            f"{display_path(path)}: not a profile; remove it, or write it again with gemmbench profile --out"
+        ) from None
+    return profile

@@ -52,7 +52,7 @@ def _render_run(comparison: Comparison) -> Html:
 def _render_tables(comparison: Comparison) -> Iterator[Html]:
     post = find_post(comparison.environment)
     if post:
-        tables = report_post(post, comparison)[0].tables
+        tables = report_post(comparison).tables
         yield from (part for table in tables for part in (tag("h4", table.title), render_static(table)))
         yield tag("h4", "All rows")
     if comparison.rows:

@@ -1,10 +1,10 @@
-"""The tables of posts: what a post published next to what was measured here, with the speed-ups."""
+"""The tables of posts: the post's columns in its order, what it published next to what was measured here."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.record import Environment, Record
@@ -12,16 +12,15 @@ from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError
 from gemmbench.planning.network_sweeps import read_network_post
 from gemmbench.planning.problems import size_text
+from gemmbench.planning.sizes import Shape
 from gemmbench.planning.sweeps.published_post import ColumnKind, Post, PostRow
 from gemmbench.planning.sweeps.sweep import describes_network, read_post
-from gemmbench.report.columns.column import Column, make_table
-from gemmbench.report.columns.detail_columns import READS
-from gemmbench.report.comparison import Comparison
+from gemmbench.report.comparison import Comparison, TransferRow
+from gemmbench.report.diagnostics.profile_report import ProfiledKernel, find_no_eligible
 from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.table import Report, Table
-from gemmbench.report.tables.footer import detail_lines, footer_lines
-from gemmbench.report.tables.kernel_tables import list_skips, report_transfers
-from gemmbench.report.text import number, number_within, with_interval
+from gemmbench.report.tables.kernel_tables import list_skips
+from gemmbench.report.text import number, number_within
 
 
 def find_post(environment: Environment) -> Post | None:
@@ -33,143 +32,119 @@ def find_post(environment: Environment) -> Post | None:
 
 
 @dataclass(frozen=True)
-class PostLine:
-    """One row of a post and the row that repeats it (None: not measured)."""
+class _Line:
+    """One line of a table: a row of the post at a size, and the row that repeats it (None: not measured).
+
+    With `published` the figures of the post stand in this line.
+    """
 
     row: PostRow
-    measured: Row | None
+    size: str
+    published: bool
+    measured: Row | TransferRow | None
 
     @property
-    def gflops(self) -> float:
-        """Measured speed, 2 M N K; NaN if there is no valid one."""
-        return self.measured.gflops if self.measured is not None and self.measured.ranked else math.nan
+    def status(self) -> str:
+        """The status of the measured row."""
+        match self.measured:
+            case None:
+                return "not measured"
+            case TransferRow():
+                return self.measured.record.status
+        return self.measured.status
 
-    def show(self, format_cell: Callable[[Row], str]) -> str:
-        """The text for the measured row, `-` if there is no valid one."""
-        return format_cell(self.measured) if self.measured is not None and self.measured.ranked else "-"
+    @property
+    def time(self) -> Interval:
+        """Seconds measured; UNKNOWN if there is no valid time."""
+        match self.measured:
+            case Row(ranked=True):
+                return self.measured.time
+            case TransferRow():
+                return self.measured.total
+        return UNKNOWN
+
+    @property
+    def published_time(self) -> float:
+        """Seconds published; NaN if there are none."""
+        return _nan_if_none(self.row.published_ms if self.published else None) * 1e-3
+
+    @property
+    def record(self) -> Record | None:
+        """The record of the kernel; None for a job with its copies."""
+        return self.measured.record if isinstance(self.measured, Row) else None
+
+    @property
+    def percent(self) -> Interval:
+        """Percent of the baseline; UNKNOWN on a CPU, where it would say nothing."""
+        row = self.measured
+        return row.percent_of_baseline if isinstance(row, Row) and row.ranked and row.environment.gpu else UNKNOWN
+
+    @property
+    def kernel(self) -> str:
+        """The kernel here, with its parameters, and how operands are copied."""
+        config = " ".join(f"{name}={value}" for name, value in self.row.config)
+        layout = "" if self.row.layout == "nn" else self.row.layout
+        precision = "" if self.row.precision == "f32" else self.row.precision
+        return " ".join(filter(None, (self.row.variant, config, layout, precision, self.row.copies)))
 
 
-def _match_lines(post: Post, comparison: Comparison) -> dict[str, list[PostLine]]:
-    """The lines of a post for each size that was measured, in the post's order."""
-    rows = comparison.rows
-    sizes = dict.fromkeys(row.record.problem.size for row in rows)
-    return {size: _match_rows(post, [row for row in rows if row.record.problem.size == size]) for size in sizes}
+def _nan_if_none(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
-def _match_rows(post: Post, rows: Sequence[Row]) -> list[PostLine]:
-    return [PostLine(wanted, next((row for row in rows if _repeats(row, wanted)), None)) for wanted in post.rows]
+def report_post(comparison: Comparison) -> Report:
+    """The tables of the post that a run repeats: one for each size, unless the post has a column of sizes.
+
+    Raises UsageError or SpecError if its config cannot be read.
+    """
+    name = comparison.environment.post
+    network = describes_network(name)
+    post = read_network_post(name) if network else read_post(name)
+    if post is None:
+        return Report([])
+    tables = list(_tabulate_network(post, comparison) if network else _tabulate_sizes(post, comparison))
+    environment = comparison.environment
+    lines = [
+        *([post.note.strip()] if post.note else []),
+        *([_EXPLAIN_SPEEDUP] if any("speed-up" in heading for table in tables for heading in table.headings) else []),
+        *_list_readers_of_c(comparison),
+        *_compare_no_eligible(post, comparison),
+        *list_skips(_find_skipped(post, comparison)),
+        f"Post: {post.source}",
+        f"Here: {environment.device}, run {environment.run}{environment.scope}.",
+    ]
+    return Report(tables, lines)
 
 
-def _repeats(row: Row, wanted: PostRow) -> bool:
-    record = row.record
-    problem = record.problem.layout, record.problem.precision_name
-    same = (record.variant, *problem) == (wanted.variant, wanted.layout, wanted.precision)
-    return same and all(record.config.get(name) == value for name, value in wanted.config)
-
-
-def _status(line: PostLine) -> str:
-    return line.measured.status if line.measured is not None else "not measured"
-
-
-def _configuration(line: PostLine) -> str:
-    return " ".join(f"{name}={value}" for name, value in line.row.config) or "-"
-
-
-_OURS: tuple[Column[PostLine], ...] = (
-    Column(heading="variant", cell=lambda line: line.row.variant, left=True, hide=7),
-    Column(heading="configuration", cell=_configuration, fold=True, hide=6),
-    Column(heading="layout", cell=lambda line: line.row.layout, hide=1),
-    Column(heading="GFLOPS (2MNK)", cell=lambda line: line.show(lambda row: _format_speed(row, row.gflops)), hide=4),
-    Column(
-        heading="% of {baseline} (paired)",
-        cell=lambda line: line.show(lambda row: with_interval(row.percent_of_baseline)),
-    ),
-    Column(
-        heading="% of peak", cell=lambda line: line.show(lambda row: _format_speed(row, row.percent_of_peak)), hide=3
-    ),
-    Column(heading=READS.heading, cell=lambda line: line.show(READS.cell), hide=2),
-    Column(heading="status", cell=_status, left=True),
+_EXPLAIN_SPEEDUP = (
+    "Speed-up: of a step, over the step before it; of a corrected kernel, over the post's kernel in the row above."
 )
 
 
-def _format_speed(row: Row, value: float) -> str:
-    """A number that is proportional to the row's speed."""
-    return number_within(value, row.time)
+def _list_readers_of_c(comparison: Comparison) -> list[str]:
+    """That some kernels read C, which costs them time."""
+    names = dict.fromkeys(row.record.variant for row in comparison.rows if row.record.reads_c)
+    return [f"Kernels that read C although beta is 0, as in the post: {', '.join(names)}."] if names else []
 
 
-def _show_cell(kind: ColumnKind, line: PostLine) -> str:
-    """The measured value of a column that a post has."""
-    match kind:
-        case "label":
-            return line.row.label
-        case "time_ms":
-            return line.show(lambda row: _format_speed(row, row.time.value * 1e3))
-        case "time_s":
-            return line.show(lambda row: _format_speed(row, row.time.value))
-        case "gflops":
-            return line.show(lambda row: _format_speed(row, row.gflops))
-        case "gflops_mnk":
-            return line.show(lambda row: _format_speed(row, row.gflops / 2))
-        case "percent":
-            return line.show(lambda row: number_within(row.percent_of_baseline.value, row.percent_of_baseline))
-
-
-def report_post(post: Post, comparison: Comparison) -> list[Report]:
-    """The tables of a post, one for each size, and those of transfers if there are any."""
-    baseline = comparison.environment.baseline
-    on_gpu = comparison.environment.gpu
-    theirs = [_make_column(name, kind) for name, kind in post.columns if on_gpu or kind not in _SPEEDS]
-    columns = [*theirs, *(column for column in _OURS if on_gpu or not column.heading.startswith(("GFLOPS", "%")))]
-    tables = [
-        make_table(
-            columns, lines, f"{post.title}, {size}", baseline=baseline, statuses=[_status(line) for line in lines]
-        )
-        for size, lines in _match_lines(post, comparison).items()
-    ]
-    transfers = [report_transfers(comparison)] if comparison.transfers else []
-    return [Report(tables, footer_lines(comparison.run), details=detail_lines(comparison.run)), *transfers]
-
-
-_SPEEDS: tuple[ColumnKind, ...] = ("gflops", "gflops_mnk", "percent")
-
-
-def _make_column(heading: str, kind: ColumnKind) -> Column[PostLine]:
-    hide = 5 if kind in _SPEEDS else 0
-    return Column(heading=heading, cell=lambda line: _show_cell(kind, line), fold=kind == "label", hide=hide)
-
-
-_CUBLAS = "cuBLAS"
-_DIGITS = 3
-"""Of a ratio."""
-
-
-@dataclass(frozen=True)
-class _StoryRow:
-    """One row: what was published and what was measured, in milliseconds and percent.
-
-    What is unknown is NaN or, measured, UNKNOWN. With `step` it is one step further than the row above.
-    """
-
-    label: str
-    kernel: str
-    published_ms: float
-    published_percent: float
-    time_ms: Interval
-    percent: Interval
-    step: bool
-
-
-def report_story(comparison: Comparison) -> Report:
-    """The tables of the post that a run repeats, one for each size. Raises UsageError or SpecError."""
-    name = comparison.environment.post
-    post = read_network_post(name) if describes_network(name) else read_post(name)
-    if post is None:
-        return Report([])
-    tables = _tabulate_network(post, comparison) if describes_network(name) else _tabulate_sizes(post, comparison)
+def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
+    """What the post and a profile next to the results say of cycles without an eligible warp."""
     environment = comparison.environment
-    run = f"Here: {environment.device}, run {environment.run}{environment.scope}."
-    skips = list_skips(_find_skipped(post, comparison))
-    return Report(list(tables), [*([post.note.strip()] if post.note else []), *skips, f"Post: {post.source}", run])
+    for row in post.rows:
+        if row.published_no_eligible is None or row.published_shape is None:
+            continue
+        size = size_text(*row.published_shape)
+        there = f"No Eligible, {row.label}: {row.published_no_eligible:g} % on {post.gpu}"
+        if not environment.gpu:
+            yield f"{there}; here unknown, since a CPU has no such counter."
+            continue
+        kernel = ProfiledKernel(row.variant, dict(row.config), size, row.layout, row.precision)
+        folder = comparison.run.path.parent
+        found = find_no_eligible(folder, environment.device, kernel)
+        if found is None:
+            yield f"{there}; not profiled here: `{kernel.describe_command(folder)}` counts it."
+        else:
+            yield f"{there}, {number(found)} % here."
 
 
 def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
@@ -180,12 +155,46 @@ def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
 
 
 def _tabulate_sizes(post: Post, comparison: Comparison) -> Iterator[Table]:
-    lines = _match_lines(post, comparison)
-    for size, measured in lines.items():
-        published = _choose_published_size(post, size, lines)
+    measured = list(dict.fromkeys(row.record.problem.size for row in comparison.rows))
+    if "size" in dict(post.columns).values():
+        lines = [line for row in post.rows for line in _match_all_sizes(row, measured, comparison)]
+        yield _make_table(post, post.title, post.gpu or "post", lines, comparison)
+        return
+    for size in measured:
+        published = _choose_published_size(post, size, measured)
         where = f"{post.gpu or 'post'}{'' if published in (size, '') else f' at {published}'}"
-        rows = [_make_row(line, published) for line in measured]
-        yield _make_table(f"{post.title}, {size}", where, rows, comparison.environment.baseline)
+        lines = [
+            _Line(row, size, _name_size(row.published_shape) == published != "", _find_measured(row, size, comparison))
+            for row in post.rows
+        ]
+        yield _make_table(post, f"{post.title}, {size}", where, lines, comparison)
+
+
+def _match_all_sizes(row: PostRow, measured: Sequence[str], comparison: Comparison) -> Iterator[_Line]:
+    """The lines of a row at the sizes that it was measured at, and at the one of the post."""
+    published = _name_size(row.published_shape)
+    for size in dict.fromkeys([*measured, *([published] if published else [])]):
+        found = _find_measured(row, size, comparison)
+        if found is not None or size == published:
+            yield _Line(row, size, size == published, found)
+
+
+def _name_size(shape: Shape | None) -> str:
+    return size_text(*shape) if shape else ""
+
+
+def _find_measured(wanted: PostRow, size: str, comparison: Comparison) -> Row | TransferRow | None:
+    rows: Iterable[Row | TransferRow] = comparison.rows
+    if wanted.copies:
+        rows = (row for problem in comparison.transfers for row in problem.rows if row.record.mode == wanted.copies)
+    return next((row for row in rows if row.record.problem.size == size and _repeats(row, wanted)), None)
+
+
+def _repeats(row: Row | TransferRow, wanted: PostRow) -> bool:
+    record = row.record
+    problem = record.problem.layout, record.problem.precision_name
+    same = (record.variant, *problem) == (wanted.variant, wanted.layout, wanted.precision)
+    return same and all(record.config.get(name) == value for name, value in wanted.config)
 
 
 def _choose_published_size(post: Post, size: str, measured: Collection[str]) -> str:
@@ -193,81 +202,175 @@ def _choose_published_size(post: Post, size: str, measured: Collection[str]) -> 
 
     Figures of another size are shown only if none of the sizes that the post measured is repeated.
     """
-    published = Counter(size_text(*row.published_shape) for row in post.rows if row.published_shape)
+    published = Counter(_name_size(row.published_shape) for row in post.rows if row.published_shape)
     if size in published or not published:
         return size if published else ""
     return "" if published.keys() & set(measured) else published.most_common(1)[0][0]
 
 
-def _make_row(line: PostLine, published: str) -> _StoryRow:
-    row = line.row
-    known = row.published_shape is not None and size_text(*row.published_shape) == published
-    published_ms = _nan_if_none(row.published_ms if known else None)
-    published_percent = _nan_if_none(row.published_percent if known else None)
-    return _StoryRow(row.label, row.variant, published_ms, published_percent, *_measured(line.measured), row.step)
-
-
 def _tabulate_network(post: Post, comparison: Comparison) -> Iterator[Table]:
-    rows = [(row, row.record.network) for row in comparison.rows if row.record.network]
-    story = [
-        _StoryRow(
-            facts.label or row.record.variant,
-            row.record.variant,
-            _nan_if_none(facts.published_ms),
-            math.nan,
-            *_measured(row),
-            facts.step,
-        )
-        for row, facts in rows
-    ]
-    if rows:
-        title = f"{post.title}: {rows[0][1].title}"
-        yield _make_table(title, "post", story, comparison.environment.baseline)
+    rows = [row for row in comparison.rows if row.record.network]
+    if rows and rows[0].record.network:
+        title = f"{post.title}: {rows[0].record.network.title}"
+        yield _make_table(post, title, post.gpu or "post", [_make_network_line(row) for row in rows], comparison)
 
 
-def _nan_if_none(value: float | None) -> float:
-    return math.nan if value is None else value
+def _make_network_line(measured: Row) -> _Line:
+    record, problem = measured.record, measured.record.problem
+    facts = record.network
+    assert facts is not None
+    row = PostRow(
+        label=facts.label or record.variant,
+        variant=record.variant,
+        config=tuple(record.config.items()),
+        layout=problem.layout,
+        precision=problem.precision_name,
+        shapes=(),
+        published_ms=facts.published_ms,
+        step=facts.step,
+        corrects=facts.corrects,
+    )
+    return _Line(row, problem.size, True, measured)
 
 
-def _measured(row: Row | None) -> tuple[Interval, Interval]:
-    """Milliseconds, and percent of the baseline, which say nothing where they are the CPU's."""
-    if row is None or not row.ranked:
-        return UNKNOWN, UNKNOWN
-    return row.time.scale(1e3), row.percent_of_baseline if row.environment.gpu else UNKNOWN
+_SPEEDS: tuple[ColumnKind, ...] = ("gflops", "gflops_mnk", "percent", "faster")
+"""Columns that say something about speed, which times of a CPU do not."""
 
 
-def _make_table(title: str, where: str, rows: Sequence[_StoryRow], baseline: str) -> Table:
-    steps = [row.step for row in rows]
-    first = rows[0].kernel != baseline  # else the percentages say it
-    columns = {
-        "method": [row.label for row in rows],
-        "kernel": [row.kernel for row in rows],
-        **_column(f"{where} (ms)", [_as_published(row.published_ms) for row in rows]),
-        **_ratio_columns(where, [row.published_ms for row in rows], steps, first),
-        **_column(f"{where}: % of {_CUBLAS}", [_as_published(row.published_percent) for row in rows]),
-        **_column("here (ms)", [number_within(row.time_ms.value, row.time_ms) for row in rows]),
-        **_ratio_columns("here", [row.time_ms.value for row in rows], steps, first),
-        **_column(f"here: % of {baseline}", [number_within(row.percent.value, row.percent) for row in rows]),
-    }
-    hide = [name for name in columns if "% of" in name] + [name for name in columns if name.endswith("x first")]
-    cells = list(zip(*columns.values(), strict=True))
-    return Table(title, list(columns), cells, left=["kernel"], fold=["method"], hide=["kernel", *hide])
+def _make_table(post: Post, title: str, where: str, lines: Sequence[_Line], comparison: Comparison) -> Table:
+    environment = comparison.environment
+    columns: dict[str, list[str]] = {}
+    kinds = dict(post.columns) or {"method": "label", "time (ms)": "time_ms"}
+    for heading, kind in kinds.items():
+        if kind in ("label", "size"):
+            columns[heading] = [line.row.label if kind == "label" else line.size for line in lines]
+            continue
+        columns |= _keep_filled(f"{heading} {where}", _publish_column(kind, kinds, lines))
+        if environment.gpu or kind not in _SPEEDS:
+            columns |= _keep_filled(f"{heading} here", _measure_column(kind, lines))
+    theirs = list(columns)
+    columns |= _keep_filled(f"speed-up {where}", _publish_speedups(lines))
+    columns |= _keep_filled("speed-up here", _measure_speedups(lines))
+    if "percent" not in kinds.values():
+        percents = [number_within(line.percent.value, line.percent) for line in lines]
+        columns |= _keep_filled(f"% of {environment.baseline} here", percents)
+    columns |= _keep_filled("registers", [_count_facts(line, "registers") for line in lines])
+    columns |= _keep_filled("spilled bytes", [_count_facts(line, "spills") for line in lines])
+    columns["our kernel"] = [line.kernel for line in lines]
+    statuses = [line.status for line in lines]
+    if set(statuses) != {"ok"}:
+        columns["status"] = statuses
+    labels = [heading for heading, kind in kinds.items() if kind == "label"]
+    return Table(
+        title,
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+        left=["status"],
+        statuses=statuses,
+        fold=[*labels, "our kernel"],
+        hide=["our kernel", *(heading for heading in reversed(columns) if heading not in (*theirs, "status"))],
+        fold_headings=True,
+    )
 
 
-def _ratio_columns(where: str, times: Sequence[float], steps: Sequence[bool], first: bool) -> dict[str, list[str]]:
-    """How many times as fast each row is as the row above, for steps, and with `first` as the first row."""
-    above = [other if step else math.nan for other, step in zip([math.nan, *times], steps, strict=False)]
-    ratios = {f"{where}: x row above": [other / time for time, other in zip(times, above, strict=True)]}
-    if first:
-        ratios[f"{where}: x first"] = [times[0] / time for time in times]
-    columns = [_column(name, [number(value, _DIGITS) for value in values]) for name, values in ratios.items()]
-    return dict(item for column in columns for item in column.items())
-
-
-def _column(heading: str, cells: list[str]) -> dict[str, list[str]]:
+def _keep_filled(heading: str, cells: list[str]) -> dict[str, list[str]]:
     """The column, unless it is empty."""
     return {heading: cells} if set(cells) != {"-"} else {}
 
 
-def _as_published(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.8g}"
+def _count_facts(line: _Line, name: str) -> str:
+    """What the compiler says of the kernel; `-` if unknown, and for a library."""
+    count: int = getattr(line.record, name, -1)
+    return str(count) if count >= 0 else "-"
+
+
+def _publish_column(kind: ColumnKind, kinds: Mapping[str, ColumnKind], lines: Sequence[_Line]) -> list[str]:
+    """The cells that the post published."""
+    return [_publish_cell(kind, kinds, line, lines[0]) if line.published else "-" for line in lines]
+
+
+def _publish_cell(kind: ColumnKind, kinds: Mapping[str, ColumnKind], line: _Line, first: _Line) -> str:
+    row = line.row
+    match kind:
+        case "time_ms":
+            return _as_published(row.published_ms)
+        case "time_s":
+            return _as_published(row.published_ms, 1e-3)
+        case "percent":
+            return "-" if row.published_percent is None else _format_percent(row.published_percent)
+        case "faster":
+            return _format_gain(line.published_time, first.published_time)
+        case "gflops":
+            return "-" if "gflops_mnk" in kinds.values() else _as_published(row.published_gflops)
+        case "gflops_mnk":
+            return _as_published(row.published_gflops)
+    return "-"
+
+
+def _as_published(value: float | None, factor: float = 1.0) -> str:
+    return "-" if value is None else f"{value * factor:.10g}"
+
+
+def _format_percent(value: float) -> str:
+    return "100%" if value == 100 else f"{value:.2f}%"
+
+
+def _format_gain(time: float, first: float) -> str:
+    """How much less time than the first row, in percent; negative if it is more."""
+    gain = 100 * (1 - time / first)
+    return "-" if math.isnan(gain) or time == first else f"{gain:.2f}"
+
+
+def _measure_column(kind: ColumnKind, lines: Sequence[_Line]) -> list[str]:
+    """The cells that were measured."""
+    return [_measure_cell(kind, line, lines[0]) for line in lines]
+
+
+def _measure_cell(kind: ColumnKind, line: _Line, first: _Line) -> str:
+    time = line.time
+    match kind:
+        case "time_ms":
+            return number_within(time.value * 1e3, time)
+        case "time_s":
+            return number_within(time.value, time)
+        case "percent":
+            text = number_within(line.percent.value, line.percent)
+            return text if text == "-" else f"{text}%"
+        case "faster":
+            return _format_gain(time.value, first.time.value)
+        case "gflops" | "gflops_mnk":
+            operations = line.record.flops if line.record else math.nan
+            counted = operations / 2 if kind == "gflops_mnk" else operations
+            return number_within(counted / time.value / 1e9, time)
+    return "-"
+
+
+_DIGITS = 3
+"""Of a speed-up."""
+
+
+def _publish_speedups(lines: Sequence[_Line]) -> list[str]:
+    return [number(_speed_up(lines, index, published=True), _DIGITS) for index in range(len(lines))]
+
+
+def _measure_speedups(lines: Sequence[_Line]) -> list[str]:
+    return [number(_speed_up(lines, index, published=False), _DIGITS) for index in range(len(lines))]
+
+
+def _speed_up(lines: Sequence[_Line], index: int, published: bool) -> float:
+    """How many times as fast a line is as the one it is compared with; NaN if it is compared with none."""
+    other = _find_reference(lines, index)
+    if other is None:
+        return math.nan
+    line = lines[index]
+    times = [each.published_time if published else each.time.value for each in (other, line)]
+    return times[0] / times[1]
+
+
+def _find_reference(lines: Sequence[_Line], index: int) -> _Line | None:
+    """The line that another is compared with: the row above at its size, for a step the nearest that corrects none."""
+    line = lines[index]
+    above = [other for other in lines[:index] if other.size == line.size and other.row is not line.row]
+    if line.row.step:
+        above = [other for other in above if not other.row.corrects]
+    return above[-1] if above and (line.row.step or line.row.corrects) else None

@@ -3,7 +3,18 @@
 import pytest
 
 from gemmbench.analysis.ncu import Counters
-from gemmbench.report.diagnostics.profile_report import ABSENT, explain_bound, rank_stalls, report_counters
+from gemmbench.errors import StoreError
+from gemmbench.planning.problems import Problem
+from gemmbench.report.diagnostics.profile_report import (
+    ABSENT,
+    ProfiledKernel,
+    explain_bound,
+    export_counters,
+    find_no_eligible,
+    rank_stalls,
+    report_counters,
+)
+from gemmbench.report.export import encode_json
 
 
 def counters(stalls=None, **values):
@@ -104,3 +115,19 @@ def test_shares_of_a_warps_time_sum_to_one_hundred():
     found = rank_stalls({"wait": 1.0, "selected": 1.0, "barrier": 2.0, "drain": 0.0})
     assert found[0] == ("barrier", 50.0) and sum(share for _, share in found) == 100
     assert rank_stalls({}) == []
+
+
+def test_an_exported_profile_is_found_by_its_kernel_and_device(tmp_path, make_plan):
+    plan = make_plan("tiled", Problem(64, 64, 64), {"TILE": 16})
+    exported = export_counters(plan, [counters(eligible=40.0)], "Fake GPU")
+    (tmp_path / "tiled-64.profile.json").write_text(encode_json(exported))
+    kernel = ProfiledKernel("tiled", {}, "64", "nn", "f32")
+    assert find_no_eligible(tmp_path, "Fake GPU", kernel) == 60.0
+    assert find_no_eligible(tmp_path, "Fake GPU", ProfiledKernel("tiled", {"TILE": -1}, "64", "nn", "f32")) is None
+    assert find_no_eligible(tmp_path, "Fake GPU", ProfiledKernel("tiled", {}, "128", "nn", "f32")) is None
+
+
+def test_a_file_that_is_no_profile_is_named(tmp_path):
+    (tmp_path / "a.profile.json").write_text("[1]")
+    with pytest.raises(StoreError, match=r"a\.profile\.json: not a profile; remove it"):
+        find_no_eligible(tmp_path, "Fake GPU", ProfiledKernel("tiled", {}, "64", "nn", "f32"))
