@@ -6,8 +6,8 @@
 A file of survey.py, which has times of more shapes, does as well. An estimate has to be linear in its costs. They are
 found by least squares of relative errors, none below 0, and a time that is far from the fit counts less. A row without
 twice as many times as costs keeps those that it has: a few shapes fit anything. At shapes that the search did not have,
-costs from a few dozen times for each row choose worse than those of `sgemm`, which are from up to 500 shapes, and were
-changed one at a time in the end, which is not done here; docs/appendix/sgemm.md says more.
+costs from a few dozen times for each row choose worse than those of `sgemm`, which are from up to 500 shapes each:
+after the fit, each cost was changed where that picked better kernels, which is not done here.
 """
 
 from __future__ import annotations

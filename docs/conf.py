@@ -15,6 +15,7 @@ extensions = [
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+smartquotes = False  # commands can be pasted: -- stays as it is
 default_role = "code"  # docstrings write `name`, as Markdown does
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

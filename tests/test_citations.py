@@ -17,7 +17,6 @@ from gemmbench.report.store.recorded_run import Run
 from tools import citations
 from tools.citations import cite_run, cite_text, list_misfits
 from tools.page import ROOT, Page
-from tools.parts import KINDS
 
 TREE = "1" * 40
 
@@ -154,18 +153,6 @@ def test_results_must_be_of_the_sources_of_the_revision_that_they_name(results, 
     assert results(name, revision="gone") == [f"{where}: names revision gone, which this repository does not have"]
     monkeypatch.setattr(citations, "is_complete", lambda _: False)
     assert results(name, revision="gone") == []
-
-
-def test_a_step_is_cited_unless_the_table_above_it_is(tmp_path):
-    file = "results/nvidia-h100/*-sgemm.jsonl.gz"
-    step, table = (
-        f"<!-- begin step {file} 4096 naive tiled -->\n<!-- end -->\n",
-        (f"<!-- begin table {file} M=4096 only=naive,tiled brief -->\n<!-- end -->\n"),
-    )
-    for text, count in ((step, 1), (table + step, 1), (step + table, 2)):
-        path = tmp_path / "page.md"
-        path.write_text(text)
-        assert Page(path, KINDS).generate()[path].count("revision ") == count
 
 
 @pytest.fixture

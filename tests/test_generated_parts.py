@@ -52,6 +52,16 @@ def test_a_table_shows_the_chosen_columns_and_kernels(page):
     assert [row.split("|")[1].strip() for row in rows] == ["tiled", "cublas"]
 
 
+def test_a_table_shows_what_nvcc_makes_of_a_row_only_if_its_configuration_is_the_same(page):
+    words = ["results/nvidia-h100/*-sgemm.jsonl.gz", "M=4096", "only=tiled", "columns=kernel,configuration", "brief"]
+    code = ["code=results/nvidia-h100/*-ladder_code.csv", "code-columns=registers,FFMA (%)"]
+    lines = list_lines(KINDS["table"](page, *words, *code))
+    cells = {line.split("|")[2].strip(): [cell.strip() for cell in line.split("|")[3:5]] for line in lines[2:]}
+    assert cells == {"TILE=16": ["32", "27.6"], "TILE=32": ["-", "-"], "TILE=32 (measured again)": ["-", "-"]}
+    with pytest.raises(StoreError, match="no column 'luck' in"):
+        KINDS["table"](page, *words, code[0], "code-columns=luck")
+
+
 def test_a_table_shows_the_rows_with_a_value_of_a_parameter_and_those_without_the_parameter(page):
     words = ("M=4096", "brief", "only=wgmma_3xtf32,cublas", "columns=kernel,configuration", "BN=128", "STAGES=3")
     rows = list_lines(KINDS["table"](page, "results/nvidia-h200/*-tensor_3xtf32.jsonl.gz", *words))[2:]
@@ -136,9 +146,9 @@ def test_every_claim_is_described():
 def test_an_optional_part_without_results_says_so(page, tmp_path):
     path = tmp_path / "page.md"
     none = "results/none*.jsonl.gz"
-    for part in (f"table {none}", f"rows {none}", f"step {none} 4096 a b", f"chart ladder {none} name=x"):
+    for part in (f"table {none}", f"rows {none}", f"profile {none} a counters=b", f"chart ladder {none} name=x"):
         path.write_text(f"<!-- begin {part} optional -->\n<!-- end -->\n")
-        assert "-->\n\nNot measured yet by today's rules.\n\n<!--" in Page(path, KINDS).find_stale()[path]
+        assert "-->\nNot measured yet by today's rules.\n<!--" in Page(path, KINDS).find_stale()[path]
     path.write_text("<!-- begin table results/none*.jsonl.gz -->\n<!-- end -->\n")
     with pytest.raises(StoreError, match="no file matches"):
         Page(path, KINDS).find_stale()
@@ -192,6 +202,20 @@ def test_every_key_of_a_file_has_a_meaning(page, name):
     assert rows and all(row.split("|")[-2].strip() for row in rows)
 
 
+def test_the_keys_of_a_key_begin_with_its_name(page):
+    rows = KINDS["keys"](page, "config", "measure:measure").splitlines()[2:]
+    assert rows == [
+        *KINDS["keys"](page, "config").splitlines()[2:],
+        *(row.replace("| `", "| `measure.", 1) for row in KINDS["keys"](page, "measure").splitlines()[2:]),
+    ]
+
+
+def test_the_columns_of_transfers_are_those_that_kernels_have_not(page):
+    kernels, transfers = (KINDS["columns"](page, *which) for which in ((), ("transfers",)))
+    assert "| `mode` |" in transfers and "| `variant` |" in kernels
+    assert not set(kernels.splitlines()[2:]) & set(transfers.splitlines()[2:])
+
+
 def test_a_key_without_a_meaning_is_refused(page, monkeypatch):
     class Undescribed(msgspec.Struct):
         """Keys.
@@ -223,9 +247,21 @@ def test_a_script_becomes_text_and_code(page):
     assert "```python\nimport tempfile" in text and "# %%" not in text
 
 
-def test_every_option_has_its_variable(page):
-    text = KINDS["variables"](page)
-    assert "| `GEMMBENCH_SIZES` | `--sizes` | run, compare, verify" in text
+PROFILES = "results/nvidia-h100/*-profile.txt"
+
+
+def test_counters_of_profiles_are_a_line_each(page):
+    text = KINDS["profile"](page, PROFILES, "gemmbench profile tiled ", "gemmbench profile cublas", "counters=FMA pipe")
+    head, _, *lines = list_lines(text)
+    assert head == "| profile | FMA pipe |" and "ound by" not in text
+    assert [line.split()[1] for line in lines] == ["tiled", "cublas,"] and all("%" in line for line in lines)
+
+
+def test_a_single_profile_says_what_bounds_it(page):
+    text = KINDS["profile"](page, PROFILES, "gemmbench profile tiled ", "counters=duration")
+    assert "\n\nBound by L1: " in text
+    with pytest.raises(StoreError, match="0 counters 'luck' in"):
+        KINDS["profile"](page, PROFILES, "gemmbench profile tiled ", "counters=luck")
 
 
 SIZES = "results/nvidia-h100/*-shapes_60.jsonl.gz"
@@ -276,12 +312,20 @@ def test_problems_of_several_files_are_one_table(contest):
     assert twice[0].startswith(f"{2 * len(contest[1])} problems")
 
 
-def test_only_what_picks_a_kernel_is_left(contest):
-    picked = [row for row in contest[1] if row["kernel"] == "sgemm_splitk"]
-    lines = write_contest("sgemm", SIZES, "picked=sgemm_splitk").splitlines()
-    assert lines[0].startswith(f"{len(picked)} problem") and 0 < len(picked) < len(contest[1])
-    with pytest.raises(StoreError, match="no problem with sgemm by wgmma and another"):
-        write_contest("sgemm", SIZES, "picked=wgmma")
+def test_only_the_worst_are_left_and_all_are_counted(contest):
+    lines = write_contest("sgemm", SIZES, "worst=3").splitlines()
+    assert lines[0].startswith(f"{len(contest[1])} problems") and "The worst 3:" in lines
+    assert [line.split()[1] for line in lines if "nn f32" in line] == [
+        row["problem"].partition(" ")[0] for row in contest[1][:3]
+    ]
+
+
+def test_each_picked_kernel_has_a_line(contest):
+    shares = [float(row["% of it"]) for row in contest[1] if row["kernel"] == "sgemm_splitk"]
+    (line,) = [line for line in write_contest("sgemm", SIZES, "by-pick").splitlines() if "sgemm_splitk" in line]
+    count, mean, low, high = (float(cell) for cell in line.split("|")[2:6])
+    assert (count, low, high) == pytest.approx((len(shares), min(shares), max(shares)), abs=0.06)
+    assert low < mean < high
 
 
 OVERLAPPING = "results/nvidia-h200/*-shapes_60.jsonl.gz"

@@ -7,13 +7,15 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin table FILES M=1024 -->     the table of one problem. Choices: `finals` shows only the winner
                                           of each sweep, `columns="kernel,time (ms)"` these columns,
                                           `only=naive,tiled` these kernels, `BN=128` rows with this value
-                                          of the parameter or without it, `brief` no lines below it
+                                          of the parameter or without it, `brief` no lines below it,
+                                          `step=a,b` a sentence on how much faster kernel b is than kernel a,
+                                          `code=FILES code-columns="registers"` columns of a CSV of the code
     <!-- begin best FILES 5 -->           the fastest configurations
     <!-- begin fastest FILES sgemm -->    for each problem, the fastest kernel whose name begins so; choices
                                           `columns`, `only` and `brief` as above
     <!-- begin overview FILES bf16 -->    kernels by sizes: the percentage of the baseline in a precision
     <!-- begin contest sgemm FILES -->    a kernel against the best other at each problem, the worst first;
-                                          `picked=NAME` only where it picks this one
+                                          `worst=10` so many lines, `by-pick` one for each kernel that it picks
     <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
     <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
@@ -23,15 +25,15 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin chart KIND FILES name=x --> a picture, written to docs/images/x.svg, and the link to it
     <!-- begin rows FILES a b -->         a CSV of a program in benchmarks/: its lines a and b, or all;
                                           `columns=x,y` shows only these columns
-    <!-- begin step FILES 4096 a b -->    how much faster kernel b is than kernel a at a size, in a sentence
     <!-- begin text FILES "COMMAND" -->   a recorded text file; of one with the outputs of several
                                           commands, that of the command
-    <!-- begin columns -->                the columns of the CSV; `columns transfers` those of transfers
+    <!-- begin profile FILES "COMMAND" counters=a,b -->   some counters of recorded profiles, a line for each launch
+    <!-- begin columns -->                the columns of the CSV; `columns transfers` what transfers add
     <!-- begin flags -->                  the letters that mark a row
     <!-- begin exit-codes -->             the exit codes and their errors
-    <!-- begin keys MODEL -->             the keys of a file: manifest, launch, tensor-map, pick, config, ...
+    <!-- begin keys MODEL -->             the keys of a file: manifest, launch, tensor-map, pick, config, ...;
+                                          `measure:measure` those of a model as keys of the key measure
     <!-- begin precisions -->            how each precision stores its operands and sums products
-    <!-- begin variables -->              the environment variables of the options
     <!-- begin file PATH -->              a file of the repository
     <!-- begin script PATH -->            a Python script in cells, as a page
     <!-- begin accesses KERNEL -->   how to verify a kernel without a GPU, and its counts by `inspect --accesses`;

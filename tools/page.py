@@ -75,7 +75,7 @@ class Page:
     def _write_part(self, found: re.Match[str]) -> str:
         kind, words = found[2], shlex.split(found[3])
         try:
-            return f"{found[1]}\n{self._write_body(kind, words)}\n\n{found[4]}"
+            return f"{found[1]}{self._write_body(kind, words)}\n{found[4]}"
         except GemmbenchError as fault:
             raise StoreError(f"{self.name}: part '{kind}{found[3]}': {fault}") from None
 

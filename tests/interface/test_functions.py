@@ -254,7 +254,7 @@ def test_the_notebook_runs_on_the_cpu_and_every_cell_has_a_heading_or_code(folde
     )
     assert not (folder / "results").exists()
     cells = NOTEBOOK.read_text().split("# %%")[1:]
-    assert len(cells) > 15 and all(cell.partition("\n")[2].strip() for cell in cells)
+    assert len(cells) >= 10 and all(cell.partition("\n")[2].strip() for cell in cells)
 
 
 @pytest.mark.parametrize(("phase", "ok"), [("ranking", True), ("sweep", False)])

@@ -3,13 +3,13 @@
 tables      tables of results: kernels, transfers, posts
 trust       the claims of benchmarks/trust.py, with what was found
 accesses    what the accesses of kernels cost on a GPU, counted on the CPU
-listings    what the code declares: columns, flags, exit codes, keys of files, precisions, variables
+listings    what the code declares: columns, flags, exit codes, keys of files, precisions
 sources     files of the repository, and the output of commands
 charts      pictures of results
 contests    a kernel against the best other at every problem, the worst first
 draws       contests at the shapes of several draws, pooled
 overviews   a sweep at a glance: kernels by problems
-recorded    tables of the programs in benchmarks/, steps from rung to rung, text files
+recorded    tables of the programs in benchmarks/, counters of profiles, text files
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmbench.report.comparison import ProblemRows
@@ -17,8 +17,9 @@ from tools.page import NoResults, Page
 from tools.parts.tables import STYLE, cite_rows, read_comparison
 
 _HEADINGS = ["problem", "kernel", "time (us)", "best other", "% of it", "% of the bound", "what holds it back"]
+_PICK_HEADINGS = ["kernel", "shapes", "% of the best other", "lowest", "highest"]
 _ALIGNMENT = ["left", "left", "right", "left", "right", "right", "left"]
-_PICKED = "picked="
+_WORST, _BY_PICK = "worst=", "by-pick"
 _SHORT, _NEARLY_FULL = 15e-6, 0.9  # seconds of a launch; share of the last wave
 
 
@@ -45,40 +46,33 @@ class Contest:
 def _write_contest(page: Page, kernel: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
 
-    `picked=NAME` leaves the problems for which the kernel picks this one. Raises StoreError if the files have no
-    problem in which it ran against another.
+    `worst=10` leaves so many in the table; `by-pick` shows a line for each kernel that it picks instead. Raises
+    StoreError if the files have no problem in which it ran against another.
     """
-    patterns = [word for word in words if not word.startswith(_PICKED)]
-    picked = [word.removeprefix(_PICKED) for word in words if word.startswith(_PICKED)]
+    patterns = [word for word in words if word != _BY_PICK and not word.startswith(_WORST)]
     found: list[Contest] = []
     citations: list[Citation] = []
     lacking = 0
     for pattern in patterns:
-        contests, citation = find_contests(page, pattern, kernel, picked)
+        contests, citation = find_contests(page, pattern, kernel)
         found += contests
         citations.append(citation)
-        lacking += 0 if picked else count_lacking(pattern, len(contests))
+        lacking += count_lacking(pattern, len(contests))
     if not found:
-        raise NoResults(f"{' and '.join(patterns)} have no problem with {' by '.join([kernel, *picked])} and another")
+        raise NoResults(f"{' and '.join(patterns)} have no problem with {kernel} and another")
     found.sort(key=lambda contest: contest.share)
     summary = _summarize([contest.share for contest in found]) + (
         f"\n{describe_lacking(lacking, kernel)}." if lacking else ""
     )
-    return "\n".join([summary, "", format_contests(found), "", *dict.fromkeys(map(str, citations))])
+    table = _format_picks(found) if _BY_PICK in words else format_worst(found, words)
+    return "\n".join([summary, "", table, "", *dict.fromkeys(map(str, citations))])
 
 
-def find_contests(
-    page: Page, pattern: str, kernel: str, picked: Collection[str] = ()
-) -> tuple[list[Contest], Citation]:
-    """The problems of the newest file at which a kernel ran against another, and whose they are.
-
-    With `picked` only those for which the kernel picks one of these.
-    Raises StoreError.
-    """
+def find_contests(page: Page, pattern: str, kernel: str) -> tuple[list[Contest], Citation]:
+    """The problems of the newest file at which a kernel ran against another, and whose they are. Raises StoreError."""
     comparison = read_comparison(pattern)
     contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
-    shown = [each for each in contests if not picked or each.picked in picked]
-    return shown, cite_rows(page, comparison, (row for each in shown for row in (each.ours, each.rival)))
+    return contests, cite_rows(page, comparison, (row for each in contests for row in (each.ours, each.rival)))
 
 
 def count_lacking(pattern: str, shown: int) -> int:
@@ -98,9 +92,23 @@ def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
     return Contest(ours, rival) if ours and rival else None
 
 
-def format_contests(contests: Sequence[Contest]) -> str:
-    """The table of contests, a line for each."""
-    return format_cells([_format_contest(each) for each in contests], _HEADINGS, STYLE, _ALIGNMENT)
+def format_worst(contests: Sequence[Contest], words: Sequence[str]) -> str:
+    """The table of sorted contests, a line for each; with `worst=10` among the words only of the first ten."""
+    count = next((int(word.removeprefix(_WORST)) for word in words if word.startswith(_WORST)), len(contests))
+    table = format_cells([_format_contest(each) for each in contests[:count]], _HEADINGS, STYLE, _ALIGNMENT)
+    return table if count >= len(contests) else f"The worst {count}:\n\n{table}"
+
+
+def _format_picks(contests: Sequence[Contest]) -> str:
+    """A line for each kernel that was picked: at how many problems, and the mean, lowest and highest share."""
+    shares: dict[str, list[float]] = {}
+    for each in contests:
+        shares.setdefault(each.picked, []).append(each.share)
+    lines = [
+        [name, str(len(each)), *(f"{figure:.1f}" for figure in (statistics.geometric_mean(each), min(each), max(each)))]
+        for name, each in sorted(shares.items(), key=lambda item: -len(item[1]))
+    ]
+    return format_cells(lines, _PICK_HEADINGS, STYLE, ["left", *["right"] * 4])
 
 
 def _summarize(shares: list[float]) -> str:

@@ -12,7 +12,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.report.table import format_cells
 from gemmbench.report.text import count_noun
 from tools.page import ROOT, Page
-from tools.parts.contests import Contest, count_lacking, describe_lacking, find_contests, format_contests
+from tools.parts.contests import Contest, count_lacking, describe_lacking, find_contests, format_worst
 from tools.parts.tables import STYLE, find_files
 
 _HEADINGS = ["shapes", "number", "% of the best other", "below 95 %", "share below 95 %", "95 % interval"]
@@ -23,10 +23,10 @@ _ALIGNMENT_BYTES = 16
 _HALVINGS = 50
 
 
-def _write_draws(page: Page, kernel: str, pattern: str) -> str:
+def _write_draws(page: Page, kernel: str, pattern: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, at the shapes of all draws that were measured.
 
-    Of each draw the newest file counts. Raises StoreError if no file matches.
+    Of each draw the newest file counts; `worst=10` shows so many shapes. Raises StoreError if no file matches.
     """
     newest = {_find_number(path.name): str(path.relative_to(ROOT)) for path in find_files(pattern)}
     found = {number: find_contests(page, newest[number], kernel) for number in sorted(newest)}
@@ -47,7 +47,7 @@ def _write_draws(page: Page, kernel: str, pattern: str) -> str:
     lacking = sum(count_lacking(newest[number], len(one)) for number, one in draws.items())
     unranked = f". {describe_lacking(lacking, kernel)}" if lacking else ""
     lead = f"{count_noun(len(draws), 'draw')}{unranked}:"
-    return "\n".join([lead, "", summary, "", format_contests(contests), "", *whose])
+    return "\n".join([lead, "", summary, "", format_worst(contests, words), "", *whose])
 
 
 def _find_number(file: str) -> int:

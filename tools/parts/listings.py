@@ -1,11 +1,10 @@
-"""Parts that list what the code declares: columns, flags, exit codes, keys of files, precisions, variables."""
+"""Parts that list what the code declares: columns, flags, exit codes, keys of files, precisions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import click
 import msgspec
 
 from gemmbench.bench.record import (
@@ -21,7 +20,6 @@ from gemmbench.bench.record import (
     Telemetry,
     TransferRecord,
 )
-from gemmbench.cli import group
 from gemmbench.errors import EXIT_CODES, StoreError
 from gemmbench.planning.json_schemas import read_attributes
 from gemmbench.planning.manifests.manifest_model import Manifest
@@ -73,7 +71,11 @@ def format_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 
 def _write_columns(_: Page, which: str = "") -> str:
-    columns: Sequence[Column[Any]] = transfer_columns.COLUMNS if which == "transfers" else all_columns.COLUMNS
+    """The columns of kernels; with `transfers` those of transfers that kernels have not, or with another meaning."""
+    known = {column.key: column.meaning for column in all_columns.COLUMNS}
+    columns: Sequence[Column[Any]] = all_columns.COLUMNS
+    if which == "transfers":
+        columns = [column for column in transfer_columns.COLUMNS if known.get(column.key) != column.meaning]
     return format_table(["column", "meaning"], [[f"`{column.key}`", column.meaning] for column in columns])
 
 
@@ -85,8 +87,16 @@ def _write_exit_codes(_: Page) -> str:
     return format_table(["code", "meaning"], EXIT_CODES.items())
 
 
-def _write_keys(_: Page, name: str) -> str:
-    """The keys that a model declares itself, with defaults and meanings. Raises StoreError."""
+def _write_keys(_: Page, *names: str) -> str:
+    """The keys that models declare themselves, with defaults and meanings. Raises StoreError.
+
+    `measure:measure` writes those of a model with `measure.` in front of each, as keys of a key.
+    """
+    rows = [row for name in names for row in _list_keys(*reversed(name.split(":", 1)))]
+    return format_table(["key", "default", "meaning"], rows)
+
+
+def _list_keys(name: str, parent: str = "") -> list[list[str]]:
     if name not in MODELS:
         raise StoreError(f"unknown model '{name}'; known: {', '.join(MODELS)}")
     meanings = read_attributes(MODELS[name])
@@ -94,8 +104,8 @@ def _write_keys(_: Page, name: str) -> str:
     missing = [field.encode_name for field in fields if field.encode_name not in meanings]
     if missing or len(fields) < len(meanings):
         raise StoreError(f"the docstring of {MODELS[name].__name__} does not match its keys: {missing or meanings}")
-    rows = [[f"`{field.encode_name}`", _format_default(field), meanings[field.encode_name]] for field in fields]
-    return format_table(["key", "default", "meaning"], rows)
+    lead = f"{parent}." if parent else ""
+    return [[f"`{lead}{each.encode_name}`", _format_default(each), meanings[each.encode_name]] for each in fields]
 
 
 def _format_default(field: msgspec.structs.FieldInfo) -> str:
@@ -107,19 +117,6 @@ def _format_default(field: msgspec.structs.FieldInfo) -> str:
     if default in (None, "", [], {}) or isinstance(default, msgspec.Struct):
         return ""
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
-
-
-def _write_variables(_: Page) -> str:
-    """Every environment variable, with its option and the commands that have it."""
-    options: dict[str, tuple[str, list[str]]] = {}
-    for name in group.list_commands(click.Context(group)):
-        command = group.load(name)
-        for parameter in command.params if not command.hidden else []:
-            if isinstance(parameter.envvar, str):
-                long = max(parameter.opts, key=len)
-                options.setdefault(parameter.envvar, (long, []))[1].append(name)
-    rows = [[f"`{variable}`", f"`{long}`", ", ".join(names)] for variable, (long, names) in sorted(options.items())]
-    return format_table(["variable", "option", "commands"], rows)
 
 
 def _write_precisions(_: Page) -> str:
@@ -159,5 +156,4 @@ KINDS: Mapping[str, Callable[..., str]] = {
     "exit-codes": _write_exit_codes,
     "keys": _write_keys,
     "precisions": _write_precisions,
-    "variables": _write_variables,
 }

@@ -1,4 +1,4 @@
-"""Parts from what was recorded: tables of benchmarks, the step from rung to rung, the text of a file."""
+"""Parts from what was recorded: tables of benchmarks, counters of profiles, the text of a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 
 from gemmbench.bench.origin import Origin, split_origins
 from gemmbench.errors import StoreError
-from gemmbench.report.row import Row
-from gemmbench.report.text import number
 from tools.citations import cite_text
-from tools.page import NoResults, Page
-from tools.parts.tables import cite_rows, newest_file, read_comparison
+from tools.page import Page
+from tools.parts.tables import newest_file
 
 
 def _write_rows(page: Page, pattern: str, *words: str) -> str:
@@ -46,46 +44,54 @@ def _is_number(cell: str) -> bool:
     return cell[:1].isdigit()
 
 
-def _write_step(page: Page, pattern: str, size: str, before: str, after: str) -> str:
-    """One sentence: how much faster a rung is than the one before it. Raises StoreError.
-
-    It says whose figures they are unless a part above it does.
-    """
-    comparison = read_comparison(pattern)
-    rows = [row for row in comparison.rows if row.record.problem.size == size and row.ranked]
-    old, new = (_find_fastest(rows, name) for name in (before, after))
-    ratio = old.time.value / new.time.value
-    step = f"{ratio:.1f}x faster" if ratio >= 1.2 else _format_small_step(ratio)
-    shares = " instead of ".join(f"{number(row.percent_of_baseline.value, 3)} %" for row in (new, old))
-    sentence = f"At {size}, `{after}` is **{step}** than `{before}`: {shares} of {comparison.environment.baseline}."
-    above = list(page.citations)
-    citation = cite_rows(page, comparison, (old, new))
-    return sentence if citation in above else f"{sentence}\n\n{citation}"
-
-
-def _format_small_step(ratio: float) -> str:
-    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
-
-
-def _find_fastest(rows: Sequence[Row], name: str) -> Row:
-    found = [row for row in rows if row.record.variant == name]
-    if not found:
-        raise NoResults(f"no row of {name}")
-    return min(found, key=lambda row: row.time.value)
-
-
 def _write_text(page: Page, pattern: str, command: str = "") -> str:
     """A recorded text, or of several commands and their outputs the first that begins so. Raises StoreError."""
     path = newest_file(pattern)
     origin, text = _read_text(path)
     text = text.strip()
     if command:
-        outputs = re.split(r"^(?=\$ )", text, flags=re.MULTILINE)
-        text = next((each.strip() for each in outputs if each.startswith(f"$ {command}")), "")
-        if not text:
-            raise StoreError(f"no output of '{command}' in {pattern}")
+        text = _find_output(text, command, pattern)
     language = "console" if text.startswith("$ ") else "text"
     return f"```{language}\n{text}\n```\n\n{cite_text(page, path, origin, text)}"
 
 
-KINDS: Mapping[str, Callable[..., str]] = {"rows": _write_rows, "step": _write_step, "text": _write_text}
+def _find_output(text: str, command: str, pattern: str) -> str:
+    """Of several commands and their outputs the first that begins so. Raises StoreError."""
+    outputs = re.split(r"^(?=\$ )", text, flags=re.MULTILINE)
+    found = next((each.strip() for each in outputs if each.startswith(f"$ {command}")), "")
+    if not found:
+        raise StoreError(f"no output of '{command}' in {pattern}")
+    return found
+
+
+def _write_profile(page: Page, pattern: str, *words: str) -> str:
+    """Some counters of recorded profiles, a line for each; of a single one also what bounds it.
+
+    `words` are the beginnings of the commands and `counters=a,b`. Raises StoreError.
+    """
+    path = newest_file(pattern)
+    origin, text = _read_text(path)
+    counters = next((word.partition("=")[2].split(",") for word in words if word.startswith("counters=")), [])
+    commands = [word for word in words if not word.startswith("counters=")]
+    outputs = [_find_output(text, command, pattern) for command in commands]
+    lines = [
+        [output.split("\n\n")[1].strip(), *(_find_counter(output, name) for name in counters)] for output in outputs
+    ]
+    table = _format_markdown(["profile", *counters], lines)
+    verdict = re.findall(r"^(?:Mostly b|B)ound by .*$", outputs[0], re.MULTILINE) if len(outputs) == 1 else []
+    return "\n\n".join([table, "\n".join([*verdict, str(cite_text(page, path, origin, table))])])
+
+
+def _find_counter(output: str, name: str) -> str:
+    """What a profile of one launch counted. Raises StoreError."""
+    found = re.findall(rf"^{re.escape(name)} {{2,}}(.*)$", output, re.MULTILINE)
+    if len(found) != 1:
+        raise StoreError(f"{len(found)} counters '{name}' in '{output.partition(chr(10))[0]}', not one")
+    return str(found[0]).strip()
+
+
+KINDS: Mapping[str, Callable[..., str]] = {
+    "rows": _write_rows,
+    "text": _write_text,
+    "profile": _write_profile,
+}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
+from gemmbench.bench.origin import split_origins
 from gemmbench.errors import StoreError, nearest
 from gemmbench.planning.problems import Problem
 from gemmbench.report.columns import all_columns, kernel_columns
@@ -21,7 +24,7 @@ from gemmbench.report.tables.kernel_tables import choose_rows, report_transfers,
 from gemmbench.report.tables.post_tables import report_post
 from gemmbench.report.text import count_noun
 from gemmbench.report.verdicts import choose_fastest
-from tools.citations import Citation, cite_run
+from tools.citations import Citation, cite_run, cite_text
 from tools.page import ROOT, NoResults, Page
 
 STYLE = "pipe"
@@ -54,23 +57,32 @@ def _compare_file(path: Path) -> Comparison:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below."""
+    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below.
+
+    `step` are two kernels: a sentence says how much faster the second is. `code` are files of what nvcc makes of
+    kernels, and `code_columns` their columns to be shown.
+    """
 
     problem: Mapping[str, str]
     parameters: Mapping[str, str]
     kernels: Sequence[str] = ()
     columns: Sequence[str] = ()
+    step: Sequence[str] = ()
+    code: str = ""
+    code_columns: Sequence[str] = ()
     finals: bool = False
     brief: bool = False
 
     @classmethod
     def parse(cls, words: Sequence[str]) -> _Choices:
         named = {name: value for name, _, value in (word.partition("=") for word in words if "=" in word)}
-        lists = {key: named.pop(key, "").split(",") for key in ("only", "columns")}
-        kernels, columns = ([item for item in items if item] for items in lists.values())
+        code = named.pop("code", "")
+        lists = {key: named.pop(key, "").split(",") for key in ("only", "columns", "step", "code-columns")}
+        kernels, columns, step, code_columns = ([item for item in items if item] for items in lists.values())
         problem = {name: value for name, value in named.items() if name in {field.name for field in fields(Problem)}}
         parameters = {name: value for name, value in named.items() if name not in problem}
-        return cls(problem, parameters, kernels, columns, "finals" in words, "brief" in words)
+        flags = ("finals" in words, "brief" in words)
+        return cls(problem, parameters, kernels, columns, step, code, code_columns, *flags)
 
     def choose(self, rows: Sequence[Row]) -> list[Row]:
         chosen = [row for row in rows if not self.kernels or row.record.variant in self.kernels]
@@ -102,13 +114,34 @@ def _write_table(page: Page, pattern: str, *words: str) -> str:
     comparison, choices = read_comparison(pattern), _Choices.parse(words)
     chosen = [problem for problem in comparison.problems if _matches(problem.problem, choices.problem)]
     rows = [choices.choose(each.rows) for each in chosen]
-    tables = [_format_rows(comparison, each, choices.columns) for each in rows]
+    added, code_citation = _read_code_columns(page, choices)
+    tables = [_format_rows(comparison, each, choices.columns, added) for each in rows]
     body = "\n\n".join(f"{each.title}:\n\n{table}" for each, table in zip(chosen, tables, strict=True))
     shown = [row for each in rows for row in each]
     citation = cite_rows(page, comparison, shown)
+    steps = [_describe_step(each, *choices.step) for each in rows if choices.step]
     if choices.brief:
-        return "\n\n".join([*tables, str(citation)])
+        return "\n\n".join([*tables, "\n".join([*steps, *map(str, [citation, *code_citation])])])
     return "\n".join([body, "", *_list_footer(comparison, citation, explain_letters(shown))])
+
+
+def _describe_step(rows: Sequence[Row], before: str, after: str) -> str:
+    """One sentence: how much faster a rung is than the one before it, of the rows that are shown. Raises NoResults."""
+    old, new = (_find_fastest(rows, name) for name in (before, after))
+    ratio = old.time.value / new.time.value
+    step = f"{ratio:.1f}x faster" if ratio >= 1.2 else _format_small_step(ratio)
+    return f"`{after}` is **{step}** than `{before}`."
+
+
+def _format_small_step(ratio: float) -> str:
+    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+
+
+def _find_fastest(rows: Sequence[Row], name: str) -> Row:
+    found = [row for row in rows if row.record.variant == name and row.ranked]
+    if not found:
+        raise NoResults(f"no row of {name}")
+    return min(found, key=lambda row: row.time.value)
 
 
 def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
@@ -117,10 +150,33 @@ def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.record.variant not in again or row.record.phase == "final"]
 
 
-def _format_rows(comparison: Comparison, rows: Sequence[Row], columns: Sequence[str] = ()) -> str:
+def _read_code_columns(page: Page, choices: _Choices) -> tuple[list[Column[Row]], list[Citation]]:
+    """Columns of what nvcc makes of kernels; only a row of the same configuration has a cell. Raises StoreError."""
+    if not choices.code:
+        return [], []
+    path = newest_file(choices.code)
+    ((origin, text),) = split_origins(path.read_text(encoding="utf-8"))
+    lines = {(line["kernel"], line["configuration"]): line for line in csv.DictReader(io.StringIO(text))}
+    heads = next(iter(lines.values()))
+    if unknown := [name for name in choices.code_columns if name not in heads]:
+        raise StoreError(f"no column '{unknown[0]}' in {choices.code}")
+
+    def make_column(name: str) -> Column[Row]:
+        return Column(
+            heading=name,
+            cell=lambda row: lines.get((row.record.variant, row.record.configuration), {}).get(name, "-"),
+        )
+
+    shown = ", ".join(kernel for kernel, _ in lines if kernel in choices.kernels)
+    return [make_column(name) for name in choices.code_columns], [cite_text(page, path, origin, shown)]
+
+
+def _format_rows(
+    comparison: Comparison, rows: Sequence[Row], columns: Sequence[str] = (), added: Sequence[Column[Row]] = ()
+) -> str:
     baseline = comparison.environment.baseline
     if columns:
-        return _format_columns(_pick_columns(rows, columns), rows, baseline)
+        return _format_columns((*_pick_columns(rows, columns), *added), rows, baseline)
     return _format_table(tabulate_rows(rows, baseline))
 
 
