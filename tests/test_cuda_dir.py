@@ -10,7 +10,7 @@ from gemmbench.backends.registry import list_library_variants
 from gemmbench.backends.sources import inline_headers
 from gemmbench.planning.manifests.catalog import SUFFIXES, Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.network_sweeps import NetworkOverrides, read_network_post, read_network_sweep
+from gemmbench.planning.network_sweeps import read_network_post, read_network_sweep
 from gemmbench.planning.plans.configurations import check_params, count_configurations, list_configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
@@ -145,7 +145,7 @@ def test_the_first_line_of_a_post_s_kernel_says_whether_it_is_our_reconstruction
 
 def _list_post_rows(config):
     network = describes_network(config)
-    return read_network_sweep(config, NetworkOverrides(), False).rows if network else read_post(config).rows
+    return read_network_sweep(RunRequest(config=config), False).rows if network else read_post(config).rows
 
 
 def test_a_kernel_says_what_it_is_and_where_it_comes_from(kernel):

@@ -19,6 +19,9 @@ grid:
 block:
   - BLOCK
   - BLOCK
+accesses:
+  - load_sectors <= 2
+  - store_sectors <= 4
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

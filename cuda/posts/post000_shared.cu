@@ -21,6 +21,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 4
+  - store_sectors <= 4
+  - conflicts == 0
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 

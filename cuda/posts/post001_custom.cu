@@ -27,6 +27,10 @@ grid:
 block:
   - BM // TM
   - BN // TN
+accesses:
+  - load_sectors <= 16
+  - store_sectors <= 16
+  - conflicts == 0
 source: https://github.com/Deyht/frugal_ai
 ---*/
 

@@ -16,6 +16,9 @@ grid:
   - cdiv(M * N, THREADS)
 block:
   - THREADS
+accesses:
+  - load_sectors <= 32
+  - store_sectors <= 4
 source: https://github.com/Deyht/frugal_ai
 ---*/
 

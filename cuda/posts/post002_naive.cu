@@ -16,6 +16,9 @@ grid:
 block:
   - BLOCK
   - BLOCK
+accesses:
+  - load_sectors <= 16 or BLOCK != 16
+  - store_sectors <= 4
 source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 

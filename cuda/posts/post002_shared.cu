@@ -18,6 +18,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 32 or TILE != 32
+  - store_sectors <= 4
+  - conflicts == 0
 source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 

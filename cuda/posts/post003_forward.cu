@@ -18,6 +18,10 @@ grid:
 block:
   - TILE
   - TILE / WPT
+accesses:
+  - load_sectors <= 4
+  - store_sectors <= 4
+  - conflicts == 0
 source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kernel-from-scratch-using-\
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/

@@ -17,6 +17,9 @@ grid:
 block:
   - BLOCK
   - BLOCK
+accesses:
+  - load_sectors <= 4
+  - store_sectors <= 4
 source: CUDA 007 - GEMM
 ---*/
 

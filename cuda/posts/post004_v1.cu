@@ -20,6 +20,10 @@ grid:
 block:
   - TILE
   - TILE
+accesses:
+  - load_sectors <= 4
+  - store_sectors <= 4
+  - conflicts == 0
 source: CUDA 007 - GEMM
 ---*/
 

@@ -25,6 +25,10 @@ grid:
 block:
   - BX
   - BY
+accesses:
+  - load_sectors <= 4
+  - store_sectors <= 4
+  - conflicts == 0
 source: CUDA 007 - GEMM
 ---*/
 

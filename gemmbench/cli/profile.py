@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
@@ -40,6 +42,7 @@ class ProfileOptions:
     launch: OneLaunchOptions
     out: str | None = option(
         "--out",
+        type=click.Path(),
         metavar="FILE",
         heading=OUTPUT,
         help="Write all counters to FILE, as JSON. `gemmbench posts` reads NAME.profile.json next to its results.",

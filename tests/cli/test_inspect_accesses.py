@@ -114,7 +114,7 @@ def test_what_cannot_be_counted_is_a_sentence_and_ends_in_3(inspect, old, new, s
     assert outcome.code == 3 and outcome.out == "" and outcome.err.startswith(said)
 
 
-@pytest.mark.parametrize("options", [("--sass-mix",), ("--ptx", "-"), ("--out", "-")])
+@pytest.mark.parametrize("options", [("--sass-mix",), ("--ptx", "-")])
 def test_options_that_do_not_go_together_are_refused(inspect, options):
     assert inspect(*options).code == 2
 

@@ -13,7 +13,7 @@ from gemmbench.cli import main
 
 ROOT = Path(__file__).parents[2]
 ASCII = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-LIST = ["list", "--kernels", "kernels"]
+LIST = ["list", "--details", "--kernels", "kernels"]
 RUN = "run mine --kernels kernels --device cpu --sizes 8 --rounds 2 --max-time 0.05".split()
 PROGRAM = """
 import sys

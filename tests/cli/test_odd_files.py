@@ -139,7 +139,10 @@ def folder(write_kernel):
 
 @pytest.mark.parametrize(
     ("command", "start"),
-    [(["list"], "gemmbench: "), (["verify", "--sizes", "8", "--layout", "nn", "--precision", "f32"], "left out: ")],
+    [
+        (["list", "--details"], "gemmbench: "),
+        (["verify", "--sizes", "8", "--layout", "nn", "--precision", "f32"], "left out: "),
+    ],
     ids=["list", "verify"],
 )
 def test_each_file_is_named_in_one_line_and_the_others_are_used(gemmbench, folder, command, start):

@@ -209,7 +209,7 @@ def test_a_skip_that_is_known_or_new_has_one_row_after_resuming(gemmbench, saved
     gemmbench("run", *first, *call)
     cut_after(saved()[0], len(first) + 2)
     said = gemmbench("run", "picky", "naive", *call, "--resume")
-    assert "picky: skipped: require K % 7 == 0" in said.out
+    assert "picky: skipped (2 rows): require K % 7 == 0" in said.out
     assert saved()[0].read_text().count('"variant":"picky"') == 2
     assert [row["variant"] for row in saved()[1]].count("picky") == 2
 
@@ -278,7 +278,7 @@ def test_rows_of_two_sessions_are_each_compared_with_their_own_baseline(gemmbenc
     said = gemmbench(*call, *more)
     for text in (said.out, gemmbench("show", saved()[0]).out):
         rows = [line.split() for line in text.splitlines() if line.startswith("tiled ") and "again" not in line]
-        assert {row[1]: row[6] for row in rows} == {"TILE=8": "100.0", "TILE=16": "100.0"}
+        assert {row[1] for row in rows if "100.0" in row} == {"TILE=8", "TILE=16"} and len(rows) == 2
 
 
 @pytest.fixture
