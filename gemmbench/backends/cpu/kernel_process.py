@@ -249,9 +249,9 @@ class KernelProcess:
         when = "" if self._started else " before its first launch, in a static constructor?"
         if code in (walls.NO_WALLS, walls.NO_PROGRAM) and not self._started:
             return LaunchError(f"the kernel's process did not start: {self._lines.last_line()}")
-        if code >= 0:
+        if code >= 0 and not access:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
-        name = name_signal(-code)
+        name = name_signal(-code) if code < 0 else "SIGSEGV"  # what it has said of an access stands, however it ended
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
             access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
