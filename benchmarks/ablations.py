@@ -20,7 +20,7 @@ from gemmbench.backends.sources import inline_text
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.report.row import Row
 from gemmbench.report.text import with_interval
 from gemmbench.session.single_kernel import choose_architecture, inspect_kernel, read_hottest_loops

@@ -36,7 +36,7 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.sweeps.overrides import Selection, make_request
+from gemmbench.planning.sweeps.run_request import Selection, make_request
 from gemmbench.report.diagnostics.access_report import CountedKernel
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.text import shorten_device

@@ -32,8 +32,8 @@ from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import LaunchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Destination, Selection, TimeLimits, make_request
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import Destination, Selection, TimeLimits, make_request
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.session.machine import open_machines

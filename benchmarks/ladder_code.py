@@ -17,8 +17,8 @@ from gemmbench.analysis.toolkit import find_nvcc, nvcc_version
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.problems import size_text
-from gemmbench.planning.sweeps.overrides import Selection, make_request
 from gemmbench.planning.sweeps.published_post import PostRow
+from gemmbench.planning.sweeps.run_request import Selection, make_request
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post
 from gemmbench.session.single_kernel import choose_architecture, inspect_kernel, read_hottest_loops
 

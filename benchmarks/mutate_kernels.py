@@ -20,7 +20,7 @@ from tabulate import tabulate
 
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import WATCHED
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import find_machine, open_catalog
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.verification_runs import verify_kernels

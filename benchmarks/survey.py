@@ -46,7 +46,7 @@ from gemmbench.planning.plans.configurations import Configurations, list_configu
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.text import count_noun
 

@@ -8,7 +8,7 @@ from gemmbench.backends import registry
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.session.access_counts import describe_counting_machine, explain_uncountable
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.single_kernel import plan_kernel

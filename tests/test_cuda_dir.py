@@ -16,7 +16,7 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Plan, Target
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import find_row
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts, read_post, read_sweep
 from gemmbench.session.dispatch import PickRow, replace_pick_rows
 from gemmbench.session.single_kernel import choose_architecture, inspect_kernel

@@ -16,7 +16,7 @@ from gemmbench.backends import registry
 from gemmbench.cli import group
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.session.machine import describe_local, open_catalog
 from gemmbench.session.single_kernel import plan_kernel
 from tools.page import README, ROOT, Page, list_pages

@@ -25,7 +25,7 @@ from gemmbench.errors import BAD_ROW, OK, GemmbenchError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.session.single_kernel import Architecture, choose_architecture, inspect_kernel, read_hottest_loops
 
 LIMITED_SM = 90

@@ -12,8 +12,8 @@ from gemmbench.bench.experiments.context import ignore_progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import describe_local
 from gemmbench.session.sweep_runs import plan_request
 

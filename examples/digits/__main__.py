@@ -14,7 +14,7 @@ import click
 
 from examples.digits.server import open_server
 from gemmbench.errors import GemmbenchError
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 

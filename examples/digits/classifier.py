@@ -16,7 +16,7 @@ from gemmbench.bench.operands.network_parameters import Parameters, upscale_imag
 from gemmbench.bench.verify.network_reference import ExpectedOutputs, propagate
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _WINDOW = 5e-4
 """Seconds that the launches of one measurement take together, if one alone takes less."""

@@ -26,7 +26,7 @@ from examples.digits.messages import Drawing, Reply, make_reply
 from examples.digits.page import render_page
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.session.network_runs import PlannedNetwork, plan_network_rows
 
 HOST = "127.0.0.1"

@@ -19,7 +19,7 @@ from gemmbench.errors import DeviceError, UsageError, nearest
 from gemmbench.planning.drafts.draft import FoundManifest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 if TYPE_CHECKING:
     from gemmbench.backends.devices import HealthCheck, Peaks

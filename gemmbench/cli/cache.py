@@ -22,7 +22,7 @@ from gemmbench.backends.code_cache import (
 from gemmbench.cli.options import argument, command, option, style_option
 from gemmbench.cli.output import print_reports
 from gemmbench.errors import OK
-from gemmbench.planning.sweeps.overrides import OUTPUT
+from gemmbench.planning.sweeps.run_request import OUTPUT
 from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_bytes
 

@@ -29,7 +29,7 @@ from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
 from gemmbench.planning.files import is_results_name, runs_in_github_actions
-from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE, RunRequest
+from gemmbench.planning.sweeps.run_request import OUTPUT, REFERENCE, RunRequest
 from gemmbench.report.differences import regression_gate
 from gemmbench.report.differences.access_check import annotate_accesses, report_access_check
 from gemmbench.report.differences.check_report import format_junit, list_annotations, report_check

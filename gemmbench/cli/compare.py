@@ -12,7 +12,7 @@ from gemmbench.cli.run import SweepOptions, conduct_sweeps
 from gemmbench.cli.run_options import fail_on_option, verdict_margin_option
 from gemmbench.cli.run_outputs import complete_options, find_missing
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, OK, UsageError
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import (
     report_differences,

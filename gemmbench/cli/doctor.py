@@ -12,7 +12,7 @@ from gemmbench.cli.options import LIMITS, command, group, option, out_option, st
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.report.diagnostics.doctor_report import (
     judge_noise,
     judge_peaks,

@@ -11,7 +11,7 @@ from gemmbench.analysis.accesses import find_broken_access_limits, has_whole_sec
 from gemmbench.cli.options import SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import BAD_ROW, NO_DEVICE, OK, UsageError
-from gemmbench.planning.sweeps.overrides import DEVICE, OUTPUT, RunRequest
+from gemmbench.planning.sweeps.run_request import DEVICE, OUTPUT, RunRequest
 from gemmbench.report.diagnostics import inspection_report
 from gemmbench.report.diagnostics.access_report import export_accesses, report_accesses
 from gemmbench.report.diagnostics.inspection_report import report_inspections

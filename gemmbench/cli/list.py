@@ -18,7 +18,7 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.plans.skip_reasons import choose_backend, explain_unready
-from gemmbench.planning.sweeps.overrides import OUTPUT, RunRequest
+from gemmbench.planning.sweeps.run_request import OUTPUT, RunRequest
 from gemmbench.report.table import Report, Table
 from gemmbench.session.machine import open_catalog
 

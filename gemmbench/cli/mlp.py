@@ -24,7 +24,7 @@ from gemmbench.cli.output import TERMINAL, print_line
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, print_plans
 from gemmbench.errors import OK
-from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest
+from gemmbench.planning.sweeps.run_request import PROBLEM, RunRequest
 from gemmbench.report.comparison import compare_rows
 from gemmbench.session.network_runs import DigitReading, plan_network_rows, read_digit, run_network
 

@@ -20,7 +20,7 @@ from click.shell_completion import CompletionItem
 from gemmbench.errors import UsageError
 from gemmbench.planning.files import STDOUT, list_saved, results_stem
 from gemmbench.planning.sizes import check_digits
-from gemmbench.planning.sweeps.overrides import (
+from gemmbench.planning.sweeps.run_request import (
     DEVICE,
     FOLDER,
     HEADINGS,

@@ -12,7 +12,7 @@ from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.planning.files import STDOUT, results_stem
-from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
+from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM
 from gemmbench.report.charts.draw import CHARTS, check_suffix, draw_chart, guess_kind, write_chart
 
 

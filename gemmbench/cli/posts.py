@@ -33,7 +33,7 @@ from gemmbench.cli.run_outputs import (
     save_csv,
 )
 from gemmbench.errors import OK, UsageError
-from gemmbench.planning.sweeps.overrides import RESULTS, RunRequest
+from gemmbench.planning.sweeps.run_request import RESULTS, RunRequest
 from gemmbench.planning.sweeps.sweep import known_posts
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.store.reading import read_results

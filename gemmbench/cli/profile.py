@@ -10,7 +10,7 @@ import click
 from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK
-from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM, RunRequest
+from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM, RunRequest
 from gemmbench.report.diagnostics.profile_report import export_counters, report_counters
 from gemmbench.report.export import encode_json, write_text
 from gemmbench.session.machine import find_gpu

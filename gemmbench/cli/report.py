@@ -12,7 +12,7 @@ from gemmbench.cli.output import TERMINAL, print_warning
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
 from gemmbench.planning.files import STDOUT
-from gemmbench.planning.sweeps.overrides import OUTPUT, REFERENCE
+from gemmbench.planning.sweeps.run_request import OUTPUT, REFERENCE
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page

@@ -27,7 +27,7 @@ from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print
 from gemmbench.cli.run_options import FleetOptions, JournalOptions, ReferenceOptions
 from gemmbench.cli.run_outputs import complete_options, find_missing, finish_run, print_plans
 from gemmbench.errors import INTERRUPTED, OK
-from gemmbench.planning.sweeps.overrides import PROBLEM, RunRequest, Selection, TransferOptions
+from gemmbench.planning.sweeps.run_request import PROBLEM, RunRequest, Selection, TransferOptions
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import report_differences
 from gemmbench.report.differences.run_differences import compare_runs

@@ -15,7 +15,7 @@ from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.cli.options import DeviceOptions, RunName, option, out_option
 from gemmbench.cli.output import TERMINAL, print_line, print_warning
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import DEVICE, REFERENCE, RESULTS, parse_share
+from gemmbench.planning.sweeps.run_request import DEVICE, REFERENCE, RESULTS, parse_share
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.verdicts import INCONCLUSIVE, SLOWER
 from gemmbench.session.machine import open_machines

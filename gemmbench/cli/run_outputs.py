@@ -22,8 +22,8 @@ from gemmbench.planning.files import is_results_name
 from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import MEASURING, PROBLEM, STOPPING, TRANSFERS, write_option
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, TRANSFERS, write_option
 from gemmbench.planning.sweeps.sweep import list_configs
 from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows

@@ -14,7 +14,7 @@ from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
 from gemmbench.planning.sizes import parse_sizes
-from gemmbench.planning.sweeps.overrides import OUTPUT, PROBLEM
+from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM
 from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run

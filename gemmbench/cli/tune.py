@@ -27,7 +27,7 @@ from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
-from gemmbench.planning.sweeps.overrides import MEASURING, OUTPUT, RESULTS, STOPPING, RunRequest
+from gemmbench.planning.sweeps.run_request import MEASURING, OUTPUT, RESULTS, STOPPING, RunRequest
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.tables.search_tables import (
     Winner,

@@ -12,7 +12,7 @@ from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
 from gemmbench.cli.run_outputs import choose_exit_code
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
-from gemmbench.planning.sweeps.overrides import MEASURING, PROBLEM, STOPPING, RunRequest
+from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, RunRequest
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizer_runs import sanitize_kernels
 from gemmbench.session.verification_runs import verify_kernels

@@ -27,7 +27,7 @@ from gemmbench.interface.keywords import (
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.run_results import CompareResults, RunResults, VerifyResults
 from gemmbench.planning.search_space import choose_strategy, parse_budget
-from gemmbench.planning.sweeps.overrides import Destination, to_words
+from gemmbench.planning.sweeps.run_request import Destination, to_words
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import format_reports, is_complete
 from gemmbench.report.tables.kernel_tables import report_results

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import (
+from gemmbench.planning.sweeps.run_request import (
     OPTIONS,
     Destination,
     Option,

@@ -19,9 +19,9 @@ from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import GRAPH, Chain, Config, Plan, Skip, Target
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import ColumnKind, Post
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import apply_on_cpu, find_config, name_config, read_document
 
 _RANDOM = "random"

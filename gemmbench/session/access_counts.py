@@ -21,7 +21,7 @@ from gemmbench.errors import GemmbenchError, PlanError, UsageError
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Selection, TimeLimits
+from gemmbench.planning.sweeps.run_request import Selection, TimeLimits
 from gemmbench.report.diagnostics.access_report import CountedKernel, compare_accesses
 from gemmbench.report.diagnostics.inspection_report import USUAL_CARDS, USUAL_CLOCK, USUAL_SMS
 from gemmbench.session.machine import describe_local

@@ -22,8 +22,8 @@ from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape
-from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Reporter
 from gemmbench.version import __version__
 

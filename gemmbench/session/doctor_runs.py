@@ -18,8 +18,8 @@ from gemmbench.bench.workers.fleet_worker import FleetMachine, group_by_kind
 from gemmbench.errors import DeviceError, PlanError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Selection, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import Selection, TimeLimits
 from gemmbench.session.fleet_machines import connect_fleet, describe_workers
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter

@@ -26,7 +26,7 @@ from gemmbench.planning.network_sweeps import (
 )
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import GRAPH, Chain
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import RunResult, hash_plans, open_run

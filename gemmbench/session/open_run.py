@@ -20,8 +20,8 @@ from gemmbench.errors import DeviceError, StoreError, UsageError
 from gemmbench.planning.files import RESULTS_SUFFIX, is_compressed, list_results
 from gemmbench.planning.plans.plan import Chain, Plan
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import Destination, TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import Destination, TimeLimits
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.differences.run_differences import explain_other_machine
 from gemmbench.report.store.journal import Journal

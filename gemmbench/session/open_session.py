@@ -12,7 +12,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.record import Record
 from gemmbench.bench.runner import Runner
 from gemmbench.bench.workers.messages import Open, Worker
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Interruption, Reporter
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from gemmbench.backends.devices import Machine
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.sweeps.overrides import OPTIONS, Destination, RunRequest, Selection
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
+from gemmbench.planning.sweeps.run_request import OPTIONS, Destination, RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import describes_network, known_posts
 from gemmbench.report.store.reading import read_environment
 from gemmbench.session.network_runs import PlannedNetwork, plan_network_rows, run_network

@@ -20,9 +20,9 @@ from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.planned_sweep import PlannedSweep
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.differences.difference_tables import list_conditions, name_run, note_transfers

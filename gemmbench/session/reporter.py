@@ -15,8 +15,8 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.context import KNOWN, SWEEP, Progress, ignore_progress
 from gemmbench.errors import UsageError
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.report.text import format_duration
 from gemmbench.session.signals import let_finalizers_end
 

@@ -23,7 +23,7 @@ from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import Plan, Skip
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.report.differences.access_check import AccessCheck, FailedKernel, LineVerdict, judge_lines
 from gemmbench.session.access_counts import describe_counting_machine, explain_uncountable
 from gemmbench.session.machine import list_kernel_folders, open_catalog

@@ -18,7 +18,7 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.plan import Config, Plan, Skip
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection, to_words
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection, to_words
 from gemmbench.report.diagnostics.verification_report import SanitizerResult
 from gemmbench.session.machine import find_gpu
 from gemmbench.session.reporter import SILENT, Interruption, Reporter

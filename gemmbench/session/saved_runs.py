@@ -25,7 +25,7 @@ from gemmbench.planning.files import (
 )
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import find_commit, is_tracked
-from gemmbench.planning.sweeps.overrides import Destination
+from gemmbench.planning.sweeps.run_request import Destination
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results

@@ -24,7 +24,7 @@ from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection, to_words
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection, to_words
 from gemmbench.report.diagnostics.inspection_report import (
     USUAL_CLOCK,
     USUAL_SMS,

@@ -9,9 +9,9 @@ from gemmbench.backends.devices import Machine
 from gemmbench.errors import GemmbenchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
-from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
 from gemmbench.planning.sweeps.published_post import PostRow
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import open_catalog

@@ -43,9 +43,9 @@ from gemmbench.planning.plans.plan import Chain, Plan, make_chain
 from gemmbench.planning.plans.skip_reasons import explain_unfit_device
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Budget, Strategy, make_strategy
-from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, expand_sweep
 from gemmbench.planning.sweeps.policy import SUSTAINED_SECONDS, Policy
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import read_tuning
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.search_tables import Winner

@@ -18,8 +18,8 @@ from gemmbench.planning.plans.expansion import check_memory, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans
-from gemmbench.planning.sweeps.overrides import RunRequest, Selection
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import open_catalog

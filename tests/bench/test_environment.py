@@ -13,7 +13,7 @@ from gemmbench.bench.environment import describe_run
 from gemmbench.bench.experiments.batch import METHOD
 from gemmbench.bench.record import SCHEMA, Telemetry
 from gemmbench.planning.source_tree import identify_sources
-from gemmbench.planning.sweeps.overrides import RunRequest
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from examples.digits.server import open_server
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 

@@ -12,7 +12,7 @@ import tabulate
 from gemmbench import __version__
 from gemmbench.cli import group
 from gemmbench.cli.options import FORMATS, MARKUP, VARIABLES
-from gemmbench.planning.sweeps.overrides import HEADINGS
+from gemmbench.planning.sweeps.run_request import HEADINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = group.table

@@ -14,7 +14,7 @@ from examples.digits import drawing
 from examples.digits import server as server_module
 from examples.digits.server import open_server
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.network_runs import plan_network_rows, read_digit
 from gemmbench.session.reporter import SILENT

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.backends.cuda.system import probe
-from gemmbench.planning.sweeps.overrides import Destination, make_request
+from gemmbench.planning.sweeps.run_request import Destination, make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.sweep_runs import run_sweep

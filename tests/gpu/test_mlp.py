@@ -30,8 +30,8 @@ from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_passes
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 

@@ -10,7 +10,7 @@ from gemmbench.errors import UsageError
 from gemmbench.interface.keywords import SWEEP, VERIFY, list_names, read_cut, read_keywords, shell_command
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Measuring, Selection, read_params, write_params
+from gemmbench.planning.sweeps.run_request import Measuring, Selection, read_params, write_params
 
 
 @pytest.mark.parametrize(

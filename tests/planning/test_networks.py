@@ -16,7 +16,7 @@ from gemmbench.planning.network_sweeps import (
 from gemmbench.planning.networks import Network, change_batch, make_network
 from gemmbench.planning.plans.plan import Skip, list_plans
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest, make_request
+from gemmbench.planning.sweeps.run_request import RunRequest, make_request
 
 POST = Network((784, 100, 100, 10), ("relu", "relu", "softmax"), 256)
 

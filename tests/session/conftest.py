@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gemmbench.planning.plans import configurations
-from gemmbench.planning.sweeps.overrides import Destination, make_request
+from gemmbench.planning.sweeps.run_request import Destination, make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT, Reporter
 from gemmbench.session.tuning_runs import SearchOptions, tune_kernels

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Destination, make_request
+from gemmbench.planning.sweeps.run_request import Destination, make_request
 from gemmbench.session import awkward_checks
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import find_machine, open_catalog

@@ -10,7 +10,7 @@ from gemmbench.backends.registry import measure_peaks
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.runner import Runner
 from gemmbench.errors import DeviceError, UsageError
-from gemmbench.planning.sweeps.overrides import Destination, TimeLimits, make_request
+from gemmbench.planning.sweeps.run_request import Destination, TimeLimits, make_request
 from gemmbench.report.store.journal import Journal
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.store.recorded_run import Run

@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session import post_runs
 from gemmbench.session.open_run import RunResult
 from gemmbench.session.post_runs import choose_posts

@@ -13,8 +13,8 @@ from gemmbench.bench import estimate
 from gemmbench.bench.estimate import Estimate
 from gemmbench.bench.experiments.context import KNOWN, SWEEP
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Interruption, SessionProgress, announce_long_run, announce_run_on_cpu
 from gemmbench.session.tuning_runs import SearchProgress
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.report.diagnostics.inspection_report import report_inspections
 from gemmbench.session.single_kernel import (
     choose_architecture,

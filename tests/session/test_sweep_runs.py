@@ -3,7 +3,7 @@
 import pytest
 
 from gemmbench.errors import DeviceError
-from gemmbench.planning.sweeps.overrides import Destination, make_request
+from gemmbench.planning.sweeps.run_request import Destination, make_request
 from gemmbench.report.store.reading import read_results
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT

@@ -16,7 +16,7 @@ from gemmbench.bench.tuning.outcome import DispatchTable
 from gemmbench.bench.tuning.screening import CandidateBatches
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.search_space import STRATEGIES, Budget
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.search_tables import report_dispatch, report_searches
 from gemmbench.session import reporter

@@ -7,7 +7,7 @@ from gemmbench.backends.base import Watched, WatchedFault
 from gemmbench.backends.fake.entry import FakeEntry
 from gemmbench.errors import BuildError, DeviceError, Unsupported
 from gemmbench.planning.plans import configurations
-from gemmbench.planning.sweeps.overrides import make_request
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.session.machine import find_machine
 from gemmbench.session.reporter import SILENT
 from gemmbench.session.verification_runs import verify_kernels

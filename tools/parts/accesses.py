@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gemmbench.errors import StoreError
 from gemmbench.planning.sizes import read_sizes
-from gemmbench.planning.sweeps.overrides import Selection, make_request
+from gemmbench.planning.sweeps.run_request import Selection, make_request
 from gemmbench.report.diagnostics.access_report import CountedKernel, report_accesses
 from gemmbench.session.access_counts import count_accesses
 from gemmbench.session.single_kernel import Architecture

@@ -39,7 +39,7 @@ from gemmbench.planning.cpp.reach import Edit, find_reached, write_reached
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _SHARED = b"gb_shared"
 """The section of static shared memory, named by shared.ld; an empty one is left out of the file."""

@@ -24,7 +24,7 @@ from gemmbench.analysis.toolkit import run_limited
 from gemmbench.backends.base import Build
 from gemmbench.backends.code_cache import content_key, fetch_or_build
 from gemmbench.errors import BuildError, DeviceError, name_signal
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 ENVIRONMENT = {"LC_ALL": "C"}
 """All that a kernel's process sees of the environment."""

@@ -39,7 +39,7 @@ from gemmbench.backends.sources import (
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.files import display_path
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _TAG = "gemmbench_kernel"
 _LARGEST_FILE = 1 << 30

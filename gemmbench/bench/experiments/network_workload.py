@@ -20,7 +20,7 @@ from gemmbench.bench.verify.network_reference import Case
 from gemmbench.bench.verify.reference import Check
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
-from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.run_request import Fill
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.errors import PlanError
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Fill
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import Fill
 
 _MAX_JOBS = 64
 """The most jobs in one window; with jobs of 16 us or more it then lasts the 1 ms that it should."""

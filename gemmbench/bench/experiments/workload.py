@@ -20,7 +20,7 @@ from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.run_request import Fill
 
 CHANGES = (2.0, -1.0)
 """What the audit multiplies the inputs by. Were the product 1, old results would be right."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
 _CACHED_BYTES = 1 << 28  # A, B and C up to this size are kept for the next batches

@@ -13,7 +13,7 @@ from gemmbench.bench.operands.network_parameters import Digits, Parameters, make
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.networks import Network
-from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.run_request import Fill
 
 _UNIT = 2.0**-24
 _EXACT = 2.0**24

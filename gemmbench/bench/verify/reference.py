@@ -24,7 +24,7 @@ from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Fill
+from gemmbench.planning.sweeps.run_request import Fill
 
 _FULL_CHECK_LIMIT = 1024**3
 """The most products M N K of a problem of which every element is compared."""

@@ -29,7 +29,7 @@ from gemmbench.errors import BuildError, DeviceError, GemmbenchError, PlanError
 from gemmbench.planning.files import is_file
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.version import __version__
 
 Kind = tuple[str, int, int]

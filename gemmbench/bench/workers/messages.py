@@ -10,7 +10,7 @@ from gemmbench.backends.base import Device
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.errors import GemmbenchError, PlanError
-from gemmbench.planning.sweeps.overrides import TimeLimits
+from gemmbench.planning.sweeps.run_request import TimeLimits
 
 R = TypeVar("R")
 

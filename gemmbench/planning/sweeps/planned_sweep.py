@@ -17,7 +17,7 @@ from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, Target, mak
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
 from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import check_plans
-from gemmbench.planning.sweeps.overrides import Selection
+from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 
 TunedConfig = Callable[[Variant, Problem], Config | None]

@@ -11,7 +11,7 @@ import msgspec
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import Precision
-from gemmbench.planning.sweeps.overrides import OPTIONS, SHARE, Cache, Fill, Measuring
+from gemmbench.planning.sweeps.run_request import OPTIONS, SHARE, Cache, Fill, Measuring
 from gemmbench.planning.yaml_document import Document, Path
 
 Written = TypeVar("Written")

@@ -16,9 +16,9 @@ from gemmbench.planning.files import data_folder, display_path, is_file, read_te
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid
 from gemmbench.planning.sizes import Shape, check_plans, check_shape, check_size, count_sizes, parse_sizes
-from gemmbench.planning.sweeps.overrides import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
+from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
 from gemmbench.planning.yaml_document import Document, Model, parse_document
 
 

@@ -33,8 +33,8 @@ from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_network_sweep, read_passes
 from gemmbench.planning.networks import Network
-from gemmbench.planning.sweeps.overrides import RunRequest
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import RunRequest
 
 SMALL = Network((31, 20, 7, 5), ("relu", "relu", "softmax"), 13)
 RANDOM = make_random_parameters(SMALL, 0)

@@ -20,8 +20,8 @@ from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker
 from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import DeviceError, LaunchError, OutOfMemory, UsageError
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import TimeLimits
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import TimeLimits
 from tests.bench.conftest import CODE, ODD, QUICK
 
 

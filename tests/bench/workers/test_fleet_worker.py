@@ -23,8 +23,8 @@ from gemmbench.bench.workers.messages import Open
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import Destination, TimeLimits, make_request
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import Destination, TimeLimits, make_request
 from gemmbench.session.machine import open_machines
 from gemmbench.session.tuning_runs import tune_kernels
 

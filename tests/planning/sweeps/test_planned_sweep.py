@@ -6,8 +6,8 @@ import pytest
 
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.sweeps.overrides import make_request
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, expand_sweep
+from gemmbench.planning.sweeps.run_request import make_request
 from gemmbench.planning.sweeps.sweep import read_sweep
 
 

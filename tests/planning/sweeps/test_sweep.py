@@ -5,8 +5,8 @@ import pytest
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sweeps.overrides import RunRequest, make_request
 from gemmbench.planning.sweeps.policy import Policy
+from gemmbench.planning.sweeps.run_request import RunRequest, make_request
 from gemmbench.planning.sweeps.sweep import VariantChoice, find_config, read_sweep
 
 BASE = "variants: [naive, tiled]\nsizes: [64]\n"

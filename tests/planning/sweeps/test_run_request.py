@@ -5,7 +5,8 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.manifests.variant import ALL
-from gemmbench.planning.sweeps.overrides import (
+from gemmbench.planning.sweeps.policy import MeasureModel, Policy
+from gemmbench.planning.sweeps.run_request import (
     OPTIONS,
     Measuring,
     list_options,
@@ -13,7 +14,6 @@ from gemmbench.planning.sweeps.overrides import (
     parse_layouts,
     parse_precisions,
 )
-from gemmbench.planning.sweeps.policy import MeasureModel, Policy
 from gemmbench.planning.sweeps.sweep import VariantChoice, read_sweep
 
 CONFIG = """
