@@ -212,7 +212,7 @@ def _add_accesses(first: Access, second: Access) -> Access:
 
 
 def bound_time(counts: AccessCounts, flops: int, rate: float | None, cycles: float, card: str) -> TimeBound:
-    """The bound on a card, of so many cycles per second on all multiprocessors.
+    """The bound on a card whose multiprocessors all run at this clock, in cycles per second.
 
     `rate` is FLOP per cycle of a multiprocessor. Its L1 takes a wavefront per cycle.
     """

@@ -86,7 +86,7 @@ def _architecture_limits(sm: int) -> ArchitectureLimits:
 def most_block_shared(sm: int) -> int:
     """Bytes of shared memory a block may have.
 
-    An unknown architecture has those of the one before it.
+    An unknown architecture gets the limits of the one before it.
     """
     known = [each for each in _TABLE if each <= sm] or [min(_TABLE)]
     return _TABLE[max(known)].block_shared

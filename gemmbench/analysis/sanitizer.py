@@ -91,7 +91,7 @@ def _is_fault(line: str) -> bool:
 
 
 def _first_error(lines: Sequence[str]) -> str:
-    """The first error of a log as one sentence: what, where in which file and line, by which thread."""
+    """The first error of a log as one sentence: what happened, in which file and line, and in which thread."""
     parts: list[str] = []
     for line in lines:
         ends = not line or line.startswith(("Saved host backtrace", "Host Frame", "Device Frame")) or "SUMMARY" in line

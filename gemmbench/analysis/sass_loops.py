@@ -136,7 +136,7 @@ _ENDS = frozenset("BRA JMP BRX BRXU JMX EXIT RET KILL".split())
 
 @dataclass(frozen=True)
 class Loop:
-    """The instructions of a loop in the order of their addresses, those of inner loops included.
+    """The instructions of a loop, inner loops included, by address.
 
     `code_bytes` reaches from its first instruction to the end of its last. `inside` counts the
     instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way

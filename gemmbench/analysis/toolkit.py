@@ -219,14 +219,14 @@ def find_watcher(name: str) -> str:
 
 
 def gemmbench_command(*arguments: str) -> list[str]:
-    """The command line of this program, in a process of its own."""
+    """The command line of this program, in a separate process."""
     return [sys.executable, "-m", "gemmbench", *arguments]
 
 
 def run_watcher(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> ToolRun:
     """Run a tool and the program under it; both end after `limit` seconds or with Ctrl-C.
 
-    `variables` are added to the environment, from which the options of this program are removed.
+    `variables` are added to the environment; the options of this program are removed from it.
     """
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("GEMMBENCH_") or name in _INHERITED

@@ -1,9 +1,9 @@
 """The cache of compiled code: finds an artifact by its key, verifies it, and builds what is missing or damaged.
 
-Its files are executed, so only this user may be able to write to it. Each process that uses it has a folder
-of its own in it, in which it builds, with a file that it keeps locked until it ends, however it ends. An
-artifact is stamped with the time of each use, so whatever was used after the oldest of these processes began
-is in use; what was used least recently is deleted first.
+Its files are executed, so only this user may be able to write to it. Each process that uses it builds in a private
+folder there, with a file that stays locked until the process ends, however it ends. An artifact is stamped with the
+time of each use, so whatever was used after the oldest of these processes began is in use; what was used least recently
+is deleted first.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def refuse_unsafe(home: Path) -> None:
 
 
 def explain_unwritable(home: Path, fault: OSError) -> DeviceError:
-    """The error of a cache to which nothing can be written."""
+    """The error for a cache that cannot be written."""
     return DeviceError(f"cannot write compiled code to {home}: {fault.strerror}; {_NEXT}")
 
 

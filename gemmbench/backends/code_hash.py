@@ -39,8 +39,8 @@ _LONG_INTEGER = 64
 def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
     """A hash of what a variant computes with, with these values of its parameters; "" for a library.
 
-    Local headers are part of the text; comments, white space and where it lies are not. Of a variant with a `pick`, it
-    is one of all its rows; a row of results has that of the variant that was picked.
+    Local headers are part of the text; comments, white space and the location of the file are not. Of a variant with a
+    `pick`, it is one of all its rows; a row of results has that of the variant that was picked.
     """
     if variant.is_library:
         return ""

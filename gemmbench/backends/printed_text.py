@@ -68,7 +68,7 @@ class OutputPipe:
         return self._source
 
     def read(self) -> bool:
-        """Take what has been printed so far, without waiting; False if nobody can print any more."""
+        """Read what has been printed so far, without waiting; False if nothing can print any more."""
         taken = 0
         while taken < _MOST_AT_ONCE:
             try:
@@ -87,7 +87,7 @@ class OutputPipe:
 
 
 class RowMarks:
-    """Marks in standard output, as this process writes them, from where on the output is that of which row.
+    """Marks in standard output, written by this process, that say which row the following output belongs to.
 
     They begin with a random number that is written before any row's code runs, so that no text of a kernel is a mark.
     """
@@ -98,7 +98,7 @@ class RowMarks:
         self._write(f"\0{self._token}\n")
 
     def mark(self, row: int) -> None:
-        """What is printed from now on, until another row runs, is that of `row`."""
+        """Everything printed from now on, until another row runs, belongs to `row`."""
         if row != self._row:
             self._row = row
             self._write(f"\0{self._token} {row}\n")
@@ -163,7 +163,7 @@ class MarkedLines:
 class OutputThread:
     """Reads the output of a process in a thread, so that it never waits for a reader.
 
-    Whoever else has the pipe open, such as a process that was left behind, is not waited for.
+    It does not wait for others that have the pipe open, such as a process that was left behind.
     """
 
     def __init__(self) -> None:

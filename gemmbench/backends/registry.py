@@ -104,7 +104,7 @@ class BackendServices(Protocol):
         """Its compiler for `inspect`; only for a back end that `inspects`."""
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Experiments need a process of their own, since a kernel can take the device's context down."""
+        """Experiments need a separate process, since a kernel can break the device's context."""
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
         """Open the device; `launch_limit` is seconds for a launch, where the device can end one (None: its own).
@@ -230,7 +230,7 @@ def open_backends(
 
 
 def needs_own_process(machine: Machine) -> bool:
-    """Experiments need a process of their own, since a kernel can take a device's context down.
+    """Experiments need a separate process, since a kernel can break a device's context.
 
     Under a tool that watches this process, work stays in it.
     """

@@ -90,7 +90,7 @@ class _Inliner:
         self.lines = self.inclusions = self.characters = 0
 
     def inline(self, file: Path, text: str, path: str) -> Iterator[str]:
-        """The lines of a text, those of its headers among them."""
+        """The lines of a text and of its headers."""
         self.open.append(file)
         self.inclusions += 1
         self.check_limits()
@@ -191,7 +191,7 @@ def _list_toolkit_folders() -> list[Path]:
 
 
 def list_include_folders(variant: Variant) -> list[Path]:
-    """The folders of `include`, in order, those of packages included."""
+    """The folders of `include`, in order, with those of packages."""
     found = [find_header_folder(name) if name in _PACKAGES else Path(name) for name in variant.code.include]
     return [folder for folder in found if folder]
 

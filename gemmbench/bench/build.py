@@ -47,7 +47,7 @@ class CompilerPool:
         return self._jobs[key]
 
     def cancel(self, jobs: Iterable[Future[Built]]) -> None:
-        """Give up those of the jobs that have not begun; who needs their code later submits it again."""
+        """Cancel the jobs that have not begun; code that is needed later is submitted again."""
         cancelled = {job for job in jobs if job.cancel()}
         self._jobs = {key: job for key, job in self._jobs.items() if job not in cancelled}
 
@@ -113,7 +113,7 @@ def compile_plans(
 
 
 def wait_for_any(jobs: Sequence[Future[Built]], seconds: float) -> None:
-    """Wait until one of the jobs is done, for at most so many seconds."""
+    """Wait until one of the jobs is done, for at most this many seconds."""
     wait(jobs, seconds, FIRST_COMPLETED)
 
 

@@ -195,7 +195,7 @@ def measure_groups(
     policy: Policy,
     shuffle: int = 0,
 ) -> list[Record]:
-    """Emit and return a record per chain, each group in rounds of its own.
+    """Emit and return a record per chain; each group has separate rounds.
 
     The chains of a group are compared with its first one. `shuffle` is as in ChainSweep.
     """

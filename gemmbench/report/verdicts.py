@@ -119,8 +119,8 @@ def _share_rounds(one: Row, other: Row) -> bool:
 def compare_speeds(row: Row, other: Row) -> Interval:
     """The speed of a row relative to another of its run; without an interval if there are too few rounds.
 
-    Rows that share no rounds are compared by their ratios to the baseline, as those of two runs are, or by
-    their times, which differ more between runs.
+    Rows without common rounds are compared by their ratios to the baseline, like rows of two runs, or by their times,
+    which differ more between runs.
     """
     if _share_rounds(row, other):
         return stats.speed_ratio(row.record.by_round, other.record.by_round)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # what measures is imported where it is used: a dry run measu
 
 
 def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
-    """The newest run of `gemmbench COMMAND` that did not come to its end and that nobody is writing.
+    """The newest run of `gemmbench COMMAND` that is unfinished and that no process is writing.
 
     Files that cannot be read are reported and left out. Raises StoreError if there is none.
     """

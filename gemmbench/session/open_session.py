@@ -1,4 +1,4 @@
-"""An open worker with all that a run needs besides its plans."""
+"""An open worker with everything a run needs except its plans."""
 
 from __future__ import annotations
 

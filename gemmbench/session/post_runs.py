@@ -57,8 +57,8 @@ def plan_posts(
 def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) -> list[str]:
     """Choose the configs of posts by name or the beginning of one, such as 004. Raises UsageError.
 
-    A network has sizes, a layout and a precision of its own. If an option sets others, a network is an
-    error if it was named, and is left out with a message if it was not.
+    A network has its own sizes, layout and precision. If an option sets others, a network is an error if it was named,
+    and is left out with a message if it was not.
     """
     known = known_posts()
     chosen = [config for name in names for config in _match_posts(name, known)] or known

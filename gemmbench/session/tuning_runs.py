@@ -1,4 +1,4 @@
-"""The searches of a command, one after the other, into a results file."""
+"""The searches of a command in turn, into a results file."""
 
 from __future__ import annotations
 

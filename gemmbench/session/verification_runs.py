@@ -133,7 +133,7 @@ def choose_variants(
 class FailureReport:
     """Reports the first failure of each variant as soon as it is known, unless it is one of the last of `checks`.
 
-    The causes are told in the end. `failed` says whether there was a failure.
+    The causes are listed at the end. `failed` says whether there was a failure.
     """
 
     def __init__(self, reporter: Reporter, checks: int):

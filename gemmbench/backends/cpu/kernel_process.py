@@ -90,12 +90,11 @@ _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
 class KernelProcess:
     """An executable that has mapped its operands; it ends with this object.
 
-    Its processes also end with the thread that started them, and have a session of their own, so
-    that Ctrl-C does not reach them and nothing of them outlives it. `binding` holds the numbers of the
-    first command, `files` are the descriptors of operands and workspace, `timeout` seconds for one window.
-    `waited` is how long gemmbench waited for the last window; `absent` is the most threads of a block that had
-    returned when others left a barrier, in any launch so far. What it prints is added to `printed`.
-    Raises LaunchError, LaunchTimeout.
+    Its processes also end with the thread that started them. They run in a separate session, so Ctrl-C does not reach
+    them and none of them outlives it. `binding` holds the numbers of the first command, `files` are the descriptors of
+    operands and workspace, `timeout` seconds for one window. `waited` is how long gemmbench waited for the last window;
+    `absent` is the most threads of a block that had returned when others left a barrier, in any launch so far. What it
+    prints is added to `printed`. Raises LaunchError, LaunchTimeout.
     """
 
     waited, absent = 0.0, 0
@@ -202,7 +201,7 @@ class KernelProcess:
         return reply.decode(errors="replace").removesuffix("\n")
 
     def _wait_for_reply(self, seconds: float) -> bool:
-        """Wait for a part of a reply, and take what the kernel prints meanwhile; False if none came."""
+        """Wait for a part of a reply while reading what the kernel prints; False if no reply came."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
         poll.register(self.printed, select.POLLIN)

@@ -315,7 +315,7 @@ class KernelReading:
         return _Template(tuple(texts), types, integers)
 
     def find_functor(self, kind: str) -> str:
-        """A class of the file that can be called, for a type of the template of which the kernel calls a value."""
+        """A callable class of the file, for a template type whose values the kernel calls."""
         called = (re.search(rf"\b{each.name}\s*\(", self.body) for each in self.kernel.parameters if each.type == kind)
         if not any(called):
             return ""
@@ -513,7 +513,7 @@ class KernelReading:
         ]
 
     def list_guarded(self, roles: Roles) -> list[str]:
-        """The sizes with which threads compare an index of their own, as if these could be any."""
+        """The sizes that threads compare their index with, as if any size were allowed."""
         own, known = {"threadIdx"}, 0
         while known < len(own):
             known = len(own)
@@ -535,7 +535,7 @@ class KernelReading:
         return found
 
     def list_written(self) -> list[int]:
-        """The pointers to which the kernel assigns by their names: one of three is C, and the others are A and B."""
+        """The pointers that the kernel assigns to by name: one of three is C, and the others are A and B."""
         slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
         assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
         found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]

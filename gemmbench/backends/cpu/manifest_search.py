@@ -168,7 +168,7 @@ def _bring_back(file: KernelFile, text: str, symbol: str) -> KernelFile:
 
 
 def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
-    """Search with the template's arguments and macros of the file, or with one after the other of usual ones."""
+    """Search with the file's template arguments and macros, or with the usual ones in turn."""
     unknown = find_undefined(file, kernel)
     guessing = is_guessing(file, kernel)
     faults = list[Undecidable | BuildError]()
@@ -189,7 +189,7 @@ def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
 
 
 class _NoneRight(Undecidable):
-    """No combination is right; `attempts` are those that may be meant, the likeliest first."""
+    """No combination is right; `attempts` are the plausible ones, the likeliest first."""
 
     def __init__(self, message: str, attempts: Sequence[Attempt]):
         super().__init__(message)
@@ -399,7 +399,7 @@ def _count_combinations(tries: Sequence[_Tried]) -> str:
 
 
 def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
-    """For each assignment of roles the launch with which most is right, the likeliest of equal ones."""
+    """For each assignment of roles, the launch with the most right elements; among equals, the likeliest."""
     best = dict[object, _Tried]()
     for each in tries:
         key = tuple(sorted(each.found.roles.items()))
@@ -409,7 +409,7 @@ def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
 
 
 def _choose_best(tries: Sequence[_Tried]) -> list[_Tried]:
-    """Some with which most is right, the likeliest of equal ones first."""
+    """Those with the most right elements; among equals, the likeliest first."""
     return sorted(tries, key=lambda each: -round(each.right / _MARGIN))[:_MOST_ATTEMPTS]
 
 

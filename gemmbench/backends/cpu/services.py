@@ -108,7 +108,7 @@ class CpuServices:
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Its kernels have processes of their own already."""
+        """Its kernels already run in separate processes."""
         return False
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:

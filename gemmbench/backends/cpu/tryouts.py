@@ -123,7 +123,7 @@ class TrialProblem:
 
 @dataclass(frozen=True)
 class Trial:
-    """One launch to try. `numbers` are those of tryout.h, one for each number or pointer."""
+    """One launch to try. `numbers` has one entry for each number or pointer, as tryout.h describes."""
 
     grid: Shape
     block: Shape

@@ -1,7 +1,7 @@
 """What kernels and C++ compilers cannot reach: files, network, other processes, the environment; and their limits.
 
-A launcher builds the walls and then runs the program. It is a program of its own (launcher.cpp), since code that runs
-between fork and exec in a process with threads may deadlock.
+A launcher builds the walls and then runs the program. It is a separate program (launcher.cpp), because code between
+fork and exec may deadlock in a process with threads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REACHABLE = ("files", "network", "processes")
 class Limits:
     """Most bytes of address space and of a written file, and most processes; None is no limit.
 
-    Processes are limited only in namespaces of their own, and for root only where it may map users into them.
+    The number of processes is limited only in separate namespaces, and for root only where it may map users into them.
     """
 
     memory: int | None = None
@@ -142,7 +142,7 @@ def wrap_command(
 
 @lru_cache
 def has_namespaces(launcher: str) -> bool:
-    """Whether the launcher can put a program into namespaces of its own here."""
+    """Whether the launcher can put a program into separate namespaces here."""
     return _try_wall(launcher, "spaces")
 
 

@@ -1,4 +1,4 @@
-"""Python functions on a stream of their own: their first calls, which compile them, and the timer of their windows."""
+"""Python functions on a private stream: their first calls, which compile them, and the timer of their windows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Examiner:
     gate: Gate | None
 
     def examine(self, function: PythonFunction, call: Call, at: int, nbytes: int) -> Findings:
-        """Call the function several times; its C lies `at` this address. Raises PlanError for what is forbidden."""
+        """Call the function several times; its C is `at` this address. Raises PlanError for what is forbidden."""
         self.run(call)
         started = time.perf_counter()
         self.run(call)
@@ -66,7 +66,7 @@ class Examiner:
     def _waits(self, function: PythonFunction, call: Call, at: int, nbytes: int, seconds: float) -> bool:
         """Whether a call returns only when the GPU has done its work, by a call behind a closed gate.
 
-        Raises LaunchError if C changes meanwhile: then the launch was not on the stream.
+        Raises LaunchError if C changes while it waits: then the launch was not on the stream.
         """
         if self.gate is None:
             return False

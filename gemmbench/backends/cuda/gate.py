@@ -49,8 +49,8 @@ def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
 class Gate:
     """Holds a stream from close() to open(), but at most `limit` seconds.
 
-    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory holds the number
-    up to which gates are open. A gate that opens by itself writes its number to the next word.
+    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory says how many gates are open. A gate
+    that opens by itself writes its number to the next word.
     """
 
     def __init__(self, kernel: Any, stream: Any, limit: float = LIMIT):

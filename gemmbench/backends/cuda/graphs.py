@@ -173,7 +173,7 @@ class GraphCopies:
         self.prepare(copies)
 
     def prepare(self, launches: int) -> None:
-        """Make copies for so many launches without a wait between them, at most 4. Raises LaunchError."""
+        """Make at most 4 copies, for this many launches without a wait between them. Raises LaunchError."""
         missing = min(launches, _MOST_COPIES) - len(self._copies)
         if missing > 0:
             self._copies += [_GraphCopy(self._driver, self._recorded, self._stream) for _ in range(missing)]
@@ -218,7 +218,7 @@ def _ask(driver: Any, call: str, *arguments: Any) -> Any:
 
 
 def _take(driver: Any, call: str, returned: Sequence[Any]) -> list[Any]:
-    """What a driver call has returned besides its code. Raises LaunchError."""
+    """What a driver call returned after its code. Raises LaunchError."""
     code, *values = returned
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

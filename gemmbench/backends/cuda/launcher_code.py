@@ -93,7 +93,7 @@ def count_sizes(plan: Plan) -> dict[str, int]:
 
 
 def pack_slots(slots: Sequence[Slot]) -> Array[Slot]:
-    """Slots one after the other."""
+    """Slots in a row."""
     return (Slot * len(slots))(*slots)
 
 
@@ -215,7 +215,7 @@ def _constant(kind: Any, name: str) -> Any:
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
-    """What a driver call returns besides its code: nothing, a value, or several. Raises LaunchError."""
+    """What a driver call returns after its code: nothing, a value, or several. Raises LaunchError."""
     code, *values = getattr(driver, call)(*arguments)
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

@@ -255,9 +255,8 @@ class NvccCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """Compile the plan or find it in the cache; a library and a Python function have nothing to compile.
 
-        The facts are those of the last kernel that the plan launches; a launcher has some if its code has
-        only one kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError
-        without a compiler.
+        The facts describe the last kernel that the plan launches; for a launcher they are known only if its code has a
+        single kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError without a compiler.
         """
         if plan.variant.is_python:
             return Artifact(content_key(["python", plan.variant.text]), plan.variant.path, Build())

@@ -72,7 +72,7 @@ class EqualGraphs(Protocol):
     """Equal graphs that are launched in turn."""
 
     def prepare(self, launches: int) -> None:
-        """Make ready for so many launches without a wait between them. Raises LaunchError."""
+        """Prepare for this many launches without a wait between them. Raises LaunchError."""
 
     def launch(self) -> None:
         """Queue the next one. Raises LaunchError."""
@@ -182,7 +182,7 @@ class WindowTimer:
             self._calls.graphs.launch()
 
     def _prepare_graphs(self, launches: int) -> None:
-        """Make ready for windows of so many launches, before a gate holds the stream."""
+        """Prepare for windows of this many launches, before a gate holds the stream."""
         if self._calls.graphs is not None:
             self._calls.graphs.prepare(launches // self._calls.graph_launches)
 

@@ -74,12 +74,11 @@ class Batch(ABC, Generic[R]):
 class ChainBatch(Batch[Record]):
     """At most 16 chains of one problem or network, more for short loads; ratios are formed only inside a batch.
 
-    `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the
-    rows that the others are compared with, the baseline first. `parameters` are those of a network.
-    `shuffle` is the seed of placements and permutations. `repeated` names the rows of
-    which the best configuration is measured again: they get no steady load yet. In a `contest` only the
-    fastest row has to be known well, besides the anchors. `rankings` are the short loads that chose the
-    configurations of rows, by name.
+    `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the rows that the others
+    are compared with, the baseline first. `parameters` are those of a network. `shuffle` is the seed of placements and
+    permutations. `repeated` names the rows of which the best configuration is measured again: they get no steady load
+    yet. In a `contest` only the fastest row and the anchors have to be known well. `rankings` are the short loads that
+    chose the configurations of rows, by name.
     """
 
     chains: tuple[Chain, ...]

@@ -89,7 +89,7 @@ class ExperimentContext:
 
 @contextmanager
 def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
-    """Announce that the code of row `number` runs inside the block, for so many seconds if they are known.
+    """Announce that the code of row `number` runs inside the block, and for how many seconds if known.
 
     If the device is lost, it stays announced: the runner blames this row.
     """

@@ -43,7 +43,7 @@ class Noise:
     def least(self) -> float:
         """The least difference in speed that gets a verdict in 95 of 100 such comparisons.
 
-        The whole interval must lie beyond the margin of 1 %, and its centre varies too.
+        The whole interval must be beyond the margin of 1 %, and its centre varies too.
         """
         return MARGIN + self.floor * (1 + _ONE_SIDED)
 

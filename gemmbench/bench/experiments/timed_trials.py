@@ -1,4 +1,4 @@
-"""Timing: all trials of a batch in the same rounds, bound anew and audited after every block."""
+"""Timing: all trials of a batch in the same rounds, rebound and audited after every block."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ class TrialSteps:
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Place operand sets and workspaces, and bind every trial anew; after the first block, run each for a moment.
+        """Place operand sets and workspaces anew and rebind every trial; after the first block, run each for a moment.
 
-        The order is drawn anew too: what is bound late may be slower at first.
+        The order is redrawn, too: what is bound late may be slower at first.
         """
         self._arena.place(self._arena.placement.draw_shift(self._rng))
         self._arena.prepare(self._inputs)
@@ -99,7 +99,7 @@ class TrialSteps:
         return list(self._list_alive(launches))
 
     def record_if_short(self) -> Collection[int]:
-        """Bind all trials anew, with graphs, if the fastest takes less than 30 us; returns those bound anew.
+        """Rebind all trials with graphs if the fastest takes less than 30 us; returns the rebound ones.
 
         If one cannot be recorded, none is, so that all are launched alike. Raises DeviceLost.
         """

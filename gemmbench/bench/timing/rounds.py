@@ -217,7 +217,7 @@ class Rounds:
                 self._choose_rounds(index, most * self._launch_seconds[index])
 
     def _choose_rounds(self, index: int, seconds: float) -> None:
-        """Choose how often a window of so many seconds fits into the policy's time."""
+        """Choose how often a window of this length fits into the policy's time."""
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
@@ -301,7 +301,7 @@ class Rounds:
             self.measurements[index].stopped = "beaten" if index in beaten else "until"
 
     def _find_beaten(self) -> set[int]:
-        """Those of the contest that are clearly slower than its fastest one."""
+        """Rows of the contest that are clearly slower than its fastest."""
         samples = {index: self.measurements[index].samples for index in self.contest}
         timed = {index: each for index, each in samples.items() if each and self.measurements[index].fault is None}
         if not timed:
@@ -324,5 +324,5 @@ class Rounds:
 
 
 def count_most_pairs(window: float) -> int:
-    """How many mirrored pairs of windows, which last so many seconds, a block has at most."""
+    """The most mirrored pairs of windows that a block has, given how long they last."""
     return 1 if window >= LONG_WINDOW else _MOST_PAIRS

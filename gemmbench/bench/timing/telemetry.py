@@ -159,7 +159,7 @@ def _is_inside(timed: TimedReading, window: Span) -> bool:
 
 
 def _is_settled(timed: TimedReading, window: Span) -> bool:
-    """Whether a reading lies inside a window that had run for long enough before it."""
+    """Whether a reading was taken inside a window that had already run for long enough."""
     return window.start + _SETTLE_SECONDS <= timed.start and timed.end <= window.end
 
 

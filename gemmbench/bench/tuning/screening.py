@@ -120,9 +120,9 @@ def _find_values(samples: Samples, anchor: Record | None) -> list[float]:
 def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bool]:
     """A test whether a candidate is clearly slower than the first of the standings, which is the best.
 
-    That is if the whole interval of the difference lies beyond LEAST_DIFFERENCE. The interval is that of
-    Student's t with the pooled scatter, as wide as intervals elsewhere. It begins at the fastest round of the
-    candidate: what disturbs a round makes it slower.
+    That is if the whole interval of the difference is beyond LEAST_DIFFERENCE. The interval is that of Student's t with
+    the pooled scatter, as wide as intervals elsewhere. It begins at the fastest round of the candidate: what disturbs a
+    round makes it slower.
     """
     best = standings[0]
     freedom = sum(len(each.values) - 1 for each in standings)
@@ -141,7 +141,7 @@ def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bo
 class CandidateBatches:
     """Runs candidates in batches, each with the baseline, through the runner of the run.
 
-    Every batch has a number of its own, from `number` on, and so a placement and permutations of its own.
+    Batches are numbered from `number` on, and each has its own placement and permutations.
     """
 
     runner: Runner[Record]
@@ -155,7 +155,7 @@ class CandidateBatches:
         return self._run(chains, None, replace(self.policy, sustained=0.0), CHECK)
 
     def time(self, chains: Sequence[Chain], baseline: Chain | None, rounds: int) -> list[Record]:
-        """Time chains in so many rounds, in blocks of one mirrored pair, without verifying them."""
+        """Time chains in this many rounds, in blocks of one mirrored pair, without verifying them."""
         return self._run(chains, baseline, replace(self.policy, rounds=rounds, until=0.0, sustained=0.0), RANKING)
 
     def measure(self, chains: Sequence[Chain], baseline: Chain | None, contest: bool = False) -> list[Record]:

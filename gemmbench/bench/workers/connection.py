@@ -74,7 +74,7 @@ def _load_dask() -> Any:
 
 
 def _check_protocol(dask: Any, address: str) -> None:
-    """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for it in vain."""
+    """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for ever."""
     protocol = address.partition(":")[0]
     try:
         dask.get_backend(protocol).get_connector()
@@ -195,7 +195,7 @@ _ENDING_SECONDS = 5.0
 def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iterator[str]:
     """Start a worker with each of these environment variables; yields the address of their scheduler.
 
-    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only, and talk to nobody who lacks
+    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only and refuse connections without
     the certificate of this fleet, which Dask's settings name inside the block. Raises DeviceError.
     """
     dask, shares = _load_dask(), _share_cores(len(environments))
@@ -237,7 +237,7 @@ def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
 
 
 def _name_certificate(certificate: Path, key: Path) -> dict[str, object]:
-    """Dask's settings by which clients and schedulers use this certificate, and trust nothing else."""
+    """Dask's settings that make clients and schedulers use this certificate and trust nothing else."""
     tls = "distributed.comm.tls"
     roles = {f"{tls}.{role}": {"cert": str(certificate), "key": str(key)} for role in ("client", "scheduler")}
     return {"distributed.comm.require-encryption": True, f"{tls}.ca-file": str(certificate), **roles}
@@ -261,7 +261,7 @@ def _start_worker(
     certificate: Path,
     key: Path,
 ) -> subprocess.Popen[bytes]:
-    """Start a worker, whose files lie next to the certificate."""
+    """Start a worker with its files next to the certificate."""
     paths, folder = import_path(), certificate.parent
     arguments = [scheduler, "--name", f"worker-{number}", "--host", _LOOPBACK, "--resources", f"{resource}=1"]
     arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0"]

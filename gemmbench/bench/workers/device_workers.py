@@ -1,4 +1,4 @@
-"""Workers: in this process, or in a process of its own that is replaced when a kernel kills it or hangs in it."""
+"""Workers: in this process, or in a separate one that is replaced when a kernel kills it or hangs in it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class _Died:
 
 
 class RemoteWorker:
-    """Runs batches in a process of its own; close it at the end.
+    """Runs batches in a separate process; close it at the end.
 
     A Python function may change whatever its process shares, so a process in which one has run gets only batches
     that run it too; others get a new process.

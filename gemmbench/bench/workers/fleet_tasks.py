@@ -351,7 +351,7 @@ def _prepare_plan(plan: Plan, carried: Carried, root: str) -> Plan:
 
 
 def _refuse_full_disk() -> None:
-    """Raise DeviceError if there is hardly room for compiled code."""
+    """Raise DeviceError if there is too little room for compiled code."""
     home = make_cache_folder()
     left = shutil.disk_usage(home).free
     if left < _LEAST_SPACE:

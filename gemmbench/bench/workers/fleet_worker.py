@@ -157,7 +157,7 @@ class FleetWorker:
         self._jobs[self.connection.submit_measurement(run_batch, task, job.targets)] = job
 
     def _rescue_stranded(self) -> None:
-        """Submit jobs anew whose workers are all gone. Raises DeviceError if no worker has come for a while."""
+        """Resubmit jobs whose workers are all gone. Raises DeviceError if no worker has come for a while."""
         there = set(self._list_fit())
         before, self._alone = self._alone, 0.0 if there or not self._jobs else self._alone + _POLL
         missing = f"no worker is left that has a {self.connection.resource}"
@@ -290,7 +290,7 @@ class FleetCompiler:
     limit: float
 
     def compile(self, plan: Plan) -> Artifact:
-        """As Compiler; the artifact is that of the first host that can compile. Raises as Compiler does.
+        """As Compiler; the artifact comes from the first host that can compile. Raises as Compiler does.
 
         A host that cannot, because of a full disk or a lost worker, says so again when it gets a batch.
         """

@@ -1,10 +1,9 @@
 """The worker process as the runner sees it: started with subprocess, addressed over one socket.
 
-subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a
-main guard, and it forbids children to daemonic processes, such as the workers of Dask. The process
-gets the runner's `sys.path`, so both import the same gemmbench. It has a session of its own, so
-that Ctrl-C reaches only the runner. What it and its kernels print goes into a pipe that the runner
-reads, and never into the protocol or to the terminal.
+subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a main guard, and it
+forbids children to daemonic processes, such as the workers of Dask. The process gets the runner's `sys.path`, so both
+import the same gemmbench. It runs in a separate session, so that Ctrl-C reaches only the runner. What it and its
+kernels print goes into a pipe that the runner reads, and never into the protocol or to the terminal.
 """
 
 from __future__ import annotations

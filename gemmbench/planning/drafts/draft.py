@@ -177,7 +177,7 @@ def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]
 def _read_names(
     function: Function, site: LaunchSite | None, code: str, arguments: Sequence[Guess], params: dict[str, str]
 ) -> Names:
-    """What the code calls sizes, parameters and constants; a launch may have names of its own for them."""
+    """What the code calls sizes, parameters and constants; a launch may use other names."""
     found = {each.name: _find_size(guess) for each, guess in zip(function.parameters, arguments, strict=True)}
     sizes = {name: size for name, size in found.items() if size}
     if site is None:
@@ -240,7 +240,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class TriedResult:
-    """What a launch computed: M, N and K, and A, B and C as they lie in memory; NaN is what it did not write.
+    """What a launch computed: M, N and K, and A, B and C as stored in memory; elements that it did not write are NaN.
 
     `layout` and `storage` (row or column) say how they are stored. `is_inside`: it wrote nothing but C.
     """

@@ -119,7 +119,7 @@ def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> l
 
 
 def _guess_unnamed_operands(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
-    """Three pointers of which none is known by its name are A, B and C, or C, A and B if only the first is written."""
+    """Three pointers without telling names are A, B and C, or C, A and B if only the first is written."""
     pointers = [index for index, each in enumerate(parameters) if each.pointer and "&" not in guesses[index].text]
     if len(pointers) != 3 or any(guesses[index].text in ("A", "B", "C") for index in pointers):
         return guesses

@@ -99,7 +99,7 @@ _LEADING = set("stride pitch ld lead".split())
 
 
 def _find_rows_of_leading(slot: Slot) -> str:
-    """The rows of the matrix of which a slot is the leading dimension, which is what it is by columns; "" for none."""
+    """The rows of the matrix whose column-major leading dimension a slot is; "" for none."""
     plain = name_size(slot.name) if not slot.owner else ""
     matrix = plain[2:].upper() if plain.startswith("ld") else ""
     if slot.owner and set(_list_words(slot.name)) & _LEADING:

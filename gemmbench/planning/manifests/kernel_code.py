@@ -64,7 +64,7 @@ def list_quoted_includes(text: str) -> list[str]:
 
 
 def has_includes(text: str) -> bool:
-    """Whether a text may include a file that lies next to it."""
+    """Whether a text may include a file next to it."""
     return _LOCAL_INCLUDE.search(text) is not None
 
 

@@ -62,7 +62,7 @@ def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) ->
 def evaluate_launches(
     variant: Variant, names: Names, target: Target, problem: Problem
 ) -> tuple[tuple[str, Geometry], ...]:
-    """Return symbol and numbers of every launch that takes place, in order; none for a host function.
+    """Return symbol and numbers of every launch that is made, in order; none for a host function.
 
     Raises Excluded.
     """

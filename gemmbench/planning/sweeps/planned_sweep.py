@@ -47,7 +47,7 @@ class AvailableDevices:
 class PlannedSweep:
     """A sweep and what it expands to: plans, and skips with their reasons.
 
-    `expansion` makes them one after the other, problem by problem, each time it is iterated.
+    `expansion` makes them one by one, problem by problem, each time it is iterated.
     """
 
     sweep: Sweep
@@ -74,7 +74,7 @@ class PlannedSweep:
         return [make_chain(item) for item in self.expanded]
 
     def make_chains(self) -> Iterator[Chain]:
-        """The same rows, made one after the other."""
+        """The same rows, made one by one."""
         return map(make_chain, self.expansion)
 
     @property

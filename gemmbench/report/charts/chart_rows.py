@@ -19,7 +19,7 @@ from gemmbench.report.text import count_noun
 
 
 def _cache(row: Row) -> str:
-    """What the run asked for; small operands may have been in the cache all the same."""
+    """What the run asked for; small operands may have been in the cache anyway."""
     return str(row.environment.policy.get("cache", ""))
 
 

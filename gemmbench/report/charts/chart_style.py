@@ -114,7 +114,7 @@ LIGHT, DARK = _add_text_colors(_LIGHT), _add_text_colors(_DARK)
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """`51,640`, `98.3`: at most so many significant digits, integers in full; `-` if unknown."""
+    """`51,640`, `98.3`: at most this many significant digits, integers in full; `-` if unknown."""
     if math.isnan(value):
         return "-"
     if value == 0:

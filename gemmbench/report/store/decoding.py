@@ -66,7 +66,7 @@ def _check_word(name: str, word: str, known: Collection[str]) -> str:
 
 
 def _check_rounds(row: Result) -> str:
-    """Every sample has a round of its own."""
+    """Every sample belongs to a different round."""
     if len(row.rounds) != len(row.samples):
         return f"{len(row.samples)} samples, but {len(row.rounds)} rounds"
     if len(row.blocks) != len(row.samples):

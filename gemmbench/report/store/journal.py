@@ -97,7 +97,7 @@ class Journal:
         self._append(request)
 
     def finish(self, is_complete: bool = True) -> None:
-        """Say that the run came to its end, if it is complete and has a row: then it is never resumed.
+        """Mark the run as finished, if it is complete and has a row: then it is never resumed.
 
         Checks that the file has what was written to it.
         """
@@ -206,7 +206,7 @@ def _lock(file: FileIO, path: Path) -> None:
 
 
 def _repair_end(file: FileIO) -> int:
-    """Cut off what follows the last complete row, so that new rows begin on lines of their own.
+    """Cut off what follows the last complete row, so that each new row begins on a new line.
 
     A row that lacks only the end of its line gets it. Nothing else in the file is touched. Returns
     its length.

@@ -76,7 +76,7 @@ def read_environment(path: Path) -> Environment:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the last line of a file, not compressed, says that its run came to its end. Raises StoreError."""
+    """Whether the last line of an uncompressed file marks its run as finished. Raises StoreError."""
     with open_results_file(path) as file:
         try:
             return isinstance(decode_line(read_last_line(file)), End)

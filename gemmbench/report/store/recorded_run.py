@@ -20,7 +20,7 @@ class Run:
     """One results file: its header and its records in order.
 
     `is_torn` says that its last line is cut off and left out. `request` is what was asked for last, if the run was
-    resumed and more was asked for. `finished` is when the run came to its end; "" if it did not.
+    resumed and more was asked for. `finished` is when the run ended; "" if it did not.
     """
 
     environment: Environment

@@ -84,7 +84,7 @@ def is_shared(bus: str) -> bool:
 class NvmlMonitor:
     """A `monitor.Monitor` that must be closed.
 
-    With MIG on, power and clocks are those of the whole GPU.
+    With MIG on, power and clocks describe the whole GPU.
     """
 
     def __init__(self, pynvml: ModuleType, handle: object):
@@ -116,7 +116,7 @@ class NvmlMonitor:
         return _scale(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
 
     def count_other_processes(self) -> int | None:
-        """Count the processes with a context on this GPU besides this one, which must have one open.
+        """Count the other processes with a context on this GPU; this process must have one open.
 
         In a container NVML may report process numbers of the host, so this process is not found by
         its own number. An empty list means that NVML may not report processes.
