@@ -86,7 +86,7 @@ def _read_kernel_file(path: Path) -> Variant:
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
     """The variant of a file of code with a manifest that is in no file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
-    return replace(ManifestReader(document, path, path, text).read(), drafted=True)
+    return replace(ManifestReader(document, path, follow_links(path), text).read(), drafted=True)  # as `file` names it
 
 
 def _read_manifest_file(path: Path) -> Variant:

@@ -1,12 +1,13 @@
 """The catalog: kernels by name from folders, beside the libraries."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests import catalog as catalog_module
-from gemmbench.planning.manifests.catalog import Catalog
+from gemmbench.planning.manifests.catalog import Catalog, read_drafted
 
 
 @pytest.fixture
@@ -135,3 +136,13 @@ def test_the_file_key_names_code_however_it_is_written(catalog, tmp_path):
     (folder / "b.yaml").write_text("file:   'yours.cu'\n")
     (folder / "c.yaml").write_text('file: "theirs.cu"   \n')
     assert sorted(Catalog([folder]).names) == ["a", "b", "c"]
+
+
+def test_a_drafted_variant_names_its_file_whole_since_compilers_run_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    manifest = "symbol: mm\nargs: [A, B, C, M, N, K]\ngrid: ['cdiv(N, 16)', 'cdiv(M, 16)']\nblock: [16, 16]\n"
+    text = "__global__ void mm(const float*, const float*, float*, int, int, int) {}"
+    manifest += "file: below/mine.cu\nprecisions: [f32]\nlayouts: [nn]\nsummary: mine\norder: 1\n"
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "mine.cu").write_text(text)
+    assert read_drafted(Path("below/mine.cu"), manifest, text).code.file == str(tmp_path / "below" / "mine.cu")
