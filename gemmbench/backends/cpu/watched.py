@@ -74,7 +74,7 @@ class KernelWatcher:
         """As base.Watcher."""
         _check_watchable(plan)
         path = self._compiler.compile_watched(plan)
-        if called := _list_called_functions(path, plan.symbols or ("gemm",)):
+        if called := _list_called_functions(path, f"{plan.variant.kind}.cpp", plan.symbols or ("gemm",)):
             raise Unsupported(
                 f"{called[0]} calls itself or is called by its address, so not all of its loads and stores can be "
                 "seen; write it as a loop"
@@ -231,18 +231,22 @@ _ELF_SECTION = struct.Struct("<II8xQQQII8xQ")
 """Name, type, address, offset, size, link, info, size of an entry."""
 _ELF_SYMBOL = struct.Struct("<IBBHQQ")
 """Name, type, visibility, section, value, size."""
-_SYMBOLS, _OBJECT, _FUNCTION = 2, 1, 2
+_SYMBOLS, _OBJECT, _FUNCTION, _FILE = 2, 1, 2, 4
 
 
 @dataclass(frozen=True)
 class _Symbol:
-    """A symbol of an executable: its mangled name, its kind, the section in which it is, its address and size."""
+    """A symbol of an executable: its mangled name, its kind, the section in which it is, its address and size.
+
+    `file` is the source file of a local symbol.
+    """
 
     name: str
     kind: int
     section: str
     address: int
     nbytes: int
+    file: str
 
 
 def _read_symbols(path: Path) -> Iterator[_Symbol]:
@@ -258,9 +262,13 @@ def _read_symbols(path: Path) -> Iterator[_Symbol]:
     for _, kind, _, offset, size, strings, _, each in sections:
         if kind != _SYMBOLS:
             continue
+        file = ""
         for at in range(offset, offset + size, each):
             name, info, _, section, value, nbytes = _ELF_SYMBOL.unpack_from(code, at)
-            yield _Symbol(read_name(strings, name), info & 15, names[section] if section < count else "", value, nbytes)
+            text, is_local = read_name(strings, name), info >> 4 == 0
+            file = text if info & 15 == _FILE else file
+            place = names[section] if section < count else ""
+            yield _Symbol(text, info & 15, place, value, nbytes, file if is_local else "")
 
 
 def _read_static_arrays(path: Path) -> list[_StaticArray]:
@@ -278,10 +286,11 @@ _OF_KERNEL = re.compile(r"_ZN?K?12_GLOBAL__N_1L?(?=\d)")
 _COMPONENT = re.compile(r"\d+")
 
 
-def _list_called_functions(path: Path, symbols: Sequence[str]) -> list[str]:
-    """Functions that the compiler could not inline into the kernels of these names."""
+def _list_called_functions(path: Path, file: str, symbols: Sequence[str]) -> list[str]:
+    """Functions of a file that the compiler could not inline into the kernels of these names."""
     kernels = {split_template(symbol)[0].rpartition("::")[2] for symbol in symbols}
-    called = [_name_function(each.name) for each in _read_symbols(path) if each.kind == _FUNCTION]
+    own = [each for each in _read_symbols(path) if each.kind == _FUNCTION and each.file == file]
+    called = [_name_function(each.name) for each in own]
     return sorted(set(called) - kernels - {""})
 
 

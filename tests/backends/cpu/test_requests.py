@@ -1,12 +1,13 @@
 """Counts of accesses: small kernels whose sectors, wavefronts and conflicts are known by hand, and shipped ones."""
 
 import re
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 from gemmbench.analysis.accesses import JOINED, UNITED, WRITTEN, Cost
-from gemmbench.backends.cpu.watched import KernelWatcher
+from gemmbench.backends.cpu.watched import KernelWatcher, _list_called_functions
 from gemmbench.errors import LaunchError, Unsupported
 from gemmbench.planning.problems import Problem
 from gemmbench.session.machine import open_catalog
@@ -126,6 +127,16 @@ SUM = """__device__ float sum(const float* A, int k) {
 def test_what_cannot_be_counted_is_said(bench, body, before, said):
     with pytest.raises(Unsupported, match=said):
         count(bench, body, before=before)
+
+
+def test_functions_of_the_library_are_not_those_of_the_kernel(tmp_path):
+    """Some linkers keep `pool::allocate` of libstdc++, which is in a namespace without a name, too."""
+    text = "namespace {{ [[gnu::noinline]] int {0}(int n) {{ return n; }} }} int {1}(int n) {{ return {0}(n); }}"
+    for file, names in {"kernel": ("sum", "gemm"), "library": ("allocate", "enter")}.items():
+        (tmp_path / f"{file}.cpp").write_text(text.format(*names))
+    words = ["g++", "-shared", "-fPIC", "kernel.cpp", "library.cpp", "-o", "both"]
+    subprocess.run(words, cwd=tmp_path, check=True)
+    assert _list_called_functions(tmp_path / "both", "kernel.cpp", ("gemm",)) == ["sum"]
 
 
 def test_a_launch_that_crashes_is_told_with_its_line(bench):
