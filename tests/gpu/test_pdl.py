@@ -273,7 +273,7 @@ def test_verify_finds_no_fault(hopper, plan, tmp_path, options):
 
 def test_a_run_marks_the_row(hopper, plan, tmp_path):
     plan(Problem(64, 64, 64))
-    words = "compare", "./overlapping.cu", "naive", "--sizes", "256", "--rounds", "4"
+    words = "compare", "./overlapping.cu", "naive", "--sizes", "256", "--rounds", "4", "--notes"
     usual, marked = gemmbench(tmp_path, *words), gemmbench(tmp_path, *words, "--pdl")
     assert usual.returncode == marked.returncode == 0, usual.stderr + marked.stderr
     assert "+pdl" not in usual.stdout

@@ -47,7 +47,7 @@ def watched(backend, tmp_path):
         (tmp_path / f"{name}.cu").write_text(HEAD + body + TAIL)
 
     def check(tool: str, name: str) -> sanitizer.ToolVerdict:
-        words = ["verify", name, "--kernels", str(tmp_path), "--sizes", "33x65x17", "--device", "cuda"]
+        words = ["verify", name, "--kernels", str(tmp_path), "--sizes", "33x65x17", "--device", "cuda", "--no-watch"]
         try:
             return sanitizer.run_sanitizer(tool, words, limit=240)
         except DeviceError as fault:
