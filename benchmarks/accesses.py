@@ -103,6 +103,7 @@ LAUNCHES = (
 NSIGHT_HEAD = ("launch", "quantity", "counted", "Nsight Compute", "difference")
 BOUNDS_HEAD = ("kernel", "configuration", "problem", "card", "time (ms)", "bound (ms)", "multiply-adds (ms)", "ratio",
                "code")  # fmt: skip
+LARGEST, MEDIAN = "largest difference", "median difference"
 SQUARE = 4096
 CLEARLY = 3.0
 """Where L1 needs so many times as long as the multiply-adds, it binds."""
@@ -145,6 +146,10 @@ class Quantity:
         if math.isnan(value):
             return "-"
         return f"{100 * value:.2f} %" if self.is_share else f"{value:.5g}"
+
+    def show_difference(self, difference: float) -> str:
+        """A difference as a cell."""
+        return "-" if math.isnan(difference) else f"{100 * difference:+.2f} {'points' if self.is_share else '%'}"
 
     def differ(self, counted: float, seen: float) -> float:
         """Relative, or of shares; NaN where one of them has nothing of it."""
@@ -243,9 +248,9 @@ def sum_costs(counted: CountedKernel) -> Mapping[tuple[bool, bool], Cost]:
     return costs
 
 
-def compare_profiles(profiles: Sequence[Profile]) -> tuple[list[list[str]], dict[str, list[float]]]:
-    """The rows of the table, and the differences by quantity."""
-    rows, differences = list[list[str]](), defaultdict[str, list[float]](list)
+def compare_profiles(profiles: Sequence[Profile]) -> list[list[str]]:
+    """The rows of the table; the last say of each quantity where the difference is largest, and its median."""
+    rows, differences = list[list[str]](), defaultdict[str, list[tuple[float, list[str]]]](list)
     for profile in profiles:
         counted = count_launch(profile.launch, profile.architecture)
         if isinstance(counted, str):
@@ -257,28 +262,27 @@ def compare_profiles(profiles: Sequence[Profile]) -> tuple[list[list[str]], dict
             if math.isnan(ours) and math.isnan(theirs):
                 continue
             difference = quantity.differ(ours, theirs)
-            unit = "points" if quantity.is_share else "%"
-            shown = "-" if math.isnan(difference) else f"{100 * difference:+.2f} {unit}"
-            rows.append([name_launch(profile.launch), quantity.name, quantity.show(ours), quantity.show(theirs), shown])
+            row = [name_launch(profile.launch), quantity.name, quantity.show(ours), quantity.show(theirs)]
+            rows.append([*row, quantity.show_difference(difference)])
             if not math.isnan(difference):
-                differences[quantity.name].append(abs(difference))
-    return rows, differences
+                differences[quantity.name].append((abs(difference), rows[-1]))
+    for quantity in QUANTITIES:
+        if found := differences[quantity.name]:
+            launch, _, *values = max(found, key=lambda each: each[0])[1]
+            rows.append([LARGEST, f"{quantity.name}, {launch}", *values])
+            median = statistics.median(size for size, _ in found)
+            shown = quantity.show_difference(median).lstrip("+")
+            rows.append([MEDIAN, f"{quantity.name}, of {len(found)}", "-", "-", shown])
+    return rows
 
 
 def compare_with_nsight(out: Path, counters: Path | None) -> int:
     """Print the table beside Nsight Compute; returns the exit code."""
     out.mkdir(parents=True, exist_ok=True)
     profiles = read_profiles(counters) if counters else profile_launches(out / "accesses.txt")
-    rows, differences = compare_profiles(profiles)
     kernels = list(dict.fromkeys(profile.launch.variant for profile in profiles))
     card = profiles[0].card if profiles else ""
-    show_table(NSIGHT_HEAD, rows, out / "accesses.csv", kernels, card)
-    summary = [
-        [quantity.name, str(len(found)), f"{100 * statistics.median(found):.2f}", f"{100 * max(found):.2f}"]
-        for quantity in QUANTITIES
-        if (found := differences[quantity.name])
-    ]
-    print("\n" + format_table(summary, ("quantity", "launches", "median difference (%)", "largest (%)")))
+    show_table(NSIGHT_HEAD, compare_profiles(profiles), out / "accesses.csv", kernels, card)
     return 0 if profiles and (counters or len(profiles) == len(LAUNCHES)) else 1
 
 
