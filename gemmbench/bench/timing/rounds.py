@@ -274,8 +274,8 @@ class Rounds:
             return ""
         best = min(times, key=lambda number: times[number].value)
         time, anchor = times[best].scale(1e3), next(iter(self.anchors), best)
-        width = f" +- {time.half_width:.1g}" if time.known else ""
-        text = f"{self.names[best]} {time.value:.4g}{width} ms"
+        width = f" +- {_show_digits(time.half_width, 1)}" if time.known else ""
+        text = f"{self.names[best]} {_show_digits(time.value, 4)}{width} ms"
         if anchor != best and anchor in times:
             text += f", {stats.speed_ratio(samples[best], samples[anchor]).value:.3g}x {self.names[anchor]}"
         return f"{text}{KNOWN}"
@@ -326,3 +326,8 @@ class Rounds:
 def count_most_pairs(window: float) -> int:
     """The most mirrored pairs of windows that a block has, given how long they last."""
     return 1 if window >= LONG_WINDOW else _MOST_PAIRS
+
+
+def _show_digits(value: float, digits: int) -> str:
+    """At most so many significant digits, without an exponent."""
+    return np.format_float_positional(value, digits, fractional=False, trim="-")

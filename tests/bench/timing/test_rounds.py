@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -155,6 +156,13 @@ def test_progress_says_after_a_block_who_leads_with_its_time_and_its_ratio_to_th
     measure(kernels, rounds=8, max_time=100, anchors=[0], **told)
     rounds = [what for what in said if "round" in what]
     assert rounds[0] == "round" and rounds[-1] == "quick 500 +- 0 ms, 4x slow; round"
+
+
+def test_progress_shows_times_without_an_exponent():
+    said = []
+    kernel = Kernel("rough", 20.0, 12.0, 30.0, 11.0)
+    measure([kernel], rounds=8, max_time=1e4, names=["rough"], progress=lambda what, done, of: said.append(what))
+    assert any(re.fullmatch(r"rough \d{5} \+- \d+0 ms; round", what) for what in said), said
 
 
 def test_an_interruption_keeps_the_samples_there_are():
