@@ -284,7 +284,7 @@ class KernelReading:
         """The headers that were left out, if the kernel takes what none of the others declares; else ""."""
         declared = {name for item in self.file.source.walk() for name in item.names}
         known = declared | _SCALAR_TYPES | NUMPY_TYPES.keys() | template.types.keys() | {"dim3"}
-        types = {each.type.rpartition("::")[2] for each in self.kernel.parameters}
+        types = {each.type.partition("<")[0].rpartition("::")[2] for each in self.kernel.parameters}
         return "" if types <= known else name_missing(self.file.found)
 
     def choose_template(self, usual: Mapping[str, int]) -> _Template:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 
 from gemmbench.planning.cpp.items import Item, Source, read_members
-from gemmbench.planning.cpp.tokens import Token, pair_brackets, skip_angles, split_commas
+from gemmbench.planning.cpp.tokens import Token, pair_brackets, read_tokens, skip_angles, split_commas
 
 _QUALIFIERS = {
     "const", "volatile", "restrict", "__restrict__", "__restrict", "__grid_constant__", "struct", "class", "typename",
@@ -106,10 +107,7 @@ class Signatures:
 
     def _read_kernel(self, item: Item) -> Kernel:
         tokens = [each for each in item.tokens if each.kind != "directive"]
-        template: tuple[TemplateParameter, ...] = ()
-        if tokens[0].text == "template":
-            inside = tokens[2 : skip_angles(tokens, pair_brackets(tokens), 1) - 1]
-            template = tuple(_read_template(part) for part in split_commas(inside))
+        template = _read_template(tokens)
         types = {each.name for each in template if each.is_type}
         parts = split_commas([each for each in item.parameter_list if each.kind != "directive"])
         parameters = [self.read_parameter(part, types) for part in parts if [each.text for each in part] != ["void"]]
@@ -118,7 +116,7 @@ class Signatures:
         return Kernel(item.function_name, symbol, template, tuple(parameters), place, item)
 
     def read_parameter(
-        self, tokens: Sequence[Token], types: set[str] | frozenset[str] = frozenset(), owner: str = ""
+        self, tokens: Sequence[Token], types: AbstractSet[str] = frozenset(), owner: str = ""
     ) -> Parameter:
         """One declaration of a type and a name, which may be missing; `types` are names that stand for any type.
 
@@ -133,7 +131,7 @@ class Signatures:
         pointee = words[: words.index("*")] if "*" in words else words
         return Parameter(name, kind, stars + hidden, "const" in pointee)
 
-    def resolve(self, kind: str, types: set[str] | frozenset[str] = frozenset(), owner: str = "") -> tuple[str, int]:
+    def resolve(self, kind: str, types: AbstractSet[str] = frozenset(), owner: str = "") -> tuple[str, int]:
         """The type behind aliases, those of the class `owner` too, and how many stars they hide."""
         stars = 0
         for _ in range(_DEEPEST):
@@ -146,21 +144,33 @@ class Signatures:
             kind, stars = " ".join(named), stars + more
         return kind, stars
 
-    def list_fields(self, name: str) -> list[Parameter] | None:
-        """The data of a class in order; None if the text has no class of this name."""
+    def list_fields(self, kind: str) -> list[Parameter] | None:
+        """The data of a class in order, also of one such as `Tile<float>`; None if the text has no such class."""
+        named, _, arguments = kind.partition("<")
+        name = named.rpartition("::")[2]
         item = self._classes.get(name)
-        return (
-            None
-            if item is None
-            else [each for member in read_members(item) for each in self._read_fields(member, name)]
-        )
+        if item is None:
+            return None
+        template = _read_template(item.tokens)
+        given = ["".join(each.text for each in part) for part in split_commas(read_tokens(arguments.removesuffix(">")))]
+        values = dict(zip((each.name for each in template), given, strict=False))
+        values = {each.name: values.get(each.name, each.default) for each in template if each.is_type}
+        fields = [each for member in read_members(item) for each in self._read_fields(member, name, values.keys())]
+        return [self._fill_in(each, values) for each in fields]
 
-    def _read_fields(self, member: Item, owner: str) -> Iterator[Parameter]:
-        """The fields that one declaration makes, such as `float *a, b`."""
+    def _fill_in(self, each: Parameter, values: Mapping[str, str]) -> Parameter:
+        """A field whose type may be a parameter of the template of its class."""
+        if each.type not in values:
+            return each
+        kind, stars = self.resolve(values[each.type])
+        return replace(each, type=kind, stars=each.stars + stars)
+
+    def _read_fields(self, member: Item, owner: str, types: AbstractSet[str]) -> Iterator[Parameter]:
+        """The fields that one declaration makes, such as `float *a, b`; `types` are parameters of a template."""
         if member.kind != "other" or member.words & {"static", "using", "typedef", "friend"}:
             return
         first, *others = split_commas([each for each in member.tokens if not each.is_sign(";")])
-        known = self.read_parameter(first, owner=owner)
+        known = self.read_parameter(first, types, owner)
         yield known
         for part in others:
             named, stars = _split_declaration(part)
@@ -173,7 +183,16 @@ def _list_names(kind: str, owner: str) -> list[str]:
     return [*([f"{owner}::{last}"] if owner and not scopes else []), "::".join([*scopes[-1:], last]), last]
 
 
-def _read_template(part: Sequence[Token]) -> TemplateParameter:
+def _read_template(tokens: Sequence[Token]) -> tuple[TemplateParameter, ...]:
+    """The parameters of the template that a declaration is; none if it is no template."""
+    tokens = [each for each in tokens if each.kind != "directive"]
+    if not tokens or tokens[0].text != "template":
+        return ()
+    inside = tokens[2 : skip_angles(tokens, pair_brackets(tokens), 1) - 1]
+    return tuple(_read_template_parameter(part) for part in split_commas(inside))
+
+
+def _read_template_parameter(part: Sequence[Token]) -> TemplateParameter:
     words = [each.text for each in part]
     cut = words.index("=") if "=" in words else len(words)
     names = [each.text for each in part[:cut] if each.kind == "word"]

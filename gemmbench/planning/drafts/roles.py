@@ -45,7 +45,7 @@ def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) ->
     slots = []
     for number, each in enumerate(kernel.parameters):
         kind = types.get(each.type, each.type)
-        fields = None if each.stars else signatures.list_fields(kind.rpartition("::")[2])
+        fields = None if each.stars else signatures.list_fields(kind)
         if kind == "dim3" and not each.stars:
             fields = [Parameter(axis, "unsigned") for axis in "xyz"]
         if fields:

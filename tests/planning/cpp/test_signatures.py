@@ -84,3 +84,17 @@ def test_the_fields_of_a_class():
 )
 def test_types_of_fields_are_found_behind_aliases_in_and_around_their_class(text):
     assert read(text).list_fields("M") == [Parameter("a", "float", 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "types"),
+    [
+        ("template <typename T> struct M { int w; T *a; };", "M<float>", [("int", 0), ("float", 1)]),
+        ("template <class T, int N> struct M { T *a; T b; };", "n::M<unsigned, 4>", [("unsigned", 1), ("unsigned", 0)]),
+        ("using real = double; template <typename T = real> struct M { T *a; };", "M<>", [("double", 1)]),
+        ("template <typename U> struct M { const U *a; };", "M<T>", [("T", 1)]),
+        ("template <typename T> struct M { using V = T; V *a; };", "M<__half>", [("half", 1)]),
+    ],
+)
+def test_fields_of_a_class_template_have_the_types_of_its_arguments(text, kind, types):
+    assert [(each.type, each.stars) for each in read(text).list_fields(kind)] == types
