@@ -47,7 +47,8 @@ def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
     """alpha or beta was ignored or applied to the wrong term."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     product, before = sample.terms.sum(axis=1), sample.before
-    guesses = [("alpha ignored", product + beta * before, "if alpha were 1: alpha is ignored")]
+    cut = ", or cut to an integer" if math.trunc(alpha) == 1 else ""
+    guesses = [("alpha ignored", product + beta * before, f"if alpha were 1: alpha is ignored{cut}")]
     if beta:
         guesses += [
             ("beta ignored", alpha * product, "if beta were 0: beta, or C, is ignored"),
@@ -56,6 +57,7 @@ def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
             ("alpha and beta ignored", product + before, "if alpha and beta were 1: both are ignored"),
             ("alpha on the sum", alpha * (product + beta * before), "if alpha multiplied beta C too"),
         ]
+    guesses.append(("negated", beta * before - alpha * product, "if products were subtracted, not added"))
     guesses.append(("alpha twice", alpha * alpha * product + beta * before, "if alpha were applied twice"))
     for cause, values, words in guesses:
         if sample.matches(values).all():

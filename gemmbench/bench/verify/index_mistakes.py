@@ -52,7 +52,7 @@ def find_index_mistake(wrong: WrongResult) -> IndexMistake | None:
     probe = Probe(wrong)
     if (probe.wrong & ~probe.unwritten).sum() < _LEAST_WRONG:
         return None
-    searches = (_search_strides, _search_tiles, _search_tile_places, _search_steps, _search_narrow_rows)
+    searches = (_search_strides, _search_tiles, _search_tile_places, _search_steps, _search_narrow_rows, _search_orders)
     return next((found for search in searches for found in search(probe)), None)
 
 
@@ -420,6 +420,8 @@ def _search_steps(probe: Probe) -> Iterator[IndexMistake]:
         names = {0: "0", 1: "1", depth: f"{depth}", 2 * depth: f"{2 * depth}"}
         names |= {other: f"{other}" for other in _LONG_SIDES}
         names |= {other * size: f"{other} * {name}" for other in _LONG_SIDES for name, size in sizes.items()}
+        near = itertools.product((depth - 1, depth + 1), sizes.items())
+        names |= {other * size: f"{other} * {name}" for other, (name, size) in near}
         names |= {size: name for name, size in sizes.items()}
         names |= {depth * size: f"{depth} * {name}" for name, size in sizes.items()}
         for operand, unit in (("A", right.a[1]), ("B", right.b[0])):
@@ -490,3 +492,57 @@ def _search_narrow_rows(probe: Probe) -> Iterator[IndexMistake]:
                     f"if rows of the tile of {operand} overlapped: its array in shared memory has {width} elements "
                     f"a row, the tile {side}",
                 )
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Which row or column of the product lies in a row or column of C.
+
+    That of `side` rows as if `step` threads in a row each computed strided ones and stored them as neighbours, or the
+    other way round; all of them backwards if `side` is 0; none elsewhere if `step` is 1.
+    """
+
+    side: int
+    step: int
+
+    def find(self, place: np.ndarray, size: int) -> np.ndarray:
+        if self.side == 0:
+            return size - 1 - place
+        inside = place % self.side
+        return np.asarray(place - inside + inside // self.step + inside % self.step * (self.side // self.step))
+
+    def describe(self, name: str) -> str:
+        if self.side == 0:
+            return f"the {name}s of C were stored backwards"
+        return (
+            f"{name} i + {self.side // self.step} * m of each {self.side} {name}s were stored as {name} "
+            f"{self.step} * i + m"
+        )
+
+
+_IN_ORDER = _Order(1, 1)
+
+
+@dataclass(frozen=True)
+class _Reordered:
+    """A right product whose rows and columns are stored in another order."""
+
+    rows: _Order
+    columns: _Order
+
+    def predict(self, probe: Probe) -> Prediction:
+        problem = probe.problem
+        i, j = self.rows.find(probe.i, problem.M), self.columns.find(probe.j, problem.N)
+        k = np.arange(problem.K)[None]
+        values = (probe.take_padded("A", i[:, None], k) * probe.take_padded("B", k, j[:, None])).sum(axis=1)[:, None]
+        return Prediction(values, np.ones_like(values, bool))
+
+
+def _search_orders(probe: Probe) -> Iterator[IndexMistake]:
+    """Sums that are right but lie in another row or column."""
+    steps = [(side, 2**power) for side in _LONG_SIDES for power in range(1, int(math.log2(side)))]
+    orders = [_IN_ORDER, _Order(0, 1), *(_Order(*each) for each in steps)]
+    for rows, columns in sorted(itertools.product(orders, repeat=2), key=lambda pair: pair.count(_IN_ORDER) == 0)[1:]:
+        if _is_right(probe, _Reordered(rows, columns)):
+            parts = [order.describe(name) for order, name in ((rows, "row"), (columns, "column")) if order != _IN_ORDER]
+            yield IndexMistake("places in C", f"if {' and '.join(parts)}")

@@ -146,7 +146,7 @@ def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
     if not holds_zeros and launch.plan.problem.storage("A").nbytes(1) < 4:
         return None
     words = find_integer_pointer(launch.plan)
-    return ("integers", f"{check.diagnosis.words}: {words}" if holds_zeros else words) if words else None
+    return (OTHER_LAUNCH, f"{check.diagnosis.words}: {words}" if holds_zeros else words) if words else None
 
 
 def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | None:
@@ -236,15 +236,23 @@ def _count_differences(one: np.ndarray, other: np.ndarray) -> int:
 def _find_kept_state(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher, passed: bool
 ) -> tuple[str, str] | None:
-    """Other operands give the same result, so it was computed in an earlier launch."""
+    """Another A or B gives the same result: it is not used. If neither is, the result is that of an earlier launch."""
     cause = check.diagnosis.cause if check.diagnosis else ""
     if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
         return "remembers", "C was not written, although an earlier launch was right: state is kept between launches"
     data = reference.operands
     if cause != UNKNOWN or not data.A.any() or not data.B.any():
         return None
-    other = launch(Operands(-data.A, data.B, data.C), not reference.beta)
-    if not have_same_bits(other, result):
+    twice = {name: (each + each).astype(each.dtype) for name, each in (("A", data.A), ("B", data.B))}
+    changed = Operands(twice["A"], data.B, data.C), Operands(data.A, twice["B"], data.C)
+    unused = [
+        name
+        for name, each in zip("AB", changed, strict=True)
+        if have_same_bits(launch(each, not reference.beta), result)
+    ]
+    if len(unused) == 1:
+        return "operand unused", f"the result is the same with another {unused[0]}: what is read of it is not used"
+    if not unused:
         return None
     since = "an earlier launch was right: " if passed else ""
     return "remembers", f"{since}other operands give the same result: it was kept from an earlier launch"

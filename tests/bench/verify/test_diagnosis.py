@@ -64,6 +64,7 @@ MISTAKES = {
     "alpha ignored": lambda case: (case.right - case.beta * case.c) / case.alpha + case.beta * case.c,
     "beta ignored": lambda case: case.right - case.beta * case.c,
     "alpha and beta ignored": lambda case: case.a @ case.b,
+    "negated": lambda case: 2 * case.beta * case.c - case.right,
     "alpha on the sum": lambda case: case.alpha * (case.a @ case.b + case.beta * case.c),
     "transposed A and B": lambda case: case.of(
         case.a.reshape(-1).reshape(case.a.shape[::-1]).T, case.b.reshape(-1).reshape(case.b.shape[::-1]).T
@@ -313,6 +314,17 @@ def test_a_kernel_that_repeats_its_first_result_or_writes_only_in_its_first_laun
     cause, reason = diagnose(remember, beta)
     words = "an earlier launch was right" + ": other operands give the same result" * keeps
     assert cause == "remembers" and words in reason
+
+
+@pytest.mark.parametrize("unused", "AB")
+def test_an_operand_that_makes_no_difference_is_named(diagnose, unused):
+    def use_one(self, at):
+        a, b = (np.ones_like(self._view(getattr(at, name), name)) if name == unused else
+                self._view(getattr(at, name), name) for name in "AB")  # fmt: skip
+        self._view(at.C, "C")[:] = np.abs(a) @ np.abs(b)
+
+    cause, reason = diagnose(use_one)
+    assert cause == "operand unused" and f"the result is the same with another {unused}" in reason
 
 
 READS = "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"

@@ -118,11 +118,18 @@ def test_indices_inside_a_tile(mistake, words):
     assert found.cause == "index: transposed tile" and words in found.words
 
 
-@pytest.mark.parametrize(("step", "words"), [("K", "advanced by 8 * K"), (0, "did not advance")])
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (lambda N, K: 8 * K, "advanced by 8 * K"),
+        (lambda N, K: 0, "did not advance"),
+        (lambda N, K: 7 * N, "advanced by 7 * N"),
+    ],
+)
 def test_a_pointer_that_advances_wrongly(step, words):
     def compute(a, b, M, N, K):
         k = np.arange(K)
-        rows = (k // 8 * 8 * (K if step else 0) + k % 8 * N)[:, None] + np.arange(N)
+        rows = (k // 8 * step(N, K) + k % 8 * N)[:, None] + np.arange(N)
         return a[:-1].reshape(M, K) @ b[np.minimum(rows, b.size - 1)]
 
     assert words in diagnose(compute, shape=(33, 130, 104)).words
@@ -176,3 +183,36 @@ def test_noise_has_no_cause_and_no_map(layout):
         lambda a, b, M, N, K: np.random.default_rng(3).integers(-50, 50, (M, N)).astype(float), layout=layout
     )
     assert (found.cause, found.words, found.map) == ("unknown", "", "")
+
+
+def reordered(rows, columns):
+    """A right product whose rows and columns are stored in these orders."""
+
+    def compute(first, second, M, N, K):
+        product = np.zeros((M + 64, N + 64))
+        product[:M, :N] = first[:-1].reshape(M, K) @ second[:-1].reshape(K, N)
+        return product[rows(np.arange(M))[:, None], columns(np.arange(N))[None]]
+
+    return compute
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "words"),
+    [
+        (lambda i: i, lambda j: SHAPE[1] - 1 - j, "as if the columns of C were stored backwards"),
+        (
+            lambda i: i // 64 * 64 + i % 64 // 4 + i % 4 * 16,
+            lambda j: j,
+            "as if row i + 16 * m of each 64 rows were stored as row 4 * i + m",
+        ),
+        (
+            lambda i: i // 32 * 32 + i % 32 // 8 + i % 8 * 4,
+            lambda j: j // 16 * 16 + j % 16 // 2 + j % 2 * 8,
+            "as if row i + 4 * m of each 32 rows were stored as row 8 * i + m and column i + 8 * m of each 16 columns "
+            "were stored as column 2 * i + m",
+        ),
+    ],
+)
+def test_right_sums_in_other_places_of_c(rows, columns, words):
+    found = diagnose(reordered(rows, columns))
+    assert (found.cause, found.words) == ("index: places in C", words)
