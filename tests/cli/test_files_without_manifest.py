@@ -1,5 +1,7 @@
 """Files without a manifest: what was found by trying is verified, shown and kept; what cannot be found is said."""
 
+import re
+
 import pytest
 
 from gemmbench.backends.cpu import manifest_search
@@ -64,6 +66,11 @@ __global__ void mm(int m, int n, int k, const float* a, const float* b, float* c
     c[row * n + col] = op(sum);
 }
 """
+OF_TYPE = (
+    re.sub(r"Matrix (?=[ABC])", "Matrix<float> ", MATRIX).replace(" } Matrix;", " };").replace("float* el", "T* el")
+)
+OF_TYPE = OF_TYPE.replace("typedef struct", "template <class T> struct Matrix")
+FLAGS = PLAIN.replace("ARGS", f"{SIZES}, bool longer, bool right").replace("i < inner", "i < inner + longer - !right")
 FLOATS = SIZES.replace("const ", "")
 WRONG = """
 __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K) {
@@ -176,6 +183,8 @@ __global__ void mm(const float* A, const float* B, float* C) {
         (PLAIN.replace("ARGS", SIZES), "48x32x64", "args [A, B, C, M, K, N]; grid [cdiv(M, 16), cdiv(N, 16)]"),
         (FLOORED, "48", "grid [N // 16, N // 16]; block [16, 16]; needs M == N and K == N and N % 16 == 0"),
         (MATRIX, "33x21x17", "{width: K, height: M, elements: A}"),
+        (OF_TYPE, "33x21x17", "{width: K, height: M, elements: A}"),
+        (FLAGS, "48x32x64", "args [A, B, C, M, K, N, bool(0), bool(1)]"),
         (COLUMNS, "33x21x17", "A, B and C by columns"),
         (FUNCTOR, "33x21x17", "{by: 1.0}"),
         (GUARDED, "33x21x17", "with GPU = 1, BACKEND = 2; args"),

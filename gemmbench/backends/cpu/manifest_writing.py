@@ -106,7 +106,7 @@ def write_call(reading: KernelReading, found: Found) -> list[str]:
     texts = dict[int, list[tuple[str, str]]]()
     for slot, role in zip(reading.slots, _list_roles(found), strict=True):
         text = "workspace" if role == "zeros" else role
-        if slot.kind == "size" and slot.type in _CONVERSIONS:
+        if slot.kind in ("size", "flag") and slot.type in _CONVERSIONS:
             text = f"{slot.type}({role})"
         if slot.kind == "scalar" and slot.type != sums:
             text = f"{slot.type}({role})"

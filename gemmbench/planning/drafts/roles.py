@@ -18,6 +18,8 @@ _NUMBERS = {"int", "unsigned", "long", "size_t", "short", "ushort", "bool", "cha
 _FRACTIONS = {"float", "double", "half", "bfloat16"}
 _SIZES = "MNK"
 _MOST_UNKNOWN = 5
+_COST_OF_TRUE = 3
+"""How many other sizes are tried before a flag is true."""
 
 
 class Undecidable(Exception):
@@ -28,7 +30,7 @@ class Undecidable(Exception):
 class Slot:
     """One number or pointer: parameter number `parameter`, or its `field` if that is a structure.
 
-    `owner` is the name of the structure. `kind` is pointer, size or scalar.
+    `owner` is the name of the structure. `kind` is pointer, size, flag (a bool) or scalar.
     """
 
     parameter: int
@@ -67,7 +69,8 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")
     if not each.stars and kind not in _NUMBERS | _FRACTIONS:
         raise Undecidable(f"takes `{kind} {each.name}`, which is no number, pointer or plain structure")
-    role = "pointer" if each.stars else "scalar" if kind in _FRACTIONS else "size"
+    roles = {**dict.fromkeys(_FRACTIONS, "scalar"), "bool": "flag"}
+    role = "pointer" if each.stars else roles.get(kind, "size")
     return Slot(number, field, owner, each.name, kind, role, each.const)
 
 
@@ -151,8 +154,16 @@ def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
 def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
     """What the sizes may be: by their names, then all renamed alike, then one of them otherwise, then 1 and 0.
 
-    Three that are called M, N and K are never two of the same.
+    Three that are called M, N and K are never two of the same. Flags are false first, then more of them are true.
     """
+    flags = [number for number, slot in enumerate(slots) if slot.kind == "flag"]
+    settings = [dict(zip(flags, values, strict=True)) for values in itertools.product("01", repeat=len(flags))]
+    pairs = itertools.product(enumerate(_order_sizes(slots)), settings)
+    ordered = sorted(pairs, key=lambda pair: pair[0][0] + _COST_OF_TRUE * list(pair[1].values()).count("1"))
+    return [{**roles, **chosen} for (_, roles), chosen in ordered]
+
+
+def _order_sizes(slots: Sequence[Slot]) -> list[Roles]:
     places = [number for number, slot in enumerate(slots) if slot.kind == "size"]
     guesses = {number: _guess_size(slots[number]) for number in places}
     if len(places) == 1:
