@@ -98,6 +98,21 @@ def test_builds_of_one_key_at_once_all_end_with_the_whole_code(cache):
     assert names(cache) == ["key.json", "key.so"]
 
 
+def test_code_that_was_built_meanwhile_stays_since_it_may_be_about_to_start(cache):
+    def build(path):
+        path.write_bytes(b"code")
+        return FACTS
+
+    def build_late(path):
+        code_cache.fetch_or_build("key", ".so", build)
+        started.append((cache / "key.so").stat().st_ino)
+        return build(path)
+
+    started = []
+    assert code_cache.fetch_or_build("key", ".so", build_late).path == str(cache / "key.so")
+    assert [(cache / "key.so").stat().st_ino] == started
+
+
 def flip(path, at):
     content = bytearray(path.read_bytes())
     content[at] ^= 1
