@@ -126,7 +126,10 @@ class SpecialValues:
         if (np.isfinite(want) & ~np.isfinite(got)).any():
             return self._explain_spread()
         if (np.isnan(want) & ~np.isnan(got)).any():
-            return "a NaN, or 0 times an infinity, is dropped: products are skipped, such as those with 0"
+            return (
+                "a NaN, or 0 times an infinity, is dropped: products are skipped, such as those with 0, or values "
+                "are clamped"
+            )
         if (np.isinf(want) & np.isnan(got)).any():
             return "an infinity becomes NaN: it is multiplied by 0, as by padding, or subtracted from itself"
         return "an infinity is lost: values are clamped, or parts of large numbers"
