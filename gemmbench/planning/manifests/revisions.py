@@ -199,7 +199,9 @@ def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], h
             raise UsageError(f"{name}: no file {wanted} in revision {revision} ({trees[0].commit})")
         wanted = str(file)
     elif wanted not in catalog.names:
-        known = f"{nearest(wanted, catalog.names)}; it has: {', '.join(sorted(catalog.names)) or 'none'}"
+        names = sorted(catalog.names)
+        such = f", such as {', '.join(names[:3])}" if names else ""
+        known = nearest(wanted, names, 3) or f"; it has {len(names)}{such}"
         missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}){known}"
         raise UsageError(f"{name}: {'; '.join([missing, *reasons])}")
     try:
