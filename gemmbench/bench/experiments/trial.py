@@ -18,7 +18,7 @@ from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
 from gemmbench.bench.timing.stats import drop_unknown
 from gemmbench.bench.verify.diagnosis import CRASH, OUTSIDE, Diagnosis
-from gemmbench.bench.verify.manifest_doubts import find_missing_shared
+from gemmbench.bench.verify.manifest_doubts import find_missing_shared, find_null_arguments
 from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, GemmbenchError, HostError, KernelCrash, LaunchError, PlanError, shorten_reason
 from gemmbench.planning.plans.plan import Chain
@@ -118,6 +118,8 @@ class Trial:
         """End the trial."""
         self.crashed = isinstance(fault, KernelCrash | DeviceLost) and "assert" not in str(fault)
         hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
+        if "null pointer" in str(fault):
+            hint = find_null_arguments(self.chain.steps) or hint
         self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:

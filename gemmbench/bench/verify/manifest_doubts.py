@@ -30,6 +30,18 @@ def find_missing_shared(steps: Sequence[Plan]) -> str:
     return ""
 
 
+def find_null_arguments(steps: Sequence[Plan]) -> str:
+    """Which arguments of a kernel its manifest makes null pointers, in words, or ""."""
+    null = list[str]()
+    for step in steps:
+        for _, _, argument in step.variant.call.list_arguments():
+            if argument.role == "bias" and "bias" not in step.epilogue:
+                null.append("`bias` is a null pointer where the problem has no bias")
+            if argument.role == "null":
+                null.append("`args` gives it a null pointer")
+    return f"{null[0]} ({steps[0].variant.path})" if null else ""
+
+
 def find_integer_pointer(step: Plan) -> str:
     """Which parameter of a kernel points to integers although the problem has none, in words, or ""."""
     kernel = _find_kernel(step.variant) if step.variant.is_kernel else None

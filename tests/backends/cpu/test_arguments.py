@@ -50,7 +50,7 @@ def run_once(write_kernel):
     def check(body, args, **keys):
         rest = {**GRID, **keys}
         path = write_kernel("mine.cu", body=body, args=args, params=None, require=None, block="[16, 16]", **rest)
-        [record] = verify(str(path), sizes="33x21x17", device="cpu").records
+        [record] = verify(str(path), sizes="33x21x17", device="cpu", watch=False).records
         return record
 
     return check
@@ -108,4 +108,7 @@ def test_kernels_of_one_name_are_told_apart_by_their_lines(run_once):
 
 
 def test_a_bias_is_null_where_none_is_added(run_once):
-    assert run_once(BIAS, ["A", "B", "bias", "C", "M", "N", "K"]).status == "ok"
+    args = ["A", "B", "bias", "C", "M", "N", "K"]
+    assert run_once(BIAS, args).status == "ok"
+    reason = run_once(BIAS.replace("bias ? bias[col] : 0", "bias[col]"), args).reason
+    assert "through a null pointer" in reason and "`bias` is a null pointer where the problem has no bias" in reason
