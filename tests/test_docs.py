@@ -228,6 +228,9 @@ def test_a_part_with_counts_has_the_commands_and_what_they_show():
         "gemmbench inspect naive --accesses --sizes 256",
     ]
     assert "| load of B | 4 | 524,288 | 2 sectors | 100 % |" in table and "- On an H100 or H200" in table
+    brief = KINDS["accesses"](Page(README, KINDS), "naive", "brief", "--sizes", "256").splitlines()
+    assert brief[0].startswith("`gemmbench inspect naive --accesses --sizes 256` says") and "|" not in "".join(brief)
+    assert [line for line in brief if line.startswith("- On an H100 or H200")]
     for wrong in (("--sizes",), ("--sass", "x"), ("--sizes", "64,128"), ("--param", "BX=8,16")):
         with pytest.raises(errors.StoreError):
             KINDS["accesses"](Page(README, KINDS), "naive", *wrong)

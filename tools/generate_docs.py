@@ -18,7 +18,8 @@ A part stays between two comments and is written from results/ or from the code,
                                           `worst=10` so many lines, `by-pick` one for each kernel that it picks
     <!-- begin draws sgemm FILES -->      the same, of all draws of shapes together, and how often it loses
     <!-- begin transfers FILES -->        the tables of transfers
-    <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading
+    <!-- begin post FILES -->             a post's tables, published and measured; `level=3` below a heading,
+                                          `M=4096` those of one size
     <!-- begin claims FILES -->           what benchmarks/trust.py claims, and the newest result of each claim;
                                           `list` writes a list, `count` how many hold, and
                                           `only=noise,repeat` takes these claims
@@ -37,6 +38,7 @@ A part stays between two comments and is written from results/ or from the code,
     <!-- begin file PATH -->              a file of the repository
     <!-- begin script PATH -->            a Python script in cells, as a page
     <!-- begin accesses KERNEL -->   how to verify a kernel without a GPU, and its counts by `inspect --accesses`;
+                                          `brief` leaves out the table and the first command;
                                           `--sizes`, `--layout`, `--precision` and `--param` may follow
     <!-- begin pads KERNEL As 0 1 BK=32 --> passes over the banks per store to As, where PAD is 0 or 1, for each BK
     <!-- begin output COMMAND -->         a command and what it prints. In front, `cd=FOLDER` says where it

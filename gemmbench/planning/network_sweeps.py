@@ -78,7 +78,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
         weights: A `.npz` file with W1, b1, W2, ... next to the config (W is inputs x outputs), or
             `random`.
         baseline: The row that counts as 1. Empty: the library with a graph, if there is one.
-        post: The post that the network is from; see below.
+        post: The post that the network is from.
         measure: How to measure, as in a sweep.
         on_cpu: Keys that replace those above where kernels run on the CPU.
     """

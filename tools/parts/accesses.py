@@ -22,6 +22,7 @@ _VERIFIED = "67x129x50"
 _OPTIONS = _SIZES, _PRECISION, _LAYOUT, _PARAM = "--sizes", "--precision", "--layout", "--param"
 _PAD = re.compile(r"\bint PAD = .*;")
 _COPY = "padded"
+_TOTALS = ("Global memory: ", "No machine code was read.")
 
 
 def _count(selection: Selection) -> CountedKernel:
@@ -34,7 +35,11 @@ def _count(selection: Selection) -> CountedKernel:
 
 
 def _write_accesses(_: Page, name: str, *options: str) -> str:
-    """The commands that verify a kernel and count its accesses, and what the second prints."""
+    """The commands that verify a kernel and count its accesses, and what the second prints.
+
+    With `brief` first: the second command, and only the bound and what is behind it.
+    """
+    is_brief, options = options[:1] == ("brief",), options[options[:1] == ("brief",) :]
     pairs = list(zip(options[::2], options[1::2], strict=False))
     given = dict(pairs)
     if 2 * len(pairs) != len(options) or not given.keys() <= set(_OPTIONS):
@@ -45,12 +50,16 @@ def _write_accesses(_: Page, name: str, *options: str) -> str:
         variants=[name], sizes=given.get(_SIZES), precisions=precisions, layouts=layouts, params=params
     ).selection
     (table,) = report_accesses([_count(asked)]).tables
+    notes = [f"- {_mark_code(note)}" for note in table.notes if not (is_brief and note.startswith(_TOTALS))]
+    inspect = shlex.join(["gemmbench", "inspect", name, "--accesses", *options])
+    if is_brief:
+        return "\n".join([f"`{inspect}` says, for {table.title.partition(':')[0]}:", "", *notes])
     commands = [
         f"gemmbench verify {name} --sizes {_VERIFIED}",
-        shlex.join(["gemmbench", "inspect", name, "--accesses", *options]),
+        inspect,
     ]
     lines = ["```bash", *commands, "```", "", f"{table.title}.", "", format_table(table.headings, table.cells), ""]
-    return "\n".join([*lines, *(f"- {_mark_code(note)}" for note in table.notes)])
+    return "\n".join([*lines, *notes])
 
 
 def _mark_code(note: str) -> str:

@@ -32,7 +32,6 @@ from gemmbench.planning.sweeps.sweep import SweepModel
 from gemmbench.report.columns import all_columns, transfer_columns
 from gemmbench.report.columns.column import Column
 from gemmbench.report.flags import MEANINGS
-from gemmbench.report.tables.search_tables import Winner, WinnersFile
 from tools.page import Page
 
 MODELS: Mapping[str, type[msgspec.Struct]] = {
@@ -59,8 +58,6 @@ MODELS: Mapping[str, type[msgspec.Struct]] = {
     "sustained": Sustained,
     "load": Load,
     "transfer": TransferRecord,
-    "winner": Winner,
-    "winners-file": WinnersFile,
 }
 
 

@@ -28,7 +28,7 @@ from tools.citations import Citation, cite_run, cite_text
 from tools.page import ROOT, NoResults, Page
 
 STYLE = "pipe"
-_DEVICE, _HERE = "Device: ", "Here: "
+_DEVICE, _HERE, _SPEED_UP = "Device: ", "Here: ", "Speed-up: "
 
 
 def newest_file(pattern: str) -> Path:
@@ -263,15 +263,21 @@ def _list_items(lines: Sequence[str]) -> list[str]:
     return [f"- {line}" for line in lines]
 
 
-def _write_post(page: Page, pattern: str, level: str = "level=2") -> str:
-    """The tables of a post; `level=` is that of the first heading. Raises StoreError."""
-    comparison = read_comparison(pattern)
+def _write_post(page: Page, pattern: str, *words: str) -> str:
+    """The tables of a post, without the line on speed-ups, which the page explains. Raises StoreError.
+
+    `level=3` sets the level of the first heading, and `M=4096` chooses problems.
+    """
+    comparison, wanted = read_comparison(pattern), dict(word.split("=", 1) for word in words)
     if not comparison.environment.post:
         raise StoreError(f"{comparison.run.path.name} repeats no post")
-    report, citation = report_post(comparison), cite_run(page, comparison, comparison.run.full_records)
-    footer = [f"{_HERE}{citation}" if line.startswith(_HERE) else line for line in report.footer]
-    text = replace(report, footer=footer).format(STYLE).strip()
-    return text.replace("###", "#" * int(level.partition("=")[2]), 1)
+    level = int(wanted.pop("level", "2"))
+    chosen = [each for each in comparison.problems if _matches(each.problem, wanted)]
+    report = report_post(replace(comparison, problems=chosen))
+    citation = cite_run(page, comparison, comparison.run.full_records)
+    lines = [line for line in report.footer if not line.startswith(_SPEED_UP)]
+    footer = [f"{_HERE}{citation}" if line.startswith(_HERE) else line for line in lines]
+    return replace(report, footer=footer).format(STYLE).strip().replace("###", "#" * level, 1)
 
 
 KINDS: Mapping[str, Callable[..., str]] = {

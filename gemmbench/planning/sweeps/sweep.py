@@ -44,7 +44,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             lacks a precision of the sweep, the first library that has them all, such as cublaslt for fp8.
         measure: How to measure; see below.
         on_cpu: Keys that replace those above where kernels run on the CPU.
-        post: The table of a post that this sweep repeats; see below.
+        post: The table of a post that this sweep repeats.
     """
 
     variants: list[str | dict[str, Any]] = []
