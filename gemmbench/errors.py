@@ -73,7 +73,7 @@ class SpecError(UsageError):
 
 @contextmanager
 def at_line(location: str, line: int | None) -> Iterator[None]:
-    """Add a file and a line to a UsageError that has none; None is the command line."""
+    """Add a file and a line to a UsageError that lacks them; None means the command line."""
     try:
         yield
     except SpecError:
@@ -155,9 +155,9 @@ class Unsupported(PlanError):
 
 
 class HostError(PlanError):
-    """gemmbench itself failed while it worked on this plan: too little memory of the host, or a bug.
+    """gemmbench itself failed while it worked on this plan: too little host memory, or a bug.
 
-    Made of the exception, whose type, text and place are its message.
+    The message has the exception's type, text and location.
     """
 
     def __init__(self, fault: BaseException | str):

@@ -19,7 +19,7 @@ from gemmbench.planning.problems import Problem
 SECTOR = 32
 WARP = 32
 _SCATTERED = 4
-"""From so many times the fewest sectors on, more than a warp whose lanes share a few rows of a tile would need."""
+"""A ratio to the fewest sectors that a warp does not reach if its lanes only share a few rows of a tile."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
 """How accesses to shared memory become requests: as in the text; neighbouring words between two barriers as one access
 of up to 16 bytes; and moreover nothing loaded twice between two barriers."""
@@ -103,7 +103,7 @@ class Access:
 
 @dataclass(frozen=True)
 class AccessCounts:
-    """Every access of a plan's launches, by line. `ran` of `blocks` blocks ran, and stand for the others."""
+    """Every access of a plan's launches, by line. `ran` of `blocks` blocks were run, to represent all of them."""
 
     accesses: tuple[Access, ...]
     ran: int
@@ -163,7 +163,7 @@ SharedCode = Mapping[tuple[str, int, bool], Counter[int]]
 
 
 def read_shared_code(listing: str) -> SharedCode:
-    """The accesses of a listing by `nvdisasm -g`, in which lines of the source stand above the instructions."""
+    """The accesses in the output of `nvdisasm -g`, which puts source lines above the instructions."""
     code: dict[tuple[str, int, bool], Counter[int]] = {}
     file, line = "", 0
     for text in listing.splitlines():

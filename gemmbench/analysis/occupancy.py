@@ -19,10 +19,10 @@ _MAX_REGISTERS = 255  # of a thread
 
 @dataclass(frozen=True)
 class ArchitectureLimits:
-    """What a multiprocessor of one architecture has, and the most that a block may have of it.
+    """The resources of a multiprocessor of one architecture, and the most that one block may use.
 
-    `shared` is bytes of a multiprocessor, `block_shared` the most of a block, `reserved` what the
-    system takes of each block, `grain` the unit of allocation.
+    `shared` is the bytes of a multiprocessor, `block_shared` the most that a block may have, `reserved` what
+    the system reserves per block, `grain` the unit of allocation.
     """
 
     warps: int
@@ -94,10 +94,10 @@ def most_block_shared(sm: int) -> int:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What one multiprocessor holds at once; with `blocks_per_sm` 0 the kernel cannot run.
+    """How much of a kernel fits on one multiprocessor; with `blocks_per_sm` 0 the kernel cannot run.
 
-    `fraction` is warps_per_sm / max_warps. `limiter` is what allows no more blocks: "warps",
-    "registers", "shared memory" or "blocks", the first of them that does.
+    `fraction` is warps_per_sm / max_warps. `limiter` is the first limit reached: "warps",
+    "registers", "shared memory" or "blocks".
     """
 
     blocks_per_sm: int

@@ -159,7 +159,7 @@ def find_nvdisasm() -> str:
 
 
 def find_tool(tool: str, folders: str = "") -> str | None:
-    """Path of a tool of NVIDIA's: PATH, `folders`, /usr/local/cuda*, NVIDIA's wheels; or None."""
+    """The path of one of NVIDIA's tools, from PATH, `folders`, /usr/local/cuda* or NVIDIA's wheels, or None."""
     local, wheels = Path("/usr/local"), find_spec("nvidia")
     toolkits = [local / "cuda", *sorted(local.glob("cuda-*"), key=_release_number, reverse=True)]
     searched = [os.environ.get("PATH", ""), folders, *(str(toolkit / "bin") for toolkit in toolkits)]

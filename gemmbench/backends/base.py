@@ -22,7 +22,7 @@ MATHS = ("default math", "pedantic math")
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a GPU is set up, which does not change during a run; None where unknown.
+    """How a GPU is set up, which does not change during a run; None if unknown.
 
     `power_limit` is in watts, the clocks are the highest the GPU may have, in Hz.
     """
@@ -152,7 +152,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """One launch of a chain: a loaded plan and where its operands are at every stop of a rotation.
+    """One launch of a chain: a loaded plan and the addresses of its operands at every stop of a rotation.
 
     alpha and beta are those of the plan's problem. `workspace` is where its workspace begins, in a
     memory from the same back end; None if the plan has none.
@@ -297,7 +297,7 @@ class Executable(Protocol):
 
 
 class CountingExecutable(Executable, Protocol):
-    """An executable that can make exactly so many launches."""
+    """An executable that can run an exact number of launches."""
 
     def time_exactly(self, launches: int) -> Window:
         """As time, but launch by launch also where `time` rounds up to whole graphs."""
@@ -316,16 +316,16 @@ class BoundExecutable(CountingExecutable, Protocol):
 
     @property
     def overlap(self) -> str:
-        """Of code that launches itself: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
+        """For code that launches itself: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
 
 
 class SteadyExecutable(Executable, Protocol):
     """An executable that can keep its device at work without a pause, as those of a GPU can."""
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """Windows of at most `launches` launches, without end: while one runs, the next is already queued.
+        """An endless series of windows of at most `launches` launches; while one runs, the next is queued.
 
-        `watch` is called again and again meanwhile. Closing the iterator waits for what is queued. The
+        `watch` is called repeatedly. Closing the iterator waits for queued launches. The
         first launches must have been timed before. Raises as time does.
         """
 
@@ -368,9 +368,9 @@ class WatchedFault:
 
 @dataclass(frozen=True)
 class Watched:
-    """What was seen of every access of a launch: faults, the likeliest cause first.
+    """What watching every access of a launch found: faults, the likeliest cause first.
 
-    `explanations` are no faults, but may be why a result is wrong. `ended` is False if the launch had to be stopped.
+    `explanations` are not faults, but may explain a wrong result. `ended` is False if the launch had to be stopped.
     """
 
     faults: tuple[WatchedFault, ...]
@@ -442,13 +442,13 @@ class Backend(Protocol):
 
     @property
     def empty(self) -> LoneExecutable | None:
-        """Launches a kernel that does nothing; None if products cannot be timed alone here."""
+        """Launches a kernel that does nothing; None if single products cannot be timed here."""
 
     @property
     def monitor(self) -> Monitor | None:
         """Reads power, temperature and clocks under load.
 
-        None if there are no sensors, or reading disturbs.
+        None if there are no sensors, or if reading them would disturb the measurement.
         """
 
     def allocate(self, *nbytes: int) -> Memory:
@@ -479,8 +479,8 @@ class Backend(Protocol):
         """Fix the arguments of one or several launches that run in order and are timed as one.
 
         `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph. With `turns` a graph goes so many times over all stops; a window consists of whole
-        graphs, so `time` rounds its launches up. Launches take their operands from `rotation`;
+        graph. With `turns` a graph makes that number of passes over all stops; a window consists
+        of whole graphs, so `time` rounds its launches up. Launches take their operands from `rotation`;
         without it they begin at the first stop. Raises LaunchError, NotOffered.
         """
 
@@ -490,7 +490,7 @@ class Backend(Protocol):
 
 @runtime_checkable
 class PrintingBackend(Protocol):
-    """A back end that reads what its kernels print itself. What others print, the runner takes from the worker."""
+    """A back end that reads the output of its kernels itself. For others, the runner takes it from the worker."""
 
     def take_printed(self) -> dict[str, str]:
         """What was printed since the last call, in words, by the name of the row."""

@@ -100,8 +100,7 @@ class CacheUse:
 def _remove_dead_folders(home: Path) -> float:
     """Remove the folders of processes that were killed; the cache must be locked.
 
-    Returns when the oldest process that uses the cache began, in seconds since the epoch; infinity if
-    there is none.
+    Returns the start time of the oldest process that uses the cache, in seconds since the epoch, or infinity.
     """
     oldest = math.inf
     for folder in home.iterdir():
@@ -139,7 +138,7 @@ _DAMAGE = OSError, ValueError, TypeError, KeyError, RecursionError
 """What reading a file of the cache may raise if it is missing or damaged, whatever it holds instead."""
 
 _NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.answer|\.json)")
-"""The files that gemmbench writes; all others in the folder are left alone."""
+"""The files that gemmbench writes; it does not touch others in the folder."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +260,7 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
 
 
 def _store_file(name: str, content: bytes) -> None:
-    """Write a file of the cache at once. Raises DeviceError if the folder is not writable or not safe."""
+    """Write a file of the cache atomically. Raises DeviceError if the folder is not writable or not safe."""
     home = make_cache_folder()
     use = _claim_cache(home)
     with _open_workshop(use.folder if use else home) as workshop:
@@ -280,7 +279,7 @@ def store_answer(key: str, answer: Mapping[str, str]) -> None:
 
 
 def read_answer(key: str) -> dict[str, str] | None:
-    """What was found out about some code earlier, or None. Raises DeviceError for an unsafe folder."""
+    """What is known about some code from earlier runs, or None. Raises DeviceError for an unsafe folder."""
     path = cache_folder() / f"{key}{ANSWER}"
     refuse_unsafe(path.parent)
     with suppress(*_DAMAGE):

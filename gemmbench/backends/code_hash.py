@@ -54,12 +54,12 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """The same of a file of kernels without a manifest; "" without the file."""
+    """A hash of a file of kernels without a manifest; "" if there is no such file."""
     return _hash_text(path.read_text(encoding="utf-8"), False) if path.is_file() else ""
 
 
 def _list_facts(pick: Pick) -> tuple[object, ...]:
-    """What a row of a `pick` stands for."""
+    """The conditions, parameters and code that a row of a `pick` names."""
     code = hash_code(pick.code, {**pick.code.default(), **dict(pick.params)}.items()) if pick.code else pick.variant
     return pick.when, pick.params, pick.costs, pick.estimate, code
 
@@ -97,7 +97,7 @@ def _hash_text(text: str, is_python: bool) -> str:
 
 
 def _list_tokens(text: str) -> list[str]:
-    """The tokens of a text in C++; a line of the preprocessor stands between newlines, and `#line` is left out."""
+    """The tokens of a C++ text, with preprocessor lines between newlines and without `#line`."""
     tokens: list[str] = []
     line: list[str] | None = None  # of the preprocessor
     first, spaced = True, False

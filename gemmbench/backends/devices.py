@@ -88,7 +88,7 @@ class DeviceChoice:
 class Machine:
     """The devices of a run by back end: the primary one, and the host if it can run rows too.
 
-    What measures is a LocalMachine, or the FleetMachine that stands for the cards of a cluster.
+    A LocalMachine measures, or the FleetMachine that represents the cards of a cluster.
     """
 
     choice: DeviceChoice

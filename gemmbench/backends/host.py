@@ -9,7 +9,7 @@ from pathlib import Path
 _LOAD = Path("/proc/loadavg")
 _READINGS, _PAUSE, _PERIOD = 3, 0.0002, 0.01
 _BUSY = 0.25
-"""Competitors per core from which on a host is busy."""
+"""From this number of competitors per core on, a host counts as busy."""
 
 BLAS_SETTINGS = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 """Environment variables for a process that times OpenBLAS, set before NumPy is imported.
@@ -30,8 +30,8 @@ def count_cores() -> int:
 def count_competitors() -> float:
     """Threads of other processes that run or wait for a core now, less the cores that are left to them.
 
-    This process must do nothing else, and neither may those that it has started. The least of a few
-    readings counts: a thread that is about to sleep is no competitor.
+    This process and those that it has started must be idle. Returns the least of a few readings, because a
+    thread that is about to sleep does not compete.
     """
     readings = [_read_competitors()]
     while readings[-1] and len(readings) < _READINGS:

@@ -109,7 +109,7 @@ class RowMarks:
 
 
 def _unbuffer_c_output() -> None:
-    """Let what C code prints, such as the printf of a kernel, be read at once: a crash loses none of it."""
+    """Turn off buffering for C code, such as the printf of a kernel, so that a crash loses no output."""
     library = ctypes.CDLL(None)
     library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, _IONBF, ctypes.c_size_t(0))
 

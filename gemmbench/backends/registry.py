@@ -61,7 +61,7 @@ class BackendEntry:
         raise NotImplementedError
 
     def glance(self, choice: DeviceChoice) -> Target | None:
-        """The device as far as it is known without opening it or importing a library.
+        """What is known about the device without opening it or importing a library.
 
         None without a device.
         """
@@ -115,11 +115,11 @@ class BackendServices(Protocol):
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
         """The health checks of `doctor`.
 
-        That there is no device is a fault only if it is `required`.
+        A missing device is a fault only if it is `required`.
         """
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks | None:
-        """What the device reaches at best; None where it is not measured.
+        """What the device reaches at best; None if that is not measured.
 
         Raises DeviceError, PlanError.
         """
@@ -265,7 +265,7 @@ def find_inspecting_entry() -> BackendEntry:
 
 
 def glance_at_inspected_device() -> Target | None:
-    """The first device of that back end as far as it is seen from outside.
+    """What is known from outside about the first device of that back end.
 
     None without a device.
     """

@@ -4,10 +4,10 @@ Our own files: their includes of the toolkit, the macros of the plan, then the r
 includes of local headers stay where they are. Macros are written into the text. On the command line,
 `-DN` or `-DT=16` would also change the toolkit's own headers, which the text includes first.
 
-A file of someone else: the macros that its manifest defines, then an `#include` of the file, so that it
-is read as it is and where it is.
+For a foreign file: the macros that its manifest defines, then an `#include` of the file, which is read
+unchanged and in place.
 
-Where a text must stand alone, local headers are written into it; `#line` keeps the places of all lines.
+If a text must be self-contained, local headers are copied into it; `#line` keeps the line numbers.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def _read_header(path: Path) -> str:
 class _Package:
     """A module of a wheel, the folder of the headers inside it, and how the wheel is installed.
 
-    A complete toolkit has the `header`, too; "" if it has none.
+    A complete toolkit also contains the `header`; "" if there is none.
     """
 
     module: str

@@ -71,10 +71,10 @@ class CompilerPool:
 def open_pool(
     compilers: Mapping[str, Compiler], threads: int | None = None, held_back: int = 0
 ) -> Iterator[CompilerPool]:
-    """A pool for the block, by default with a thread for each core. At its end, what is not needed any more ends too.
+    """A pool for the block, by default with one thread per core. At its end, jobs that are no longer needed end too.
 
-    `held_back` of the threads wait for `use_all_threads`. After an error or a signal inside the block, what
-    still compiles is ended at once.
+    `held_back` of the threads wait for `use_all_threads`. After an error or a signal inside the block,
+    running compilations are ended immediately.
     """
     threads = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as executor:

@@ -262,7 +262,7 @@ class Estimate:
     kernels: int
 
     def __add__(self, other: Estimate) -> Estimate:
-        """Both runs, one after the other."""
+        """Both runs in sequence."""
         kernels = self.kernels + other.kernels
         return Estimate(self.seconds + other.seconds, self.compiling + other.compiling, kernels)
 

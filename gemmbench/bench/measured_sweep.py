@@ -47,7 +47,7 @@ class HopelessRows:
     def leave_out(self, batch: ChainBatch, records: Sequence[Record]) -> tuple[ChainBatch | None, list[Record]]:
         """What is left of a batch, and a skip for every row that is not tried.
 
-        A row that failed already has none, and the best of a sweep is always tried again.
+        A row that has failed already gets no skip, and the best of a sweep is always tried again.
         """
         self._note_failures(records)
         if batch.phase == "final":

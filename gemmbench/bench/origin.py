@@ -1,6 +1,6 @@
-"""Where a text or a table comes from that is no results file: lines `# key: value` above it.
+"""The origin of a text or table other than a results file: lines `# key: value` above it.
 
-A results file has the same in its header, see gemmbench.bench.record.
+A results file has the same facts in its header, see gemmbench.bench.record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gemmbench.planning.source_tree import identify_sources
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Whose figures these are: the card or what stands for it, the sources, and a hash of each kernel or file.
+    """Whose figures these are: the card or its equivalent, the sources, and a hash of each kernel or file.
 
     `software` are versions of the driver and the toolkit, `date` is as in ISO 8601; `revision`, `tree` and `method`
     are as in the header of a results file.
@@ -73,7 +73,7 @@ _HEADER = re.compile("".join(rf"^# {each.name}: (?P<{each.name}>.*)\n" for each 
 
 
 def split_origins(text: str) -> list[tuple[Origin | None, str]]:
-    """The parts of a text, each with the origin above it; None for what has none."""
+    """The parts of a text, each with the origin above it, or None."""
     found = list(_HEADER.finditer(text))
     starts = [each.start() for each in found]
     before = text[: starts[0] if starts else None]

@@ -17,7 +17,7 @@ from gemmbench.planning.sizes import Amount, Count, Dimension, Integer, KnownCou
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """One kernel alone on the device, launched without a pause.
+    """One kernel by itself on the device, launched without a pause.
 
     Attributes:
         seconds: Seconds that count, after the device had settled.
@@ -250,7 +250,7 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         title: Layer sizes, activations and batch.
         flops: Floating-point operations of one forward pass.
-        bytes: Bytes that a forward pass must move at the least.
+        bytes: The fewest bytes that a forward pass must move.
         launches: What one forward pass launches, in order.
         label: The name of the row in a post.
         published_ms: The time published there, in milliseconds.
@@ -293,7 +293,7 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """What short loads of many configurations found, of which only the fastest were measured in full.
+    """Short loads of many configurations, used to choose the few that are measured in full.
 
     Attributes:
         candidates: Configurations that might be tried; a library offers some of them for a problem.
@@ -410,8 +410,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         batch_rows: Rows in the batch.
         artifact: A hash of the compiled kernel, the name of its file in the cache.
         code: A hash of the kernel's text, headers included, comments and white space left out, of how its
-            manifest compiles and launches it, and of the values of its parameters. It is that of the kernel
-            that was picked, and of a network there is one for each kernel. Empty for a library, whose
+            manifest compiles and launches it, and of the values of its parameters. For a dispatching
+            variant it is that of the picked kernel; a network has one for each kernel. Empty for a library, whose
             version is in `libraries`; in files without `tree` it was made in another way.
         grid: Blocks in x, y and z.
         block: Threads per block in x, y and z.
@@ -421,22 +421,22 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         spills: Spilled bytes, stores plus loads; -1: unknown.
         compile_seconds: How long the compilation took.
         clocks_hz: The clock of the multiprocessors in each round.
-        alone: Seconds of one product by itself, cold: plain launches between two events, nothing around them.
-        empty_seconds: What an empty kernel takes likewise, median; None where there is none.
+        alone: Seconds of one cold product by itself, launched between two events.
+        empty_seconds: The same for an empty kernel, median; None if it was not timed.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
-        no_graph: Why they cannot be recorded; empty if they can, or if it was not tried. Then no row of its batch
-            is.
+        no_graph: Why they cannot be recorded as a graph, in which case no row of the batch is; empty if they can,
+            or if it was not tried.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
         reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
             as NaN, wherever its results were checked.
         network: What a row of `gemmbench mlp` has in addition.
-        only_here: Why the kernel was verified at this size only, before it was timed: it cannot compute an awkward one.
+        only_here: Why the kernel was verified at this size only before it was timed, and not at an awkward one.
         diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words. `crash` if the kernel
             crashed.
         wrong_map: A map of a wrong C, by tiles.
-        telemetry: What NVML reported meanwhile.
+        telemetry: What NVML reported while the row was measured.
         sustained: What the kernel did under a steady load (`--sustained`).
         competitors: Threads of other processes that wanted a core of the CPU when a window began,
             on average; None for a row on a GPU, and in older files.
@@ -446,7 +446,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
         workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
             older files.
-        card: The card and the host that ran the row, where a fleet did; else empty.
+        card: The card and the host that ran the row, in a fleet; otherwise empty.
         ranking: The short loads that chose its configuration from many, such as the algorithms of cuBLASLt.
     """
 
@@ -503,7 +503,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     @property
     def least_bytes(self) -> int:
-        """Bytes that a launch must move at the least: A and B in, C out, and C in if beta is not 0."""
+        """The fewest bytes that a launch must move: A and B in, C out, and C in if beta is not 0."""
         return self.network.bytes if self.network else self.problem.bytes
 
     @property
@@ -541,8 +541,8 @@ class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="tra
         b_bytes: Bytes of B, which is copied first.
         d2h_bytes: Bytes copied out.
         h2d: Seconds of copying in, by round, where one stream runs the parts in turn.
-        kernel: Seconds of the kernel, likewise.
-        d2h: Seconds of copying out, likewise.
+        kernel: The same for the kernel.
+        d2h: The same for copying out.
     """
 
     mode: str

@@ -53,7 +53,7 @@ def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, l
 class Runner(Generic[R]):
     """Runs batches of any kind: GEMMs, networks, transfers.
 
-    `emit` takes records as they are made, those of a batch at once. `done` maps the keys of what an
+    `emit` takes records as they are made, a batch at a time. `done` maps the keys of what an
     earlier run has measured to its records. `leave_out` takes a batch and all records so far, and
     returns what is left of the batch and the records of the rest.
     """

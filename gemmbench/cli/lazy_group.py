@@ -34,7 +34,7 @@ Sections = Mapping[str, Mapping[str, CommandEntry]]
 
 
 def _explain_undecodable(word: str) -> str:
-    """Why a word of the command line cannot be used: its bytes are no text, or none in the user's locale."""
+    """Why a word of the command line cannot be used: its bytes are not text in the user's locale."""
     try:
         text = os.fsencode(word).decode()
     except UnicodeDecodeError:

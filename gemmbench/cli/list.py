@@ -50,7 +50,7 @@ class ListOptions:
 class ListedVariant:
     """One variant, as --json writes it; `reason` is why it is not ready on `device`.
 
-    `family` is the folder of a kernel, or `library`; `configurations` is None where nobody asked for details.
+    `family` is the folder of a kernel, or `library`; `configurations` is None unless details were requested.
     """
 
     name: str

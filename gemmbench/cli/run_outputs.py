@@ -189,7 +189,7 @@ _NOT_RECORDED = ("resume", "resume_from")
 _DECIDING = (PROBLEM, MEASURING, STOPPING, TRANSFERS)
 """The headings of options that decide which rows are measured, and how."""
 _NO_FILE = "random"
-"""What --weights takes besides a file."""
+"""The value of --weights that is not a file."""
 
 
 def complete_options(context: click.Context) -> Values:

@@ -1,4 +1,4 @@
-"""`gemmbench schema`: the JSON schemas with which an editor checks and completes manifests and configs."""
+"""`gemmbench schema`: JSON schemas that let an editor check and complete manifests and configs."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def show(options: ShowOptions) -> int:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Look for no cycles: rows have none, and with 100,000 rows the search takes a quarter of the time."""
+    """Do not look for cycles: rows have none, and with 100,000 rows the search takes a quarter of the time."""
     gc.disable()
     try:
         yield

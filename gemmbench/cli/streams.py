@@ -81,7 +81,7 @@ _TAIL = 32
 
 
 class _DefusedStream(io.TextIOBase):
-    """A stream that writes to another one what the runner takes for text, also if lines come in parts."""
+    """A stream that escapes workflow commands in what it writes to another one, even if lines come in parts."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream

@@ -54,7 +54,7 @@ class RunResults:
 
     @property
     def environment(self) -> Environment:
-        """What ran, on which device, with which versions and settings."""
+        """Device, versions and settings of the run."""
         return self.saved.environment
 
     @cached_property

@@ -21,7 +21,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 STDOUT = "-"
-"""The path that stands for stdout."""
+"""The path that means stdout."""
 
 
 def data_folder(name: str) -> Path:
@@ -153,7 +153,7 @@ def read_text_file(path: Path) -> str:
 
 
 def read_code_file(path: Path) -> str:
-    """The same of a file of code, which may have any encoding: each byte of what is not UTF-8 is a letter."""
+    """Read a file of code, which may have any encoding: each byte that is not UTF-8 becomes a letter."""
     text, fault = _read_file(path)
     if fault and "\0" in text:  # UTF-16, or no text at all
         raise SpecError(display_path(path), None, fault)
@@ -161,7 +161,7 @@ def read_code_file(path: Path) -> str:
 
 
 def _read_file(path: Path) -> tuple[str, str]:
-    """The text of a file without the mark that some editors begin it with, and why it is no UTF-8; "" if it is."""
+    """The text of a file without a byte order mark, and why it is not UTF-8; "" if it is."""
     location = display_path(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)

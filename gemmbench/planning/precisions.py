@@ -159,7 +159,7 @@ class PeakRates:
     of_tensor_cores: bool = False
 
     def of_device(self, name: str, sm: int) -> float | None:
-        """The rate of a device, or None where no data sheet gives one."""
+        """The rate of a device, or None if no data sheet gives one."""
         if self.geforce is not None and "GeForce" in name and sm >= _FIRST_GEFORCE:
             return self.geforce if sm in self.by_capability else None
         rate = self.by_capability.get(sm)
@@ -231,8 +231,8 @@ Granularity = Literal["none", "tensor", "row", "block"]
 class Accumulator:
     """The type sums are kept in; integers up to 2**exact_bits are summed without error.
 
-    Tensor cores may keep fewer bits than the type has, and truncate where others round. With
-    `promoted_every` they sum that many products, and such partial sums are added in the type itself.
+    Tensor cores may keep fewer bits than the type has, and truncate instead of rounding. With
+    `promoted_every` they sum this number of products, and the partial sums are added in the type itself.
     """
 
     type: StorageType

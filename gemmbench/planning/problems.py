@@ -22,7 +22,7 @@ class Problem:
 
     Operands are packed and row-major. `layout` gives, for A and then for B, whether it is
     stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
-    `batch_count` products of this size lie one after the other; no variant offers more than one.
+    `batch_count` products of this size are stored in sequence; no variant offers more than one.
     """
 
     M: Dimension

@@ -27,7 +27,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The allowed configurations, without duplicates. Raises UsageError if there is none."""
+    """The allowed configurations, without duplicates. Raises UsageError if none is allowed."""
 
     configurations: tuple[Configuration, ...]
 
@@ -88,7 +88,7 @@ class RandomSearch(ExhaustiveSearch):
 
 
 _RANDOM_FIRST = 10
-"""So many are chosen at random, as Optuna does by default."""
+"""How many are chosen at random first; Optuna's default."""
 
 
 class ModelSearch:

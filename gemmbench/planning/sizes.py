@@ -56,7 +56,7 @@ def check_configurations(name: str, count: int) -> None:
 
 
 def format_count(count: int) -> str:
-    """`64,000,000`, or `over 10^40` for a number of so many digits."""
+    """`64,000,000`, or `over 10^40` for a number with very many digits."""
     digits = len(str(count))
     return f"{count:,}" if digits <= MOST_DIGITS else f"over 10^{digits - 1}"
 

@@ -52,8 +52,8 @@ class Sources:
 def identify_sources() -> Sources:
     """Name the sources as they are on disk now.
 
-    $GEMMBENCH_REVISION names the revision where there is no git. Raises UsageError if it names one whose
-    sources are known to be others.
+    $GEMMBENCH_REVISION names the revision if there is no git. Raises UsageError if the sources of that
+    revision are known to differ.
     """
     tree, built = hash_sources(), _read_built()
     given = os.environ.get(_VARIABLE, "")

@@ -172,7 +172,7 @@ class Comparison:
 
 
 def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
-    """A size, with layout and precision where that alone is not enough; of a network the batch."""
+    """The size, with layout and precision if it is ambiguous without them; for a network, the batch."""
     sizes = Counter(problem.problem.size for problem in problems)
 
     def name(problem: ProblemRows) -> str:

@@ -19,7 +19,7 @@ from gemmbench.report.text import count_noun, number, number_within, percent, wi
 
 
 def _describe_load(row: Row) -> Iterator[str]:
-    """Speed, clock, power and energy of a kernel that ran alone; nothing without a steady load."""
+    """Speed, clock, power and energy of a kernel under a steady load; empty without one."""
     found = row.record.sustained
     if found is None:
         return

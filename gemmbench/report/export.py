@@ -33,7 +33,7 @@ from gemmbench.report.tables.view import View
 
 
 def export_kernels(comparison: Comparison) -> list[ExportRow]:
-    """Every kernel row by key. Seconds, bytes, Hz; None where unknown."""
+    """Every kernel row by key, in seconds, bytes and Hz; None if unknown."""
     return export_rows(all_columns.COLUMNS, comparison.rows)
 
 

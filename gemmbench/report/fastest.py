@@ -167,7 +167,7 @@ def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
 
 
 _MOST_LINES = 2
-"""Of more problems, those with the same answer share a line."""
+"""With more problems than this, those with the same answer share a line."""
 _MOST_SIZES = 6
 
 
@@ -229,7 +229,7 @@ _MOST_TIES = 3
 def list_best_configurations(comparison: Comparison, margin: float = stats.MARGIN) -> list[str]:
     """`naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie`, for each kernel of which several configurations ran.
 
-    Only where there are one or two problems. Algorithms of libraries are no choice of the user's.
+    Only where there are one or two problems. Algorithms of libraries do not count, since users do not choose them.
     """
     lines, several = [], len(comparison.problems) > 1
     for problem in comparison.problems if len(comparison.problems) <= _MOST_LINES else ():

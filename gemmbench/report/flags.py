@@ -82,7 +82,7 @@ def notable_letters(row: Row) -> str:
 
 
 def explain_letters(rows: Iterable[Row]) -> list[str]:
-    """One line that explains the letters that tables of these rows show; none if they have none."""
+    """One line that explains the letters that tables of these rows show; empty without letters."""
     shown = list(rows)
     letters = {letter for row in shown for letter in notable_letters(row)}
     if not letters:

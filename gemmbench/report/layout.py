@@ -88,7 +88,7 @@ _Columns = list[tuple[int, int]]
 
 
 def _cut(columns: _Columns, room: float, most: int) -> list[_Columns]:
-    """Columns in parts of at most `most` that take no more than `room`; one that is wider has a part of its own."""
+    """Split columns into parts of at most `most` that fit into `room`; a wider column becomes a separate part."""
     parts: list[_Columns] = []
     for column in columns:
         if not parts or len(parts[-1]) == most or sum(width + GAP for _, width in [*parts[-1], column]) > room:
@@ -102,7 +102,7 @@ def _join(columns: _Columns) -> Fit:
 
 
 def _measure(heading: int, cells: Sequence[str], folds: bool) -> _Extent:
-    """The widths of a column whose heading takes so many characters."""
+    """The widths of a column whose heading has this number of characters."""
     natural = max(heading, *map(len, cells), 0)
     if not folds:
         return _Extent(natural, natural, natural)

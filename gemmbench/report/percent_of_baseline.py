@@ -35,8 +35,8 @@ _CUBLAS, _CUBLASLT = "cublas", "cublaslt"
 def compare_with_best_library(rows: Sequence[Row]) -> list[Row]:
     """The rows of one problem, each with its speed in percent of the better of cuBLAS and cuBLASLt.
 
-    Only where cuBLAS is the baseline, which every row is measured beside, and cuBLASLt has a row that is right and of
-    the class of its precision. Of several algorithms that one counts which was measured again after it was chosen.
+    Only if cuBLAS is the baseline, in the same rounds as every row, and cuBLASLt has a right row with the class of its
+    precision. Of several algorithms, the one that was measured again after it was chosen counts.
     """
     lt = [row for row in rows if row.record.variant == _CUBLASLT and row.ranked]
     chosen = [row for row in lt if row.record.phase == "final"] or lt

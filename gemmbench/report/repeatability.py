@@ -53,7 +53,7 @@ def explain_process_deviation(shortest: Iterable[float]) -> list[str]:
 
 
 def compare_ratios(value: Interval, base: Interval, seconds: float) -> Interval:
-    """`value` relative to `base`, the ratios of two rows to their baselines, each measured in a process of its own.
+    """`value` relative to `base`: ratios of two rows to their baselines, measured in separate processes.
 
     The interval covers what differs between processes; `seconds` is the shortest time of a kernel or baseline.
     """

@@ -54,7 +54,7 @@ def peak_flops(environment: Environment, record: Record, clock_hz: float) -> flo
 
 
 _MOST_ELAPSED = 1.5
-"""Of the time that gemmbench waited for a window, over the time reported; of honest kernels it is about 1."""
+"""The highest accepted ratio of the time that gemmbench waited to the time reported; honest kernels have about 1."""
 
 
 def is_forged(record: Record) -> bool:
@@ -159,7 +159,7 @@ class Row:
 
     @property
     def shortest_time(self) -> float:
-        """Seconds of the row or of the baseline, whichever is shorter; of the row if there is no ratio."""
+        """Seconds of the row or of the baseline, whichever is shorter; without a ratio, of the row."""
         percent = self.percent_of_baseline.value
         return self.time.value * (1.0 if math.isnan(percent) else min(1.0, percent / 100))
 

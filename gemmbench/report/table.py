@@ -34,7 +34,7 @@ PLAIN = "simple"
 RICH = "rich"
 """The format of a terminal."""
 _LEAST_WIDE = 200
-"""Characters from which on a wide table is drawn as a table, if it fits; below, as blocks."""
+"""A wide table needs at least this number of characters to be drawn as a table; otherwise it becomes blocks."""
 _MARKDOWN = ("github", "pipe")
 _HTML = ("html", "unsafehtml")
 _LATEX = ("latex", "latex_raw", "latex_booktabs", "latex_longtable")
@@ -312,7 +312,7 @@ _FORMULA = re.compile(r"((?:^|;)\"*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].)")
 
 
 def escape_formula(text: str) -> str:
-    """Text that a spreadsheet does not compute: an apostrophe stands before a sign that begins a formula.
+    """Text that a spreadsheet does not evaluate: an apostrophe precedes a sign that begins a formula.
 
     In many countries a cell ends at a semicolon, whatever is quoted.
     """

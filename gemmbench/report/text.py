@@ -42,7 +42,7 @@ def interval_ends(interval: Interval) -> tuple[str, str]:
 def number_within(value: float, source: Interval, most: int = _MOST) -> str:
     """A number that is proportional to the estimate `source`, with the digits that its interval supports.
 
-    The last digit's unit is the largest power of ten that is no wider than the interval, so that
+    The unit of the last digit is the largest power of ten that does not exceed the interval, so
     rounding stays inside it. At least two digits, and at most `most`.
     """
     if not value or not math.isfinite(value) or not source.known:

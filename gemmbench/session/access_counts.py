@@ -88,7 +88,7 @@ def explain_uncountable(variant: Variant) -> str:
 
 
 def describe_counting_machine(cores: int = USUAL_SMS[int(_USUAL_ARCHITECTURE)]) -> Machine:
-    """The CPU with so many cores, by default those of a usual GPU: grids of some kernels are as large as the device."""
+    """The CPU device with this number of cores, by default a GPU's, since some grids depend on the device's size."""
     machine = describe_local(registry.choose_device(_HOST))
     host = machine.devices[_HOST]
     return replace(machine, devices={_HOST: replace(host, target=replace(host.target, sms=cores))})

@@ -1,4 +1,4 @@
-"""Before a kernel is timed: verify the same configuration on one awkward problem, in a process of its own."""
+"""Before a kernel is timed, verifies the same configuration on one awkward problem, in a separate process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_awkwardly(
 ) -> Plan | Skip:
     """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
-    It has the usual shape for this, or `shape`, or one near it. The Skip is that of this shape, where there is none.
+    The shape is the usual one, or `shape`, or one near it; if none is allowed, the Skip is for this shape.
     """
     wanted = shape or configurations.AWKWARD
 
@@ -140,7 +140,7 @@ class _Deadline:
 
 
 def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter) -> dict[str, _Answer]:
-    """Verify plans one after the other, and keep the answers. Raises KeyboardInterrupt after Ctrl-C."""
+    """Verify plans in order, and keep the answers. Raises KeyboardInterrupt after Ctrl-C."""
     from gemmbench.session.open_session import open_session
 
     answers: dict[str, _Answer] = {}

@@ -55,7 +55,7 @@ def _examined_backends(option: str, choice: DeviceChoice) -> list[str]:
 
 
 SECONDS = 4.0
-"""Of timing, for each plan."""
+"""Seconds of timing for each plan."""
 
 
 def measure_noise(
@@ -81,7 +81,7 @@ def measure_noise(
 
 
 def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
-    """Of each line that the back end lists, the first variant that can run."""
+    """The first variant that can run from each line that the back end lists."""
     for names, size in registry.find_entry(machine.choice.primary).noise_plans:
         asked = [Selection((name,), read_sizes(size), ("f32",), ("nn",), kernels=kernels) for name in names]
         expanded = [item for one in asked for item in plan_kernel(one, find_variant(one), machine)]

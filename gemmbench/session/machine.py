@@ -55,7 +55,7 @@ class LocalMachine(Machine):
     def open_worker(
         self, request: Open, message: Callable[[str], None], *how: Any
     ) -> Iterator[LocalWorker | RemoteWorker]:
-        """As Machine: in a process of its own if a kernel could destroy the device's context."""
+        """As Machine: in a separate process if a kernel could destroy the device's context."""
         from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker  # planning needs no worker
 
         if registry.needs_own_process(self):

@@ -86,7 +86,7 @@ def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterat
 
 
 def name_command(text: str) -> str:
-    """`run` for `gemmbench run naive`; "" if the text is no such command."""
+    """`run` for `gemmbench run naive`; "" if the text is not a gemmbench command."""
     words = split_command(text)
     return words[1] if words[:1] == ["gemmbench"] and len(words) > 1 else ""
 

@@ -34,7 +34,7 @@ def repeat_posts(
 
 
 def _leave_out_finished(names: list[str], destination: Destination) -> list[str]:
-    """Of posts in turn, the one that the file to resume repeats, and those that follow. Raises UsageError."""
+    """The post that the file to resume repeats, and those that come after it. Raises UsageError."""
     if destination.resume is None:
         return names
     post = read_environment(destination.resume).post

@@ -91,9 +91,9 @@ class SessionProgress:
 
 
 class Interruption:
-    """Requests an end after Ctrl-C or `limit` seconds after it `started`; a second Ctrl-C ends at once.
+    """Requests an end after Ctrl-C or `limit` seconds after the start; a second Ctrl-C ends immediately.
 
-    `resumable` says whether --resume can continue what is ended.
+    `resumable` says whether --resume can continue the run.
     """
 
     def __init__(

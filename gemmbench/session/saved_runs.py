@@ -64,7 +64,7 @@ def save_run(run: Run, folder: Path, name: str) -> str:
 
 
 def _find_saved(name: str, folder: Path) -> Path | None:
-    """What there is of a saved run, even if it is no file."""
+    """The path of a saved run, even if it is not a file."""
     saved = saved_path(folder, name)
     return next((path for path in (saved, saved.with_suffix(COMPRESSED_SUFFIX)) if exists(path)), None)
 
@@ -207,7 +207,7 @@ def suggest_saved(text: str, folder: Path) -> str:
 
 
 def find_newest_run(folder: Path, command: str = "") -> Path:
-    """The results file of a folder that was begun last, by a command such as `tune` if one is named.
+    """The results file in a folder that was started last, by a command such as `tune` if one is named.
 
     Raises StoreError if there is none.
     """

@@ -22,7 +22,7 @@ Handler = Callable[[int, FrameType | None], None]
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP has come. Like KeyboardInterrupt it is no Exception: nothing may take it for a row's error."""
+    """SIGTERM or SIGHUP has come. Not an Exception, like KeyboardInterrupt, so it is never taken for a row's error."""
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -31,7 +31,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def raise_on_termination() -> Iterator[None]:
-    """Raise Terminated on SIGTERM and SIGHUP inside the block; a second SIGTERM ends the process at once.
+    """Raise Terminated on SIGTERM and SIGHUP inside the block; a second SIGTERM ends the process immediately.
 
     A second SIGHUP does not: a shell and the kernel both send one when a terminal is lost. A signal that is ignored
     stays so. Ctrl-C raises KeyboardInterrupt as ever, but in no finalizer. Does nothing in threads other than the main

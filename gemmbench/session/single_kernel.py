@@ -1,4 +1,4 @@
-"""One kernel, from its name and parameters: its plans, and what the compiler made of it."""
+"""One kernel, from its name and parameters: its plans and its compiled code."""
 
 from __future__ import annotations
 

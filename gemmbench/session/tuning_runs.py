@@ -70,7 +70,7 @@ from gemmbench.session.winners import KeptWinners, TunedConfigs, identify_code, 
 _WORKER_CORES = 1
 """Cores that compilers leave to the worker, whose device must not wait."""
 _HELD_BACK = 2
-"""One compiler in so many waits until the device is open: that starts a process, loads libraries, makes a context."""
+"""One in this number of compilers waits until the device is open, since opening it also needs a core."""
 
 
 def _open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:

@@ -32,8 +32,8 @@ from gemmbench.session.watched_runs import Launches, find_host, plan_watching, w
 class Verification:
     """What verify found; `broken` says which kernel files cannot be read, and why.
 
-    `note` says which precisions and layouts were left out, if some were. `remarks` are sentences about variants that
-    are no failures: why accesses were not watched, and what would fail at sizes that were not asked for.
+    `note` says which precisions and layouts were left out, if any. `remarks` are sentences that are not failures: why
+    accesses were not watched, and what would fail at sizes that were not asked for.
     `wrongly_launched` are the names of kernels that are wrong as their file launches them.
     """
 
@@ -147,7 +147,7 @@ class FailureReport:
         self.report(records)
 
     def report(self, records: Sequence[Record]) -> None:
-        """Report the first failure of each variant among records that are no checks of a result."""
+        """Report the first failure of each variant among records other than checks of a result."""
         for record in records:
             if record.status in ("ok", "skipped"):
                 continue

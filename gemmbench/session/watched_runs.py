@@ -105,7 +105,7 @@ def find_host(machine: Machine) -> Machine | None:
 def plan_watching(
     variant: Variant, planned: Sequence[Plan | Skip], host: Machine, sized: bool, every: bool
 ) -> list[Launches | Skip]:
-    """Plan what is watched of a variant, of which `planned` is verified.
+    """Plan the launches of a variant to watch; `planned` is what will be verified.
 
     With `sized`, the smallest shapes of those are watched besides the awkward ones. With `every`, all precisions are
     watched, otherwise one. `host` is the machine with the CPU device only.
@@ -249,7 +249,7 @@ def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -
 
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
-    """The record of the faults of some launches, the likeliest cause first; None if there is none."""
+    """The record of the faults of some launches, the likeliest cause first, or None."""
     found = _merge_faults(plans, seen)
     if not found:
         return None

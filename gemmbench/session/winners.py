@@ -92,7 +92,7 @@ def keep_winners(new: Sequence[Winner], was_tried: Callable[[Winner], bool] = la
 
 
 def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
-    """Write what `change` makes of the winners. The file is replaced at once. Raises StoreError."""
+    """Apply `change` to the winners and write them. The file is replaced atomically. Raises StoreError."""
     path = winners_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def _encode(winners: Sequence[Winner]) -> str:
 
 
 def make_winner(outcome: SearchOutcome, device: Device, environment: Environment) -> Winner | None:
-    """The winner of a search; None if it has none. An interrupted search for time has the best so far."""
+    """The winner of a search, or None. For an interrupted search for time, the best so far."""
     best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
     if best is None:
         return None
@@ -170,7 +170,7 @@ class TunedConfigs:
     missing: list[str] = field(default_factory=list)
 
     def find(self, variant: Variant, problem: Problem) -> Config | None:
-        """The best known configuration; None if there is none. Of several goals the newest winner counts."""
+        """The best known configuration, or None. With several goals, the newest winner."""
         device = self.machine.devices.get(choose_backend(variant, self.machine.choice.primary, self.machine.targets))
         if device is None or not variant.params:
             return None

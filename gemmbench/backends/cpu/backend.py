@@ -1,4 +1,4 @@
-"""The open CPU: operands in shared memory, kernels in processes of their own."""
+"""The open CPU device: operands in shared memory, kernels in separate processes."""
 
 from __future__ import annotations
 

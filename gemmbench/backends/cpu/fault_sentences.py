@@ -40,7 +40,7 @@ class Operand:
 _UNKNOWN = Place("", 0)
 _UNWRITTEN, _ENDLESS = "read before written", "endless"
 _EXPLAIN = (_UNWRITTEN, _ENDLESS)
-"""Kinds that are no faults of their own."""
+"""Kinds that are not faults by themselves."""
 
 
 @dataclass(frozen=True)

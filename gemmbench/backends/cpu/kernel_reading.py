@@ -68,7 +68,7 @@ Sizes = Mapping[str, float]
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A file of code: its text for the compiler, what the preprocessor made of it, and its kernels.
+    """A file of code: its text for the compiler, its preprocessed text, and its kernels.
 
     `constants` are the numbers at namespace scope, `written` the texts of macros and constants, `macros` what the
     file lacks and a manifest must define.
@@ -437,7 +437,7 @@ class KernelReading:
 
     @property
     def named(self) -> dict[str, int]:
-        """Tiles and the like, by the names that constants and parameters of the template have."""
+        """Tile sizes and similar values, by the names of constants and template parameters."""
         local = re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*(?:=|\{)\s*(\d+)[uU]?\s*[;,}]", self.body)
         values = {**self.file.constants, **{name: int(value) for name, value in local}, **self.template.integers}
         found = {find_tile_role(name): int(value) for name, value in values.items() if value >= 1}
@@ -526,7 +526,7 @@ class KernelReading:
         return [size for size in "MNK" if is_guarded(size)]
 
     def list_unused_pointers(self) -> Roles:
-        """What a pointer is that is no operand: null where the code tests for that, else zeros."""
+        """What to pass for a pointer that is not an operand: null if the code tests for null, otherwise zeros."""
         found = {}
         for number, slot in enumerate(self.slots):
             if slot.kind == "pointer":

@@ -82,12 +82,12 @@ from gemmbench.planning.files import display_path
 _BUDGET = 6.0
 """Seconds for the tries of one kernel."""
 _SHARE_OF_NAMED = 2 / 3
-"""Of that for a kernel whose arguments are named, so that little is left to try."""
+"""The share of it for a kernel whose arguments have telling names, which leaves little to try."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
 _MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
 """Launches that do not end before no more are tried, and of how many wrong ones the results are kept."""
 _WIDEST_VECTOR = 8
-"""Elements that a kernel may load at once: its sizes are then multiples of them, whatever it tests."""
+"""Elements that a kernel may load with one instruction: sizes are multiples of this, whatever it tests."""
 _MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
 """The share of right elements that says how matrices are stored, and by how much it tells one combination from another.
 Of a result that has nothing to do with the product about one element in thirty is right.
@@ -97,7 +97,9 @@ _FEWEST_LOOPS = 2
 
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
-    """Find the manifest, in folder `home`, of a kernel in `path`, whose text is given; `symbol` names the kernel.
+    """Find the manifest of a kernel in `path` with this text; it will be in the folder `home`.
+
+    `symbol` names the kernel.
 
     Raises NotFound, UsageError for an unknown `symbol`, SpecError for a text without kernels, and DeviceError
     without a compiler.

@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 _LINE = re.compile(r'#line (\d+) (".*")')
 _BEGIN, _WORD, _MISSING = "#pragma gemmbench begin", "#pragma gemmbench word", "#pragma gemmbench missing"
 _ARCHITECTURE = 750
-"""The lowest that the toolkit compiles for: without asynchronous copies, and with threads of their own."""
+"""The lowest architecture that the toolkit compiles for: no asynchronous copies, independent threads."""
 
 _PREDEFINED = """
 #define __CUDACC__ 1
@@ -42,7 +42,7 @@ _PREDEFINED = """
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A text without macros, what its `words` stand for, and the headers that were left out."""
+    """A text without macros, the meaning of its `words`, and the headers that were left out."""
 
     source: Source
     words: tuple[str, ...]
@@ -93,7 +93,7 @@ def _guard_includes(code: str) -> Iterable[str]:
 
 
 def read_output(output: str) -> Preprocessed:
-    """What the preprocessor made of `write_input`."""
+    """The preprocessor's output for `write_input`."""
     code, *words = output.partition(_BEGIN)[2].split(_WORD)
     expanded = (re.sub(r"^[ \t]*#.*$", "", word, flags=re.MULTILINE) for word in words[:-1])
     missing = dict.fromkeys(re.findall(rf"^{_MISSING} (.+)$", code, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""From a plan to an executable: kernel text, prelude and runtime, through the C++ compiler."""
+"""Turns a plan into an executable: compiles kernel text, prelude and runtime with the C++ compiler."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _ELF64 = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<40xQ10xHHH")
 """Of the file: offset of the section headers; size and number of them, and which one names them."""
 _SECTION = struct.Struct("<I20xQQ24x")
-"""Of a section: offset of its name among the names, offset in the file, size."""
+"""A section header: offset of its name among the names, offset in the file, size."""
 _PROGRAM_HEADER = struct.Struct("<32xQ14xHH")
-"""Of the file: offset, size of each and number of the program headers."""
+"""From the file header: the offset, size and number of the program headers."""
 _SEGMENT, _LOADED = struct.Struct("<I36xQ"), 1
-"""Of a program header: its kind, and its size in memory."""
+"""From a program header: its kind, and its size in memory."""
 
 
 def read_static_shared(path: Path) -> int:
@@ -121,7 +121,7 @@ _LIMITS = walls.Limits(memory=4 << 30, file=256 << 20)
 _VARIABLES = (
     "PATH LD_LIBRARY_PATH COMPILER_PATH GCC_EXEC_PREFIX CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH"
 ).split()
-"""Of the environment, what a compiler searches; their folders can be read."""
+"""Environment variables with folders that a compiler searches; it may read those folders."""
 
 _CALL = """
 #line 1 {place}
@@ -161,7 +161,7 @@ def translation_unit(plan: Plan) -> str:
 
 
 def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str:
-    """The C++ text of what a plan's kernels reach, and of the function through which the runtime calls them.
+    """The C++ text of the code that a plan's kernels use, and of the function that the runtime calls.
 
     Raises Unsupported if that needs a GPU, BuildError if there is no such kernel.
     """
@@ -188,7 +188,7 @@ def _note_returns(reached: Sequence[items.Item]) -> Iterator[Edit]:
 
 
 def _check_kernels(plan: Plan, found: Preprocessed) -> None:
-    """Raise BuildError for a symbol that is no kernel of the text."""
+    """Raise BuildError if the text has no kernel with this name."""
     items_by_name: dict[str, list[items.Item]] = {}
     for item in found.source.walk():
         if item.is_kernel:
@@ -330,7 +330,7 @@ class CpuCompiler:
         return read_output(made.read_text(encoding="utf-8", errors="replace"))
 
     def _make_key(self, plan: Plan, unit: str) -> str:
-        """Of the text before the preprocessor, so that code in the cache costs no process."""
+        """The key of the text before preprocessing, so that finding cached code needs no process."""
         symbols = plan.symbols or ("gemm",)
         call = _entry_function(plan, symbols, ""), write_checks(plan, symbols)
         return content_key([unit, *call, *self._surroundings])
@@ -407,7 +407,7 @@ class CpuCompiler:
         return self._link(kind, unit, found, path, recipe)
 
     def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, recipe: _Recipe) -> Build:
-        """Compile a unit, which was made of `found`, and link it with a runtime."""
+        """Compile a unit that was generated from `found`, and link it with a runtime."""
         folder = path.parent
         (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
         try:
@@ -462,7 +462,7 @@ _LINKER = re.compile(r"(?:\S+-)?ld(?:\.\w+)?")
 
 
 def _is_of_linker(line: str) -> bool:
-    """Whether a line is a complaint of `ld`, `/usr/bin/ld`, `x86_64-linux-gnu-ld.bfd` and the like."""
+    """Whether a line is a message of a linker, such as `ld`, `/usr/bin/ld` or `x86_64-linux-gnu-ld.bfd`."""
     program, _, said = line.partition(": ")
     return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 

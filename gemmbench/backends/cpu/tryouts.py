@@ -1,7 +1,7 @@
-"""Tries of a kernel whose arguments, grid and block are only known when it runs: one executable, a process each.
+"""Runs a kernel with arguments, grid and block chosen at run time: one executable, one process per try.
 
-A wrong role makes a kernel read or write anywhere, so each try is a child of the executable, which is behind the
-walls of all kernels. Its result is compared with all ways of storing A, B and C at once.
+With a wrong argument a kernel may read or write anywhere, so each try is a child of the executable, which runs behind
+the same walls as all kernels. The result is compared with all ways of storing A, B and C.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class TrialProcess:
 
 
 def write_arguments(fields: Sequence[Sequence[str]]) -> str:
-    """The arguments of the call: for each parameter the names of its fields, or [""] for one that is no structure."""
+    """The arguments of the call: for each parameter the names of its fields, or [""] if it is not a structure."""
     parts, number = [], 0
     for names in fields:
         values = [f"gb::Any{{a, {number + place}}}" for place in range(len(names))]

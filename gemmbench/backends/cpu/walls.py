@@ -45,7 +45,7 @@ REACHABLE = ("files", "network", "processes")
 
 @dataclass(frozen=True)
 class Limits:
-    """Most bytes of address space and of a written file, and most processes; None is no limit.
+    """Most bytes of address space and of a written file, and most processes; None means no limit.
 
     The number of processes is limited only in separate namespaces, and for root only where it may map users into them.
     """

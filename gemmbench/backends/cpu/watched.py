@@ -1,8 +1,8 @@
 """Watches every access of a kernel: an executable with hooks, its faults, and the lines of the text where they are.
 
-The compiler calls a hook at each load and store; prelude/watch has what the hooks do. All blocks run one after the
-other in a process behind the walls of all kernels; of a problem with large operands only a few, on memory that is
-reserved and hardly touched, for indices that overflow. What accesses cost on a GPU is counted there, too.
+The compiler inserts a call of a hook at each load and store; the hooks are in prelude/watch. All blocks run in order
+in one process behind the same walls as all kernels. For a problem with large operands only a few blocks run, on memory
+that is mostly just reserved, to find indices that overflow. The hooks also count what accesses cost on a GPU.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _make_operand(problem: Problem, name: str) -> int:
 
 
 def _reserve_operand(problem: Problem, name: str) -> int:
-    """The descriptor of an operand of zeros; only what is touched takes memory."""
+    """The descriptor of an operand of zeros; only pages that are touched use memory."""
     file = os.memfd_create("gemmbench")
     os.truncate(file, problem.operand_bytes(name))
     return file

@@ -144,7 +144,7 @@ class CudaBackend:
         return DeviceMemory(_FLUSH_FACTOR * self.device.target.l2)
 
     def loaded_libraries(self) -> dict[str, str]:
-        """The versions of cuBLAS and cuBLASLt, whoever has loaded them."""
+        """The versions of cuBLAS and cuBLASLt that are loaded, whichever code loaded them."""
         return list_loaded_versions()
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
@@ -180,8 +180,8 @@ class CudaBackend:
         """Fix the arguments of launches that run in order and are timed as one.
 
         `memory` must come from this back end. With `graph` they become one CUDA graph for each
-        stop, with `turns` one graph of so many turns over all stops. Either launches once
-        here, at the first stop, so that no code is loaded while it is recorded. Raises LaunchError,
+        stop, with `turns` one graph with that number of passes over all stops. Either
+        launches once here, at the first stop, so that no code is loaded while it is recorded. Raises LaunchError,
         NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))

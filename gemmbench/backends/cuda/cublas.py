@@ -136,7 +136,7 @@ _SUMS_IN_ACCUMULATOR = 16  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: p
 
 
 class Cublas:
-    """A cuBLAS handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0.
+    """A cuBLAS handle with a private workspace, queueing on one stream; `sm` is 90 for 9.0.
 
     `choice` finds the faster math for f32 and is measured on the first stream only: with `measures`
     False the handle uses what was chosen there.

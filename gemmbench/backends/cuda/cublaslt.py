@@ -92,7 +92,7 @@ class _Offer(NamedTuple):
 
 
 class CublasLt:
-    """A cuBLASLt handle with a workspace of its own, queueing on one stream; `sm` is 90 for 9.0."""
+    """A cuBLASLt handle with a private workspace, queueing on one stream; `sm` is 90 for 9.0."""
 
     def __init__(self, stream: Any, sm: int):
         """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
@@ -102,7 +102,7 @@ class CublasLt:
         self._workspace = LibraryWorkspace()
         self._scale = UnitScale()
         self._offers: tuple[tuple[object, ...], list[_Offer]] = ((), [])
-        """What was asked last, and the answer: candidates of one product are bound one after the other."""
+        """The last query and its answer: the candidates of a product are bound in a row."""
 
     def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
         """Fix the arguments of a matmul on each operand set.

@@ -137,7 +137,7 @@ class DeviceMemory:
             self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
 
     def _find_distance(self, offsets: Sequence[int]) -> int:
-        """From each of these ranges to the next, or 0 if it differs."""
+        """The distance from each of these ranges to the next, or 0 if it differs."""
         distances = {after - before for before, after in pairwise(offsets)}
         return distances.pop() if len(distances) == 1 else 0
 

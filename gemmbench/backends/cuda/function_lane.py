@@ -149,7 +149,7 @@ class FunctionLane:
     flush: Callable[[], None]
 
     def load(self, variant: Variant, stream: Any = None) -> PythonFunction:
-        """Load a function, for this lane's stream unless another is given. Raises PlanError."""
+        """Load a function, for this lane's stream or the one passed. Raises PlanError."""
         memory = MemoryWatch(variant.path, _read_free_memory, self.is_shared)
         return PythonFunction(variant, (stream or self.stream).handle, self.device, memory)
 

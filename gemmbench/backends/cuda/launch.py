@@ -27,7 +27,7 @@ class BindingsError(Exception):
 
 
 class BindingsModule:
-    """A cubin that cuda.bindings loads in the current context, as far as kernels use pycuda's module."""
+    """A cubin that cuda.bindings loads in the current context; has the part of pycuda's Module that kernels need."""
 
     def __init__(self, path: str):
         """Load the cubin at `path`. Raises NotOffered, BindingsError."""
@@ -42,7 +42,7 @@ class BindingsModule:
 
 
 class BindingsFunction:
-    """A kernel of a BindingsModule, as far as kernels use pycuda's function."""
+    """A kernel of a BindingsModule; has the part of pycuda's Function that kernels need."""
 
     def __init__(self, driver: Any, handle: Any, module: BindingsModule):
         self.driver, self.handle, self._module = driver, handle, module
@@ -311,7 +311,7 @@ class Kernel:
         """Fix the arguments of a launch on each operand set.
 
         `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
-        none. The tensor maps and scalars live as long as what is returned. Raises NotOffered, OutOfMemory.
+        none. The returned object keeps the tensor maps and scalars alive. Raises NotOffered, OutOfMemory.
         """
         maps = _write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
         scalars = ScalarMemory(plan)

@@ -153,7 +153,7 @@ def computes_in_f32(precision: Precision) -> bool:
 
 
 def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
-    """The name of the compute type of a precision. Raises NotOffered where cuBLAS has none."""
+    """The name of the compute type of a precision. Raises NotOffered if cuBLAS has none."""
     if precision.a != FLOAT32:
         return _COMPUTE[precision.accumulator.type.name]
     if precision.product_class not in _COMPUTE_FLOAT32:

@@ -152,7 +152,7 @@ _AS_LIBRARY = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique
 MODES = {_CUBIN: ("-cubin",), _LAUNCHER: _AS_LIBRARY}
 """How to make each kind of file.
 
-A launcher has a runtime of its own, which uses whatever context is current. It shares neither functions nor
+A launcher has a separate CUDA runtime, which uses whatever context is current. It shares neither functions nor
 static variables with other libraries of the process, such as another configuration of the same code.
 """
 
@@ -192,7 +192,7 @@ class CompilerUnit:
 
 
 def write_text(plan: Plan) -> str:
-    """The text of a plan that stands alone: local headers are in it. Its first line says how to compile it."""
+    """The self-contained text of a plan, including its local headers. Its first line says how to compile it."""
     unit = make_unit(plan)
     packages = [f"-I{folder}" for folder in list_package_folders(plan.variant)]
     options = [option for option in unit.options if not option.startswith("-I")]

@@ -46,7 +46,7 @@ def _wrap_for_cupy(cupy: Any, stream: int, device: int) -> Any:
 
 @contextmanager
 def private_memory() -> Iterator[object]:
-    """Let them allocate from pools of their own inside the block; the pools live as long as what is yielded.
+    """Let them allocate from private pools inside the block; the yielded object keeps the pools alive.
 
     A graph keeps the addresses of temporary arrays. In the usual pool the next call would get the same memory.
     """
@@ -111,13 +111,13 @@ Gemm = Callable[..., object]
 _PACKAGE = __name__.partition(".")[0]
 
 _ADVICE_OF_TORCH = "CUDA kernel errors might be asynchronously reported"
-"""How the advice begins with which PyTorch ends every error of CUDA."""
+"""The beginning of the advice that PyTorch appends to every CUDA error."""
 
 
 def load_function(variant: Variant) -> Gemm:
     """Run the module of a variant and return its `gemm`.
 
-    The text is that of the plan: a file that was changed meanwhile does not matter. Raises PlanError.
+    The text is the plan's, even if the file has been changed since. Raises PlanError.
     """
     name = _name_module(variant)
     if name not in sys.modules:
@@ -128,7 +128,7 @@ def load_function(variant: Variant) -> Gemm:
 
 
 def forget_module(variant: Variant) -> None:
-    """Let go of a module, and of what it keeps, once no function of it is in use."""
+    """Release a module, and what it keeps, once none of its functions is in use."""
     sys.modules.pop(_name_module(variant), None)
 
 
@@ -268,7 +268,7 @@ class PythonFunction:
 
     @contextmanager
     def watch_memory(self) -> Iterator[None]:
-        """Watch the calls inside the block, as MemoryWatch; what a function that leaks keeps is let go of."""
+        """Watch the calls inside the block, as MemoryWatch; what a leaking function keeps is released."""
         try:
             with self._memory.watch():
                 yield

@@ -64,7 +64,7 @@ class CudaJob:
 
     `address` is that of the device memory, `streams` are numbered as in the steps, and the gate
     holds the first of them. The first run has no gate, since CUDA loads code at its first use and
-    would wait for what the gate holds. A job of more than QUEUE entries has none either.
+    would wait for what the gate holds. A job of more than QUEUE entries has no gate either.
     """
 
     def __init__(

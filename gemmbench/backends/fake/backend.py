@@ -47,7 +47,7 @@ class FakeMemory(HostBytes):
 class FakeStep:
     """Computes one step with NumPy: a GEMM with its epilogue, or a whole network.
 
-    `fault` spoils the result.
+    `fault` corrupts the result.
     """
 
     memory: FakeMemory
@@ -113,9 +113,9 @@ class FakeStep:
 
 @dataclass(frozen=True)
 class FakePace:
-    """Seconds per launch of each window, under a sustained load if they differ, and of one alone; the clock.
+    """Seconds per launch: in windows, under a sustained load if different, and of a single product; and the clock.
 
-    `spend` lets time pass for the sensors.
+    `spend` advances the time of the sensors.
     """
 
     times: Iterator[float]
@@ -179,7 +179,7 @@ class FakeExecutable:
         return Window(seconds, launches, self.pace.clock)
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """Run once for each window, which takes the scripted time of so many launches."""
+        """Run once for each window, which takes the scripted time for its number of launches."""
         launches += -launches % self.unit
         while True:
             _raise_fault(self.fault)

@@ -144,8 +144,8 @@ class Script:
     """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
 
     A time or a fault may also be that of one configuration, such as `tiled TILE=16`.
-    `sustained` has seconds per launch under a steady load, `alone` those of one product by itself; without it
-    products are not timed alone. `watch` has the values of the sensors;
+    `sustained` has seconds per launch under a steady load, `alone` of a single product; without it, single
+    products are not timed. `watch` has the values of the sensors;
     without it there is no monitor.
     """
 

@@ -22,7 +22,7 @@ class FakeServices:
         return FakeCompiler(_script(choice))
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """None: there is no code to show."""
+        """None, because there is no code to show."""
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:

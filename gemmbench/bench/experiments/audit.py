@@ -1,4 +1,4 @@
-"""The audit of what was timed: the very executables run again, on operands that they have not seen."""
+"""The audit of what was timed: the same executables run again, on operands that they have not seen."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def make_check(check: Check, cause: str, words: str) -> Check:
 
 
 def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Multiples) -> Cause | None:
-    """C holds what it held before: does the kernel write at all, and when?
+    """Diagnose a C that still has its old contents: does the kernel write at all, and when?
 
     `right` says which samples of the turn that failed are; `later` are the multiples of the second one, where
     a graph has found C filled when it came to a set again, and each array still holds the result of its own set.
@@ -112,7 +112,7 @@ def _are_nearly_equal(multiples: Multiples, wanted: Sequence[float], right: Sequ
 
 
 def _are_equal(multiples: Multiples, wanted: Sequence[float]) -> bool:
-    """Each multiple is the one wanted, as far as there are samples."""
+    """Whether each multiple is as expected, in all samples that exist."""
     return bool(multiples) and all(one == other for one, other in zip(multiples, wanted, strict=False))
 
 
@@ -149,7 +149,7 @@ class Turns:
     max_launches: int
 
     def make_both(self, again: int) -> tuple[Turn, Turn]:
-        """A turn over results of earlier launches, and one over NaN; the same bits must come of both.
+        """One turn over results of earlier launches and one over NaN; both must give the same bits.
 
         The second is over the first `again` sets. Where C is read all the same, both turns begin with
         finite numbers, which differ. Likewise the first finds what earlier launches left in the
@@ -171,8 +171,7 @@ class Turns:
     def make_turn(self, repeats: bool = False) -> Turn:
         """Launch once on each set, and judge the results.
 
-        A turn that `repeats` a right one is right where it gives the same bits, and so is the turn of a
-        later block.
+        A turn that `repeats` a right one, or the turn of a later block, is right if it gives the same bits.
         """
         self._launch()
         factors = self.arena.list_result_factors()[: self.count]

@@ -15,7 +15,7 @@ _FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP, KNOWN = "sweep: ", "; "  # see Progress
 AUDIT_SHARE = 0.02
-"""Of the time limit: the most that a turn of an audit may take, of which every block has two."""
+"""The share of the time limit that one turn of an audit may take; every block has two."""
 WARMING_SHARE = 0.25
 """What a row's own load before its steady blocks takes at most, relative to the seconds of the blocks."""
 REPLAY_SHARE = 4
@@ -32,8 +32,8 @@ def limit_warm_up(target: Target, first: bool) -> float:
 class Progress(Protocol):
     """Takes an activity, the amount done, and the total amount or 0 if it is unknown.
 
-    The activity of the whole sweep begins with SWEEP; where they are known, it comes with the seconds
-    that are left. What is known so far of the rows stands before an activity, and ends in KNOWN.
+    The activity of the whole sweep begins with SWEEP and includes the seconds left, if known. What is known so
+    far about the rows comes before an activity, and ends in KNOWN.
     """
 
     def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...

@@ -22,7 +22,7 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 
 _ROWS, _RESULTS = 4, 2
-"""Of a result, and of the last launches of a window, that are compared with the reference."""
+"""Rows per result, and results per window, that are compared with the reference."""
 _MOST_PAIRS = 12
 """Of windows of a replay."""
 _FASTER, _SAVED = 1.3, 5e-6
@@ -71,9 +71,9 @@ class SeenData:
         return self._judge_all(trial, self._take_samples(launches, _RESULTS))
 
     def _take_samples(self, launches: int, count: int) -> list[_Sample]:
-        """Some rows of so many results of the last launches, the last one among them.
+        """Some rows of this many results of the last launches, including the last one.
 
-        Where C is read, it depends on all launches before, and there are none.
+        Empty if the kernel reads C, because its results then depend on all earlier launches.
         """
         if self._is_read:
             return []

@@ -99,7 +99,7 @@ def settle(
 
 
 def _take(windows: Iterator[Window], seconds: float, is_interrupted: Callable[[], bool]) -> list[Window]:
-    """Windows for so many seconds, at least one."""
+    """Windows for this number of seconds, at least one."""
     taken = [next(windows)]
     spent = taken[0].seconds
     while spent < seconds and not is_interrupted():
@@ -257,9 +257,9 @@ class SustainedBlocks:
 
 
 def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
-    """Load a GPU with each trial alone, if the policy asks for it, and audit it again.
+    """Run each trial by itself under a steady load, if the policy asks for it, and audit it again.
 
-    Rows that are measured again get their load then.
+    Re-measured rows get their steady load at that point.
     """
     seconds = setup.batch.policy.choose_sustained(setup.batch.chains[0].problem.precision)
     loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.repeated]

@@ -53,7 +53,7 @@ _SHORT_WARM_UP = 0.05
 LONGEST_ALONE = 200e-6
 """Seconds. Of a longer product, what a launch costs is too small a part to be of interest."""
 _ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
-"""Times of a product alone in each of the first two blocks, and in later ones: at least 30."""
+"""How many single products are timed in each of the first two blocks, and in later ones: at least 30."""
 
 
 class TrialSteps:
@@ -154,7 +154,7 @@ class TrialSteps:
             self._suspects.setdefault(index, wrong)
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """Time the executables that were timed together alone, replay and audit them, and let go of them."""
+        """Time single products of the executables that were timed together, then replay, audit and release them."""
         self._time_alone(block, active)
         due = last if self._setup.batch.policy.audit_once else active
         audited = [index for index in active if index in due and self._audit is not None]
@@ -193,7 +193,7 @@ class TrialSteps:
             self._suspect(index, self._seen.replay(trial, bound, launches))
 
     def _time_alone(self, block: int, active: Collection[int]) -> None:
-        """Take some times of one product alone, of trials that take less than 200 us, and of an empty kernel."""
+        """Time some single products, for trials that take less than 200 us, and an empty kernel."""
         empty = self._setup.backend.empty
         short = [index for index in active if self._is_timed_alone(index)]
         if empty is None or not short:
@@ -254,9 +254,9 @@ class TimedTrials:
                 break
 
     def _find_culprit(self, trials: Sequence[Trial]) -> None:
-        """End the trial that writes over operands when it is timed alone, or all if there is none.
+        """End the trial that overwrites operands when single products are timed, or all if it cannot be found.
 
-        After an interruption none ends.
+        After an interruption, no trial is ended.
         """
         for trial in trials:
             if self._context.is_interrupted():

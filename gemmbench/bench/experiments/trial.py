@@ -1,4 +1,4 @@
-"""One row on its way through an experiment, and the record that is made of it."""
+"""One row of an experiment while it is measured, and the record that results."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Replay:
 
 @dataclass
 class Trial:
-    """Chain `number` of a batch, its code, and what has become of it.
+    """Chain `number` of a batch, its code and its current state.
 
     `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
     for it, `no_graph` why its launches cannot be recorded as a graph, `overlap` whether its products
     overlap although no manifest says so, and `libraries` are the versions of those that are loaded.
     `product_class` and `product_error` are what the check of single products found. With `turns` its
-    windows are CUDA graphs of so many turns over the operand sets. `audited` is the checksum of its
+    windows are CUDA graphs with that number of turns over the operand sets. `audited` is the checksum of its
     result on the first set, once an audit has found that right. `replays` has one of each block.
-    `accuracy` is the share of test digits that a network recognizes. `alone` are seconds of one product
-    by itself, and `empty_seconds` is what an empty kernel takes likewise.
+    `accuracy` is the share of test digits that a network recognizes. `alone` are seconds of single
+    products, and `empty_seconds` the same for an empty kernel.
     """
 
     chain: Chain
@@ -129,7 +129,7 @@ class Trial:
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:
-        """Turn an error inside the block into this trial's status. Raises DeviceLost at once."""
+        """Turn an error inside the block into this trial's status. DeviceLost passes through."""
         try:
             yield
         except DeviceLost:

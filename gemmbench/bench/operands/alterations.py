@@ -11,7 +11,7 @@ from gemmbench.bench.operands.layouts import SetLayout
 _FEW = 4
 _LINES = 16
 _MOST_ELEMENTS = 1 << 17
-"""Of all sets together, of which lines are altered: what takes a few milliseconds."""
+"""The most elements of altered lines in all sets together; altering them takes a few milliseconds."""
 
 
 @dataclass(frozen=True)

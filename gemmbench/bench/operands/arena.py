@@ -26,7 +26,7 @@ _FACTORS = (1.0, -1.0, 2.0, -2.0)
 def list_set_factors(count: int) -> tuple[float, ...]:
     """The factors of `count` sets: 1, then a fixed sequence without a period.
 
-    Neighbours differ, and so do the first and the last: a launch finds the result of a neighbour in C.
+    Neighbours differ, as do the first and the last, because a launch finds a neighbour's result in C.
     """
     chosen, rng = [1.0], random.Random(0)
     while len(chosen) < count:
@@ -224,8 +224,8 @@ class Arena:
     def write(self, inputs: Inputs, sets: int) -> None:
         """Write the inputs into the first set, and times their factors into the others up to `sets`.
 
-        If `sets` is 1 and there are more, the last set gets an exact copy, with which
-        `find_changed_input` compares.
+        If `sets` is 1 and there are more, the last set gets an exact copy for
+        `find_changed_input` to compare with.
         """
         first, last = self.starts[0], self.starts[-1]
         for number, (region, array) in enumerate(zip(self._guarded.inputs, inputs.arrays, strict=True)):

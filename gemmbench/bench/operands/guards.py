@@ -1,7 +1,7 @@
 """Guard zones: what surrounds the arrays of an operand set on a device.
 
-NaN surrounds what is read, so that a read beyond it spoils the result. A pattern surrounds what is
-written, so that a write beyond it is found.
+NaN surrounds arrays that are read, so a read beyond them corrupts the result. A pattern surrounds
+arrays that are written, so a write beyond them is found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAN = 0xFF
 PATTERN = 0xA5
 _LARGE = 1 << 20
 LARGE_ALIGN = 64 << 10
-"""Bytes to which arrays of at least 1 MiB are aligned: allocators give them pages of their own."""
+"""Bytes to which arrays of at least 1 MiB are aligned, since allocators give them separate pages."""
 FINITE = 0x3C
 """Every byte 0x3C is a number of normal size in every floating-point format."""
 NEGATIVE = 0xC2

@@ -1,4 +1,4 @@
-"""What an operand set of a GEMM or of a network is made of, and which of its arrays each step uses.
+"""The arrays of an operand set of a GEMM or a network, and which of them each step uses.
 
 GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |
 network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern | Y | pattern |

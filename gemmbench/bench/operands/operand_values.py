@@ -1,8 +1,8 @@
 """The numbers in A, B and C.
 
-A matrix is filled in pieces on all cores, each piece from a random stream of its own, so that a
-seed gives the same matrix on any number of cores. At size 8192, one core takes seconds to fill what
-a GPU multiplies in 20 ms.
+A matrix is filled in pieces on all cores. Each piece has a separate random stream, so a seed gives the
+same matrix on any number of cores. At size 8192, one core needs seconds to fill what a GPU multiplies
+in 20 ms.
 """
 
 from __future__ import annotations

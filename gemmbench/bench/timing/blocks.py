@@ -17,7 +17,7 @@ from gemmbench.errors import PlanError
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
 """Seconds: the shortest wait that says something of the time reported; what command and reply may take of it."""
 _SEVERAL = 6
-"""Windows, of which a busy host does not delay all; of fewer, only long ones say something."""
+"""Enough windows that a busy host does not delay all of them; with fewer, only long ones are conclusive."""
 
 
 @dataclass(frozen=True)

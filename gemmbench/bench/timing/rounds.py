@@ -20,7 +20,7 @@ from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
 ENOUGH_BLOCKS = 5
-"""Rounds are spread over so many blocks where they suffice, and intervals are first checked after them."""
+"""Rounds are spread over this number of blocks if there are enough; intervals are first checked after them."""
 
 
 class StoppingRule(Protocol):
@@ -53,7 +53,7 @@ class DoublingRule:
 
 
 _MOST_PAIRS = 3
-"""Mirrored pairs in a block: their median is not spoilt by one disturbed window."""
+"""Mirrored pairs in a block: one disturbed window does not affect their median."""
 LONG_WINDOW = 0.01
 """Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
 _SECOND_WINDOW = 0.1
@@ -182,7 +182,7 @@ class Rounds:
         self._launch_seconds[index] = max(window.seconds, 1e-9) / window.launches
 
     def _lengthen_window(self, index: int, seconds: float) -> None:
-        """Let a window have as many launches, of so many seconds each, as the policy says, and never fewer than now."""
+        """Raise the launches of a window to what the policy asks for, given the seconds per launch."""
         measurement = self.measurements[index]
         needed = math.ceil(1.1 * self.policy.window / max(seconds, 1e-9))
         measurement.launches = min(self.max_launches, max(measurement.launches, needed))
@@ -190,7 +190,7 @@ class Rounds:
     def _lengthen_shrunk_windows(self, block: int) -> None:
         """Give executables more launches whose windows in a block were much shorter than when they were sized.
 
-        The timer says little of short windows, and so does the time that gemmbench takes itself.
+        Short windows say little, by the timer or by gemmbench's own clock.
         """
         for index in self._active():
             windows = self.measurements[index].list_block(block)

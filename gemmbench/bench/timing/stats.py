@@ -1,10 +1,10 @@
 """Statistics of interleaved rounds: times, paired ratios, their intervals, verdicts.
 
 Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order.
-A block of pairs shares what a repetition would change: where operands and workspaces lie, the binding and
-the seed of the permutations. Blocks are independent, samples of one block are not. So a block counts as
-one value, the median of its pair means, and an interval is that of Student's t on these values
-(Student, "The probable error of a mean", Biometrika 6, 1908). The mean of blocks is that of their logarithms.
+The pairs of a block share what a repetition would change: the placement of operands and workspaces, the
+binding and the seed of the permutations. Blocks are independent; samples of one block are not. So a block
+is one value, the median of its pair means, and intervals use Student's t on these values
+(Student, "The probable error of a mean", Biometrika 6, 1908). Means over blocks are geometric.
 
 Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. So each interval
 is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 96 to 97 %; at
@@ -200,7 +200,7 @@ def drop_unknown(values: Iterable[float]) -> list[float]:
 
 
 def median(values: Sequence[float]) -> float:
-    """The median; NaN if there are no values."""
+    """The median, or NaN without values."""
     return statistics.median(values) if values else math.nan
 
 

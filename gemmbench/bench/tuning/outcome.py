@@ -52,8 +52,8 @@ def compare_values(goal: str, best: Record, other: Record) -> Interval:
 class SearchOutcome:
     """The end of a search.
 
-    `standings` are the right candidates that were timed in short rounds, the fastest first. `dropped` says why
-    those went that are not in the finals, and `failed` why others are not right. `finals` are the records
+    `standings` are the right candidates that were timed in short rounds, the fastest first. `dropped` has
+    the reasons why others did not reach the finals, and `failed` why some are wrong. `finals` are the records
     that were measured in full, `anchors` those of the baseline next to them. An interrupted search has none,
     but `best_so_far`, the last short load of the fastest candidate.
     """

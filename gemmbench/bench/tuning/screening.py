@@ -64,7 +64,7 @@ def _find_code(row: Chain | Record) -> _Code:
 
 FINALISTS = 8
 SHARED_FINALISTS = 4
-"""Of all kernels that a variant picks from, at one problem: a row of its `pick` goes by many problems."""
+"""Finalists per problem for a variant with a `pick`, each row of which is decided by many problems."""
 _LEAST_DIFFERENCE = 0.01
 """How much slower than the best a candidate is at least if it is to be dropped before the finals."""
 
@@ -302,7 +302,7 @@ class Screening:
         return [key for key in keys if key not in self.failed]
 
     def _check_leaders(self) -> bool:
-        """Verify the fastest candidates so far on one more awkward problem; False if there is none left."""
+        """Verify the fastest candidates so far on another awkward problem; False if none is left."""
         left = self._list_checks([each.key for each in self.list_standings()[:FINALISTS]])
         self._check([check for check in left if check.problem == left[0].problem])
         return bool(left)

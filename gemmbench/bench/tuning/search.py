@@ -71,7 +71,7 @@ class Contenders:
     def measure_finals(self, slowest: float) -> list[Record]:
         """Verify the best on every awkward problem and measure them in full; if none is right, the next best.
 
-        What stands behind `slowest` is left out.
+        Everything after `slowest` is left out.
         """
         screening, batches = self.screening, self.screening.batches
         task, standings = screening.task, screening.list_standings()
@@ -104,7 +104,7 @@ class Contenders:
 
 
 SCREENING_SHARE = 0.7
-"""Of the seconds of a search: when the first rounds end, to leave time for the finals."""
+"""The share of a search's time after which the first rounds end, to leave time for the finals."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ _LEAST_SIDE, _LARGEST = 9, 1 << 27
 """The shortest side of a problem that tells hypotheses apart, and the most products of one that is tried."""
 _MOST_WRITERS = 8
 _SIDES = (16, 32, 8, 64, 4, 128)
-"""Of square tiles, the usual ones first."""
+"""Sides of square tiles, the usual ones first."""
 _LONG_SIDES = (8, 16, 32, 64, 128, 256)
 _STEPS = (4, 8, 16, 32, 64)
 _SIZES = "MNK"
@@ -60,7 +60,7 @@ def find_index_mistake(wrong: WrongResult) -> IndexMistake | None:
 class Prediction:
     """What elements hold according to a hypothesis: values, E x W, one for each thread that may have written them.
 
-    NaN stands for a value that is not known. `written` is E x W: whether there is such a thread.
+    NaN means an unknown value. `written`, E x W, says whether there is such a thread.
     """
 
     values: np.ndarray
@@ -140,7 +140,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class _Walk:
-    """Sizes that a kernel goes by, and how far rows and columns of op(A), op(B) and C are apart in memory.
+    """The sizes that a kernel uses, and the strides of rows and columns of op(A), op(B) and C in memory.
 
     `pointers` says which operand it takes for A, and which for B.
     """
@@ -265,7 +265,7 @@ def _search_roles(probe: Probe) -> Iterator[IndexMistake]:
 
 
 def _describe_roles(renamed: Mapping[str, str]) -> str:
-    """What a kernel takes for what, in words."""
+    """Which sizes or operands a kernel confuses, in words."""
     taken = [name for name in ("A", "B", *_SIZES) if name in renamed]
     others = [renamed[name] for name in taken]
     return f"the kernel took {', '.join(taken[:-1])} and {taken[-1]} for {', '.join(others[:-1])} and {others[-1]}"
@@ -390,7 +390,7 @@ def _search_tile_places(probe: Probe) -> Iterator[IndexMistake]:
 
 @dataclass(frozen=True)
 class _Advance:
-    """From one tile of `depth` along K to the next, the pointer to an operand advances by `step` elements."""
+    """The pointer to an operand advances by `step` elements from one tile of `depth` along K to the next."""
 
     operand: str
     depth: int

@@ -43,7 +43,7 @@ def find_null_arguments(steps: Sequence[Plan]) -> str:
 
 
 def find_integer_pointer(step: Plan) -> str:
-    """Which parameter of a kernel points to integers although the problem has none, in words, or ""."""
+    """A sentence on a kernel parameter that points to integers although the problem has none, or ""."""
     kernel = _find_kernel(step.variant) if step.variant.is_kernel else None
     if kernel is None or step.problem.storage("A").is_integer:
         return ""

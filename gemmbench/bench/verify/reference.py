@@ -158,7 +158,7 @@ class Reference:
         return self._compare_exactly(result[spread], spread, wrong)
 
     def is_exactly_right(self, result: np.ndarray) -> bool:
-        """Whether an integer result is equal; as check_exact, which takes long to explain one that is not."""
+        """Whether an integer result is exactly right: check_exact without its slow explanation."""
         if not self.compares_all:
             return bool((_multiply_in_threads(result, self.vectors) == self.expected_projections).all())
         want = self.expected.astype(result.dtype).astype(np.float64)

@@ -21,7 +21,7 @@ from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 _MOST_PRODUCTS, _MOST_SECONDS = 1 << 23, 3.0
-"""Of a problem that is launched in other ways, and for all these launches."""
+"""Limits on the size of a problem that is relaunched, and on the time of all relaunches."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Relauncher:
 
     @property
     def can_fail_safely(self) -> bool:
-        """A launch that goes wrong costs nothing but its own process, and its threads run in an order of its own."""
+        """A launch that goes wrong only loses its own process, and its threads run in an independent order."""
         return len(self.modes) > 1
 
     def __call__(
@@ -150,7 +150,7 @@ def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
 
 
 def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | None:
-    """The kernel takes no size and the manifest requires none, so it computes the problem of its own text."""
+    """The kernel takes no size and the manifest requires none, so its text fixes the problem."""
     words = find_fixed_sizes(launch.plan) if launch.plan and check.diagnosis else ""
     return (OTHER_LAUNCH, words) if words else None
 

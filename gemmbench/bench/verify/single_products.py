@@ -206,7 +206,7 @@ def _draw_factors(rng: np.random.Generator, storage: StorageType, count: int) ->
 
 
 def _make_hard(whole: np.ndarray, bits: int) -> np.ndarray:
-    """Integers of so many bits whose remainder after each kind of rounding is a quarter to a half of a unit.
+    """Integers with this number of bits whose remainder after each kind of rounding is 1/4 to 1/2 of a unit.
 
     The last bits are 01, so that a remainder is never exactly a part of fewer bits.
     """

@@ -169,7 +169,7 @@ def _first_wrong_row(wrong: WrongResult) -> int:
 
 
 def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
-    """The column (axis 0) or row (axis 1) from which on all are mostly wrong, else their number."""
+    """The first column (axis 0) or row (axis 1) after which all are mostly wrong, or their number."""
     right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
     return int(right[-1]) + 1 if right.size else 0
 

@@ -159,14 +159,14 @@ class Connection:
     def tell_workers(
         self, function: Callable[..., Any], *arguments: object, workers: Collection[str] | None = None
     ) -> list[Any]:
-        """Run a short function at once on every worker, or on these; what it returned where a worker answered."""
+        """Run a short function immediately on every worker, or on these; returns the answers that came."""
         if self._client.status != "running":
             return []
         chosen = None if workers is None else list(workers)
         return list(self._client.run(function, *arguments, workers=chosen, on_error="ignore").values())
 
     def close(self) -> None:
-        """Let go of all tasks and close the connection."""
+        """Release all tasks and close the connection."""
         self._client.close(timeout=_CLOSING_SECONDS)
 
     def _check(self) -> None:

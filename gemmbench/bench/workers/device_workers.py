@@ -70,7 +70,7 @@ _CLOSING_SECONDS = 10.0
 _SLACK = 10.0
 """A window may take this many times its expected duration."""
 _GRACE = 2.0
-"""Seconds for a device with a time limit of its own to report it first."""
+"""Extra seconds in which a device that enforces a time limit itself can report it first."""
 _MOST_SUDDEN_DEATHS = 2
 
 
@@ -150,7 +150,7 @@ class RemoteWorker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """End the process; at once after an error in the runner."""
+        """End the process, immediately after an error in the runner."""
         if kind is not None:
             self._kill()
         self.close()

@@ -195,7 +195,7 @@ class FleetWorker:
         self._submit(job)
 
     def _note_loss(self, job: _Job) -> list[tuple[int, list[Any]]]:
-        """Blame a row that lost its workers alone; otherwise try the rows of the batch one by one."""
+        """Blame a row that was alone when it lost its workers; otherwise try the rows of the batch one by one."""
         if job.whole is not None and job.row is not None:
             fault = LaunchError(f"left out: {MOST_LOSSES + 1} workers were lost while it ran")
             job.whole.batch = job.whole.batch.blame(job.row, fault)

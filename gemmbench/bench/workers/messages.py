@@ -28,7 +28,7 @@ class Worker(Protocol):
 
 @dataclass(frozen=True)
 class Open:
-    """To the worker, first of all: the back ends to open, and how to work.
+    """The first message to the worker: the back ends to open, and how to work.
 
     With `measured` False plans are verified and not timed.
     """

@@ -108,7 +108,7 @@ class WorkerProcess:
         self.output.stop()
 
     def kill(self) -> None:
-        """End the process at once: one that waits for the device reacts to nothing gentler."""
+        """Kill the process: if it waits for the device, it does not react to anything gentler."""
         self._process.kill()
         self._process.wait()
         self._pipe.close()

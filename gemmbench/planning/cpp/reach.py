@@ -1,7 +1,7 @@
-"""What a kernel needs of a preprocessed text: the declarations that it reaches by name, and the text of these alone.
+"""The part of a preprocessed text that a kernel needs: the declarations that it refers to by name.
 
-Functions of the host are never reached, in classes either. Of two declarations of one name in different
-namespaces, the one that is meant is reached; overloads and specialisations are reached together.
+Host functions are never included, not even in classes. If two namespaces declare a name, only the right
+declaration is included; overloads and specialisations are included together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEPT_MEMBERS = ON_DEVICE | {"constexpr", "consteval"}
 
 @dataclass(frozen=True)
 class Edit:
-    """Text that stands instead of that from `start` to `end`."""
+    """Text that replaces what is between `start` and `end`."""
 
     start: int
     end: int

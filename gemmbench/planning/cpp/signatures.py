@@ -178,7 +178,7 @@ class Signatures:
 
 
 def _list_names(kind: str, owner: str) -> list[str]:
-    """What a type may be noted as: with the class that it is in, or with the last two names or one of its own."""
+    """The names under which a type may be noted: with its class, or its last one or two names."""
     *scopes, last = kind.split("::")
     return [*([f"{owner}::{last}"] if owner and not scopes else []), "::".join([*scopes[-1:], last]), last]
 

@@ -210,7 +210,7 @@ def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
 
 
 def _read_extent(text: str, before: str) -> tuple[str, ...]:
-    """The sizes of a grid or block: those of the `dim3` that a name stands for, or the expression itself."""
+    """The sizes of a grid or block: those of the `dim3` with this name, or the expression itself."""
     if text.startswith("dim3"):
         return _read_sizes(text)
     statements = re.findall(r"\bdim3\b([^;]{0,500});", before)

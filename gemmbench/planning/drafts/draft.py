@@ -91,7 +91,7 @@ def find_include_items(text: str, path: Path, home: Path) -> list[str]:
 
 
 def _find_folder(header: str, beside: Path) -> Path | None:
-    """The folder with a header, if not `beside`: one above, or a folder in one above; None if there is none."""
+    """The folder with a header, unless it is `beside`: a parent folder or one next to it; None if not found."""
     if is_file(beside / header):
         return None
     above = [beside, *beside.parents][:_FURTHEST]
@@ -257,9 +257,9 @@ class TriedResult:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A manifest of which the result was wrong: its text, its kernel, and its arguments and launch in a line.
+    """A manifest with a wrong result: its text, its kernel, and its arguments and launch in a line.
 
-    `arguments` are its roles alone. `is_meant`: names and launch say them all. `right` is the share of elements
+    `arguments` are only its roles. `is_meant`: names and launch determine them all. `right` is the share of elements
     that were right in the first of the `results`.
     """
 

@@ -275,7 +275,7 @@ class _Evaluation:
 
 
 def to_triple(value: Value) -> tuple[int, int, int]:
-    """The sizes in x, y and z. Raises UnknownValue for one that is not finite."""
+    """The sizes in x, y and z. Raises UnknownValue if one is not finite."""
     sizes = value if isinstance(value, tuple) else (value,)
     try:
         x, y, z = (int(each) for each in (*sizes, 1, 1, 1)[:3])

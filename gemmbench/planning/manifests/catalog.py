@@ -150,7 +150,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
 
 
 def _read_text(path: Path) -> str | None:
-    """The text of a file; None where it cannot be read, which its reader reports."""
+    """The text of a file, or None if it cannot be read, which its reader reports."""
     try:
         return read_code_file(path)
     except SpecError:
@@ -158,7 +158,7 @@ def _read_text(path: Path) -> str | None:
 
 
 def _lacks_manifest(path: Path) -> bool:
-    """Whether a file of code next to kernels, such as another program's `main.cu`, is no variant."""
+    """Whether a file of code next to kernels is not a variant, such as another program's `main.cu`."""
     return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
 
 
@@ -193,7 +193,7 @@ def find_file(name: str) -> Path:
 
 
 def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
-    """There is no such file, but files with names like it in its folder, or variants of the names `known`."""
+    """An error for a missing file that names similar files in its folder, or similar variants among `known`."""
     folder, shown = Path(name).expanduser().parent, printable(name)
     if not is_folder(folder):
         return UsageError(f"no such file: {shown}: there is no folder {printable(str(folder))}; correct the path")

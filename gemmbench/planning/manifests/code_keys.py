@@ -45,7 +45,7 @@ _MOST_REGISTERS = 255
 
 
 def find_code_file(document: Document, folder: Path) -> Path:
-    """Return the file that `file` names. Raises SpecError where there is none."""
+    """Return the file that `file` names. Raises SpecError if it does not exist."""
     name = document.data.get("file")
     if not isinstance(name, str) or not name:
         example = "write `file: kernel.cuh`, relative to this manifest"

@@ -221,7 +221,7 @@ class ManifestReader:
                 raise self.document.error_at((key,), f"{key}: cannot be combined with `{present}`; remove it")
 
     def refuse_orphans(self) -> None:
-        """Raise SpecError for a key that describes a workspace where there is none."""
+        """Raise SpecError for a key that describes a workspace if the manifest has none."""
         for key in _SCRATCH:
             if (key,) in self.document.lines:
                 message = f"{key}: there is no workspace; declare `workspace: <bytes>`"

@@ -38,7 +38,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         flags: Options of nvcc that change code only, such as `-use_fast_math`,
             `--expt-relaxed-constexpr`, `-O1` or `-Xptxas=-dlcm=cg`. An entry such as `{flag: -O1, when: LEVEL == 1}`
             counts only where a parameter says so, which makes a flag an axis of a search.
-        maxregcount: The most registers that a thread may have. 0: as the compiler likes.
+        maxregcount: The most registers that a thread may have. 0: the compiler decides.
         symbol: The name of the kernel; with template arguments, which may be expressions, if it is a
             template: `sgemm<BM, BN, 8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
-        pdl: `true` for programmatic dependent launch: the kernel may begin before the launch before it has
+        pdl: `true` for programmatic dependent launch: the kernel may begin before the previous launch has
             ended, and waits with `griddepcontrol.wait`. Has no effect below compute capability 9.0.
         cluster: Blocks, along x, of each thread block cluster, an expression: 1 to 8. The kernel reads how many
             there are, as `%cluster_nctaid.x`: below compute capability 9.0 and on the CPU it is 1.
@@ -90,10 +90,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
-        launches: Kernels that are launched one after the other, instead of `symbol`, `grid`,
+        launches: Kernels that are launched in this order, instead of `symbol`, `grid`,
             `block`, `shared`, `pdl` and `cluster`. All have the same arguments, and the time is that of all of them.
-        pick: Rules that choose another variant for a problem. A file with `pick` has no kernel of
-            its own.
+        pick: Rules that choose another variant for a problem. A file with `pick` contains no kernel.
         estimates: How long entries of `pick` with `costs` take: for each variant that they name,
             expressions with names, the last of which is the time in any unit. They may read what
             `let` may, `let` itself, and the `params` and `costs` of the entry.
@@ -107,7 +106,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             is `wrong`.
         packages: Packages that a `.py` file imports, such as `[torch, triton]`. Where one is not installed,
             its rows are skipped.
-        source: Where the kernel is from: a link, or the title of what has none.
+        source: Where the kernel is from: a link or a title.
     """
 
     summary: str

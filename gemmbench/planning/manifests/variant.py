@@ -179,7 +179,7 @@ class Variant:
 
     `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
     for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "python" for a Python
-    function that launches and needs the packages `packages`, "library" for cuBLAS and the like. `devices`
+    function that launches and needs the packages `packages`, "library" for libraries such as cuBLAS. `devices`
     are the back ends that can run it.
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
@@ -189,9 +189,9 @@ class Variant:
     bits. `tile` is the rows and columns of C that share one reading of A and B (empty if not declared),
     `tensor_maps` are the arrays that TMA moves. `sass` is what must be true of the machine code of its
     hottest loop, `accesses` of what its loads and stores cost. `product_class` is declared if it is
-    weaker than that of a precision. A variant with `picks` has no code of its own: the first row whose
-    `when` holds names the variant that has. If it has more configurations than `shortlist` (0: no
-    limit), only that many are measured in full: those that a short load ranks first. `text` and `path`
+    weaker than that of a precision. A variant with `picks` contains no code: the first row whose
+    `when` holds names the variant to use. If it has more configurations than `shortlist` (0: no
+    limit), only the ones that a short load ranks first are measured in full. `text` and `path`
     are empty for a library. A file that cannot be read is a variant with nothing but a name and its
     `fault`, and one without a manifest that needs another device to find it has nothing but a name and
     the reason `unsupported`. `drafted` is one whose manifest is in no file, and `wrongly_launched` one that

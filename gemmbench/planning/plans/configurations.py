@@ -98,7 +98,7 @@ SHAPES: tuple[Shape, ...] = (
 )
 LARGE: Shape = (1000, 1000, 1000)
 AWKWARD: Shape = (31, 61, 97)
-"""Of SHAPES, the one that is tried before a kernel is timed: primes, and M != N != K, so that no tile fits."""
+"""The one of SHAPES that is tried before a kernel is timed: primes, with M != N != K, so no tile fits."""
 WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
 """Where accesses are watched: M > N and M < N, several tiles, none of which fits; vectors of four fit the second."""
 HUGE: Shape = (1 << 16, 1 << 16, 32)
@@ -159,7 +159,7 @@ def _find_steps(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | No
 
 
 def _round_sides(shape: Shape, steps: Sequence[int], least: Sequence[int] = (1, 1, 1)) -> Shape:
-    """The sides rounded up to multiples, at least so many; they stay different if they were."""
+    """The sides rounded up to multiples, with a minimum number of them; different sides stay different."""
     differ = len(set(shape)) == len(shape)
     rounded: list[int] = []
     for side, step, count in zip(shape, steps, least, strict=True):

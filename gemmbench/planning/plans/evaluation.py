@@ -181,7 +181,7 @@ def to_row_major(variant: Variant, operand: str) -> str:
 def evaluate_tensor_maps(
     variant: Variant, names: Names, problem: Problem, workspace: int
 ) -> tuple[TiledTensor | None, ...]:
-    """Return the numbers of every tensor map, None where it is not used. Raises Excluded."""
+    """Return the numbers of every tensor map, or None if it is not used. Raises Excluded."""
     return tuple(_evaluate_map(variant, declared, names, problem, workspace) for declared in variant.tensor_maps)
 
 

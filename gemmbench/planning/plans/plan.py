@@ -121,7 +121,7 @@ class Plan:
     `network` is set if the variant computes one. `workspace` is in bytes, of which the first `zeroed`
     are zero at binding; a tensor map is None if it is not used. `tile` are the rows and columns of C
     that share one reading of A and B, if the manifest declares them. `macros` are those that a manifest
-    gives to code of someone else, `arguments` those of every kernel, empty for the standard ones. If the
+    defines for foreign code, `arguments` those of every kernel, empty for the standard ones. If the
     variant dispatches, `variant` has its name and order, and the code of the variant that was picked.
     """
 

@@ -1,4 +1,4 @@
-"""From a sweep to plans: a sweep with its baseline, for the available devices."""
+"""Turns a sweep into plans: adds its baseline, and plans it for the available devices."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class PlannedSweep:
 
 
 def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
-    """With a precision and a layout of the named files, where none is asked for and no file has those of the sweep."""
+    """Use a precision and a layout of the named files if none was requested and no file has those of the sweep."""
     paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
     grid, files = sweep.problems, list[Variant]()
     for name in paths if isinstance(grid, ProblemGrid) else ():

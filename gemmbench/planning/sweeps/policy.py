@@ -20,7 +20,7 @@ Checked = TypeVar("Checked")
 
 @dataclass(frozen=True)
 class ConfigReader:
-    """A config file as it is written, of which keys are checked when they count."""
+    """A config file as written; its keys are checked when they are used."""
 
     document: Document
 
@@ -41,7 +41,7 @@ class ConfigReader:
         return list(dict.fromkeys(value for values in lists for value in values))
 
     def choose(self, given: Checked | None, path: Path, check: Callable[[Any], Checked], written: object) -> Any:
-        """Return what is given, else the checked value of the config; None if that is None too."""
+        """Return the given value, otherwise the checked value of the config, which may be None."""
         return given if given is not None or written is None else self.check(path, check, written)
 
     def choose_names(

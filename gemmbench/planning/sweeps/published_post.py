@@ -11,7 +11,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape, parse_sizes
 
 ColumnKind = Literal["label", "size", "time_ms", "time_s", "gflops", "gflops_mnk", "percent", "faster"]
-"""What stands below a heading: the row's name, its size, times, operations per second (2 M N K, or M N K as one post
+"""What a column contains: the row's name, its size, times, operations per second (2 M N K, or M N K as one post
 counts), percent of the baseline, and how much less time it takes than the first row, in percent."""
 Copies = Literal["", "pageable", "pinned", "panels", "overlapped"]
 
@@ -72,7 +72,7 @@ class PostModel(msgspec.Struct, forbid_unknown_fields=True):
         source: Its address.
         rows: The rows of its table; see below.
         gpu: The GPU of the post.
-        columns: The headings of the post, each with what stands below it: `label`, `size`, `time_ms`,
+        columns: The headings of the post, each with the contents of its column: `label`, `size`, `time_ms`,
             `time_s`, `gflops` (2 M N K), `gflops_mnk` (M N K), `percent` of the baseline, or `faster`
             (percent less time than the first row). With `size`, all sizes share one table.
         note: A line below the table.

@@ -200,7 +200,7 @@ def _read_choice(
 def _read_problems(
     selection: Selection, reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1
 ) -> ProblemGrid:
-    """All combinations, precisions first; each is for at least so many `variants`.
+    """All combinations, precisions first; each is for at least this number of `variants`.
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
     """

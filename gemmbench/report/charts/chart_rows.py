@@ -111,7 +111,7 @@ def note_far_peaks(peaks: Sequence[Peak], fastest: float) -> list[str]:
 
 
 def find_peaks(rows: Sequence[Row]) -> list[Peak]:
-    """The peaks of all devices and precisions of these rows; none where they are unknown."""
+    """The known peaks of all devices and precisions of these rows."""
     fastest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.environment.device_name(row.record.backend), row.record.problem.precision_name

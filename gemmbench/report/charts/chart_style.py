@@ -143,7 +143,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 
 def make_linear_axis(label: str, highest: float, count: int = 6) -> Axis:
-    """From 0 to a little above `highest`, with about `count` ticks."""
+    """An axis from 0 to a little above `highest`, with about `count` ticks."""
     step = _round_step(highest / count)
     ticks = [index * step for index in range(math.floor(highest / step * (1 + 1e-9)) + 1)]
     return Axis(label, 0, highest * 1.07, tuple(Tick(value, format_number(value)) for value in ticks))
@@ -173,7 +173,7 @@ def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
 
 
 WIDTH, MARGIN = 800, 16
-"""Of a chart, in pixels. A chart with long names is wider."""
+"""The width of a chart in pixels. A chart with long names is wider."""
 _LEAST_PLOT = 440  # between the axes
 _NARROW = set("iljtfrI.,:;'|!()[] ")
 _WIDE = set("mwMW%@")

@@ -44,7 +44,7 @@ def pick_columns(columns: Iterable[Column[R]], *headings: str) -> tuple[Column[R
 
 
 def export_rows(columns: Sequence[Column[R]], rows: Iterable[R]) -> list[ExportRow]:
-    """Each row by key; None where unknown."""
+    """The values of each row by key; None if unknown."""
     return [{column.key: _none_if_nan(column.value(row)) for column in columns if column.key} for row in rows]
 
 

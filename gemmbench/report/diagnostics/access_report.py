@@ -27,7 +27,7 @@ _DIGITS = 3
 _MOST_NAMED = 3
 _CLEARLY = 1.05
 _NOTABLE = 0.1
-"""The share of L1's cycles, or of a line's wavefronts, from which on it is explained."""
+"""The share of L1's cycles, or of a line's wavefronts, that deserves an explanation."""
 _UNKNOWN = (
     "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
     "A GPU shows a few percent more conflicts of stores."
@@ -215,7 +215,7 @@ def _quote_line(plan: Plan, access: Access) -> str:
 
 
 def _describe_reading(kernel: CountedKernel) -> str:
-    """How accesses to shared memory were joined; "" where there is nothing to join."""
+    """How accesses to shared memory were joined; "" if there is nothing to join."""
     counts = kernel.counts
     if all(each.least == each.costs[WRITTEN] for each in counts.accesses):
         return ""

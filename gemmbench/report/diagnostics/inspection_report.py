@@ -61,7 +61,7 @@ class Inspection:
 
     @property
     def waves(self) -> float:
-        """Blocks of the grid, in full loads of the device; NaN if no block fits, or if there is no grid."""
+        """Waves: blocks of the grid over the blocks that run at once; NaN if no block fits or there is no grid."""
         blocks = self.occupancy.blocks_per_sm * self.sms if self.occupancy else 0
         return self.plan.geometry.blocks / blocks if blocks and self.plan.geometry else float("nan")
 

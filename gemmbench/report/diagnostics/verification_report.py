@@ -26,7 +26,7 @@ _MARGIN = "    "
 def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequence[Mapping[str, str]] = ()) -> Report:
     """The table of checks, below it every failure and what kernels printed, and the `closing` line.
 
-    `remarks` are sentences about variants that are no failures, by the name of the variant.
+    `remarks` are sentences that are not failures, by the name of the variant.
     """
     notes = [
         *list_failures(records),
@@ -138,7 +138,7 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
 
 
 def _find_kind(record: Record) -> str:
-    """The cause as far as failures are told apart by it."""
+    """The part of the cause that distinguishes failures."""
     if record.diagnosis in ("", UNKNOWN, CRASH):
         return record.reason.partition("\n")[0] if record.status != "wrong" else UNKNOWN
     return _KINDS.get(record.diagnosis, record.diagnosis)

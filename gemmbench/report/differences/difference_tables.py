@@ -184,7 +184,7 @@ _EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
 
 
 def _export_differences(differences: RunDifferences) -> list[ExportRow]:
-    """Each row that both runs have, by key; None where unknown."""
+    """Each row that both runs have, by key; None if unknown."""
     return export_rows(_EXPORT_COLUMNS, differences.rows)
 
 

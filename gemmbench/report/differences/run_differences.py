@@ -57,7 +57,7 @@ def _shorten_uuid(uuid: str) -> str:
 
 
 def _list_facts(environment: Environment) -> Mapping[str, str]:
-    """The state of a machine, as far as it is recorded."""
+    """The recorded state of a machine."""
     limit = environment.conditions.power_limit if environment.conditions else None
     facts = {"VBIOS": environment.vbios, "power limit": "" if limit is None else f"{limit:.0f} W"}
     return {name: value for name, value in {**facts, **environment.software}.items() if value}

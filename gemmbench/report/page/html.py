@@ -24,7 +24,7 @@ Attribute = str | int | float | bool | None
 
 
 def join(*content: Content) -> Html:
-    """Content one after the other. A string is escaped; None is left out."""
+    """A sequence of contents. A string is escaped; None is left out."""
     return Html("".join(_to_html(each) for each in content))
 
 
@@ -78,7 +78,7 @@ def render_document(
 
 
 def make_policy(script: str, connect: bool) -> str:
-    """The content security policy of a page with one script. Charts bring style sheets of their own."""
+    """The content security policy of a page with one script. Charts have their own style sheets."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rules = ["default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "img-src data:"]
     return "; ".join([*rules, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if connect else [])])

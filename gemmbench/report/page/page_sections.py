@@ -176,7 +176,7 @@ def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
 def _draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
     """One chart of each kind; one for each size, if a kind shows only one at a time.
 
-    Runs on the CPU device have none: charts show GFLOPS and percent, which are of no use there.
+    Runs on the CPU device have no charts, because GFLOPS and percentages say nothing there.
     """
     comparisons = [comparison for comparison in comparisons if comparison.environment.gpu]
     return [chart for name in CHARTS for chart in _draw_kind(name, comparisons)]

@@ -96,7 +96,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class BrokenRow(GemmbenchError):
-    """A line that is no row; the message is the fault on one line, without file and number."""
+    """A line that is not a row; the message is the fault on one line, without file and line number."""
 
     def __init__(self, fault: str) -> None:
         short = fault if len(fault) <= _LONGEST_FAULT else f"{fault[:_LONGEST_FAULT]} ..."
@@ -119,7 +119,7 @@ def decode_line(line: bytes) -> Line:
 
 
 def read_schema(line: bytes) -> int | None:
-    """The version of the format that a header states, 0 if it states none; None for what is no header."""
+    """The version of the format that a header states, or 0; None if this is not a header."""
     try:
         header = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

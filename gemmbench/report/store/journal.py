@@ -1,4 +1,4 @@
-"""The file of a run that is being measured: the rows of each batch are appended at once, each completely."""
+"""The file of a run that is being measured: rows are appended as soon as their batch is complete."""
 
 from __future__ import annotations
 

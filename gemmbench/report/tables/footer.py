@@ -126,7 +126,7 @@ def _name_speed(run: Run) -> str:
 
 
 def _explain_math(run: Run) -> str:
-    """With which math the baseline was faster; "" if there was no choice. Where one is named, both were measured."""
+    """The math with which the baseline was faster, of the two that were measured; "" if there was no choice."""
     baseline, network = run.environment.baseline, _name_unit(run) == _PASS
     rows = [record for record in run.records if record.variant == baseline and not record.config and record.samples]
     free = [record for record in rows if set(record.picked.split(", ")) <= set(MATHS)]
@@ -295,14 +295,14 @@ def _describe_power_limit(environment: Environment) -> str:
 
 
 def list_modes(environment: Environment) -> dict[str, str]:
-    """`on` or `off` for each mode of the device, as far as known."""
+    """`on` or `off` for each known mode of the device."""
     known = environment.conditions
     modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence} if known else {}
     return {name: "on" if on else "off" for name, on in modes.items() if on is not None}
 
 
 def _describe_settings(environment: Environment) -> str:
-    """`ECC on, MIG off, persistence mode on`, as far as known."""
+    """`ECC on, MIG off, persistence mode on`; unknown modes are left out."""
     return ", ".join(f"{name} {state}" for name, state in list_modes(environment).items())
 
 

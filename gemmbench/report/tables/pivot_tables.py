@@ -140,7 +140,7 @@ def _label_problems(problems: Sequence[Problem]) -> list[str]:
 
 
 def choose_best_rows(rows: Sequence[Row]) -> list[Row]:
-    """The row that stands for each kernel: the best ranked one, else the one that fared best."""
+    """The row that represents each kernel: the best ranked one, otherwise the one that got furthest."""
     best = find_best_rows(rows)
     for name, members in groupby(rows, key=lambda row: row.record.variant):
         if name not in best:
@@ -195,7 +195,7 @@ def _read_number(text: str) -> float:
 def add_versus_best(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
     """Add the speed relative to the best configuration, if several configurations of a kernel are among the rows.
 
-    Ties follow from it. Libraries have none: their algorithms are no choice of the user's.
+    Ties follow from it. Libraries are left out, since users do not choose their algorithms.
     """
     ratios: dict[int, Interval] = {}
     tried: dict[tuple[str, Problem], list[Row]] = {}

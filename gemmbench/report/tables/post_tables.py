@@ -35,7 +35,7 @@ def find_post(environment: Environment) -> Post | None:
 class _Line:
     """One line of a table: a row of the post at a size, and the row that repeats it (None: not measured).
 
-    With `published` the figures of the post stand in this line.
+    With `published` this line has the figures of the post.
     """
 
     row: PostRow
@@ -55,7 +55,7 @@ class _Line:
 
     @property
     def time(self) -> Interval:
-        """Seconds measured; UNKNOWN if there is no valid time."""
+        """Seconds measured, or UNKNOWN without a valid time."""
         match self.measured:
             case Row(ranked=True):
                 return self.measured.time
@@ -148,7 +148,7 @@ def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
 
 
 def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
-    """What the post has and was skipped: a sweep may have other rows, such as a baseline, a network has none."""
+    """Skipped rows of the post. A sweep may have others, such as a baseline; all rows of a network are the post's."""
     names = {row.variant for row in post.rows}
     skipped = [row.record for row in comparison.rows if row.record.status == "skipped"]
     return [record for record in skipped if record.variant in names or not names]
@@ -198,7 +198,7 @@ def _repeats(row: Row | TransferRow, wanted: PostRow) -> bool:
 
 
 def _choose_published_size(post: Post, size: str, measured: Collection[str]) -> str:
-    """The size whose published figures stand next to those measured at `size`; "" for none.
+    """The size whose published figures are shown next to those measured at `size`, or "".
 
     Figures of another size are shown only if none of the sizes that the post measured is repeated.
     """

@@ -1,4 +1,4 @@
-"""What a screen shows of a run; apart from the tables, so that the options of a command load none."""
+"""What a screen shows of a run; separate from the tables, which the options of a command need not import."""
 
 from __future__ import annotations
 
