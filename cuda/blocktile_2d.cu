@@ -48,10 +48,10 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //    +---+   +-------+                 Strided, not adjacent: neighbours in a warp read neighbouring
 //                                      banks of Bs and store neighbouring columns of C.
 //
-// As is kept transposed (BK x BM), and in the layouts with B transposed Bs is filled likewise. The lanes
+// As is kept transposed (BK x BM), and in the layouts with B transposed, so is Bs. The lanes
 // of a warp load BK elements along K from each of 32 / BK rows, and store them to as many rows of As. With
 // rows of BM elements all of these would begin in one bank. PAD more, 32 / BK words of 4 bytes, send each
-// lane to a bank of its own. 16 lanes at a time store 8 bytes each; smaller elements share words.
+// lane to a different bank. 16 lanes at a time store 8 bytes each; smaller elements share words.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)

@@ -39,7 +39,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 //
 // threadIdx.x runs along the direction that is contiguous in memory, whatever the layout. Where
 // this transposes a tile on its way to shared memory, the rows are padded: a warp then stores to 32
-// / TILE columns, and rows that begin that many banks apart do not conflict.
+// / TILE columns, and rows that begin this number of banks apart do not conflict.
 //
 // The posts have three kernels like it, which are in cuda/posts. tiled_plain ("Matrix
 // Multiplication in CUDA", and version 1 of "CUDA 007 - GEMM") loads after the barrier that frees

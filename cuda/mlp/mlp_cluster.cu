@@ -18,7 +18,7 @@ let:                            # floats of shared memory
   partial_sums: max(4 * TM * THREADS, ROWS // CLUSTER * max(4 * THREADS, WIDEST))
   hidden: ROWS * FIRST + 2 * ROWS // CLUSTER * WIDEST
 require:
-  - ROWS % CLUSTER == 0         # each block finishes rows of its own
+  - ROWS % CLUSTER == 0         # each block finishes whole rows
   - ROWS % TM == 0
   - ROWS % 4 == 0
   - THREADS // 32 % (ROWS // 4) == 0
@@ -36,7 +36,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-
 // the traffic, just for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own
 // part of K, so it reads only that part of W1 and of X, and the partial sums meet once, through
 // distributed shared memory. From then on each block has ROWS / CLUSTER whole rows and takes them
-// to the output alone. The weights of later layers are in shared memory; they were requested at the
+// to the output by itself. The weights of later layers are in shared memory; they were requested at the
 // start.
 //
 //         block 0   block 1  ...             rows of the cluster

@@ -22,7 +22,7 @@ source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-0
 ---*/
 
 // Our reconstruction of a step that "How can CUDA optimize matrix multiplication with its
-// transpose?" mentions and does not take. Against abt_shared: a thread does not load the element of
+// transpose?" mentions and does not take. Compared with abt_shared: a thread does not load the element of
 // B that its own sum needs but the one that makes the warp's loads contiguous, and stores it
 // transposed.
 //

@@ -29,7 +29,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
-// asynchronous memory operations, here within the kernel. Against double_buffer: copies go from
+// asynchronous memory operations, here within the kernel. Compared with double_buffer: copies go from
 // global to shared memory without passing through registers, in units of 16 bytes, and several
 // tiles can be in flight.
 //

@@ -33,8 +33,8 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
-// prefetching, second half, into shared memory. Against prefetch_registers: the next tile has a
-// buffer of its own, so it can be stored while others still read this one, and the barrier that
+// prefetching, second half, into shared memory. Compared with prefetch_registers: the next tile has a
+// separate buffer, so it can be stored while others still read this one, and the barrier that
 // waited for them is gone.
 //
 //      tile           0                1                2
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     store(0);
     for (int k0 = 0, now = 0; k0 < K; k0 += BK, now ^= 1) {
         fetch(k0 + BK);   // before the barrier, or nvcc 13 moves it down among the multiply-adds
-        __syncthreads();  // this tile is complete; nobody reads the other buffer any more
+        __syncthreads();  // this tile is complete; no thread reads the other buffer any more
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             TACC a[TM], b[TN];

@@ -27,7 +27,7 @@ accesses:
 source: CUDA 007 - GEMM
 ---*/
 
-// From "CUDA 007 - GEMM": version 2. Against tiled_plain (its version 1): a tile of 64 x 64 for the
+// From "CUDA 007 - GEMM": version 2. Compared with tiled_plain (its version 1): a tile of 64 x 64 for the
 // same 256 threads, so each thread owns 16 results, 16 rows or columns apart, and each element of A
 // and B is fetched from global memory 4 times less often. Every result is still a dot product of
 // its own.

@@ -29,7 +29,7 @@ accesses:
 source: CUDA 007 - GEMM
 ---*/
 
-// From "CUDA 007 - GEMM": version 3. Against gemm_v2: the tiles need not be square. A short BK
+// From "CUDA 007 - GEMM": version 3. Compared with gemm_v2: the tiles need not be square. A short BK
 // takes a quarter of the shared memory, so more blocks share an SM, and lets BM and BN grow: with
 // 128 x 128 x 8 a thread owns 64 results, and each element of A or B is fetched half as often as
 // with 64 x 64.

@@ -30,7 +30,7 @@ accesses:
 source: CUDA 007 - GEMM
 ---*/
 
-// From "CUDA 007 - GEMM": version 4. Against gemm_v3: k is the outermost of the three loops.
+// From "CUDA 007 - GEMM": version 4. Compared with gemm_v3: k is the outermost of the three loops.
 //
 //      for each k:   b  = [ b0 b1 b2 b3 ]  <- Bs[k][tx + j BX]     ROWS + COLUMNS shared loads
 //               a          |  |  |  |

@@ -17,7 +17,7 @@ accesses:
 source: https://github.com/Deyht/frugal_ai
 ---*/
 
-// From "Complementary material for the Frugal AI PSL week": its naive kernel. Against naive:
+// From "Complementary material for the Frugal AI PSL week": its naive kernel. Compared with naive:
 // the threads are numbered along C as it lies in memory, in one dimension. And the post transposes
 // A in advance, so that both operands are contiguous along K, which is what helps a CPU.
 //

@@ -29,7 +29,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: occupancy
-// only. Against blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and
+// only. Compared with blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and
 // __launch_bounds__ tells the compiler how many blocks should share an SM, which caps the registers
 // per thread.
 //

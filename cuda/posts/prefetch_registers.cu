@@ -33,9 +33,9 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
-// prefetching, first half, into registers. Against blocktile_2d: a tile travels to shared memory in
+// prefetching, first half, into registers. Compared with blocktile_2d: a tile travels to shared memory in
 // two steps. Its loads from global memory are issued before the multiply-adds of the previous tile
-// and arrive in registers meanwhile; after the barrier they are stored to shared memory.
+// and arrive in registers while those run; after the barrier they are stored to shared memory.
 //
 //      tile         0         1                2                3
 //      fetch      |--| . . |----. . . . . |----. . . . . |----. . . . .      global -> registers

@@ -24,7 +24,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: register
-// blocking only. Against tiled: the block stays as it is, the tile of A and C becomes TM times as
+// blocking only. Compared with tiled: the block stays as it is, the tile of A and C becomes TM times as
 // high, and each thread keeps TM results of one column in registers. Each element of Bs, once
 // loaded, serves TM multiply-adds.
 //

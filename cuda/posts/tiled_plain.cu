@@ -21,7 +21,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // The second kernel of "Matrix Multiplication in CUDA" and of "CUDA 007 - GEMM" (there version 1),
-// with their loops and no pragma. Against naive: a block copies a tile of A and one of B to
+// with their loops and no pragma. Compared with naive: a block copies a tile of A and one of B to
 // shared memory, and its TILE x TILE threads read each element TILE times from there. Against
 // tiled: the loads come after the barrier that frees the tiles, so no load is in flight while the
 // block computes.
@@ -31,7 +31,7 @@ source: https://github.com/kHarshit/cuda-programming
 //              B     |####|                    As[ty][tx] and Bs[ty][tx] = an element of each tile
 //                    +----+                    barrier: the tiles are complete
 //           k0       |                         sum += As[ty][k] * Bs[k][tx]
-//      A +--[##]--   +----+                    barrier: nobody needs the tiles any more
+//      A +--[##]--   +----+                    barrier: no thread needs the tiles any more
 //            As      |####| C tile
 //                    +----+
 //

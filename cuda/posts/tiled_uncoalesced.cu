@@ -24,7 +24,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 // Our reconstruction of the first stage of "Building a matrix-multiplication kernel from scratch
 // using CUDA and applying it to Neural Networks": tiles without more work per thread. The post
 // prints only the code of its last stage and says that until then the accesses were not coalesced;
-// this is wpt with one result per thread. Against tiled: threadIdx.x runs down the rows.
+// this is wpt with one result per thread. Compared with tiled: threadIdx.x runs down the rows.
 //
 //      A, M x K             As               C tile          the threads x, x+1, ... of a warp
 //          k0                  k

@@ -24,7 +24,7 @@ source: https://github.com/kHarshit/cuda-programming
 ---*/
 
 // Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: loop
-// unrolling only. Against tiled_plain: the pragma, and padded tiles for the other layouts. The
+// unrolling only. Compared with tiled_plain: the pragma, and padded tiles for the other layouts. The
 // compiler unrolls a loop of 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1
 // takes the unrolling away.
 //

@@ -30,7 +30,7 @@ accesses:
 source: https://github.com/Deyht/frugal_ai
 ---*/
 
-// From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Against blocktile_2d:
+// From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Compared with blocktile_2d:
 // the warp becomes a level between block and thread. Its 32 threads cover a compact WM x WN part of
 // the block tile, so they read few different elements of As and Bs. And each thread's elements are
 // adjacent: nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
@@ -47,7 +47,7 @@ source: https://github.com/Deyht/frugal_ai
 // its B our A: layout nn, with the same memory accesses. A row of a tile of our B is contiguous. Of
 // our A, a block reads only BK = 4 elements per row at a time, 16 bytes of each 32-byte sector, and
 // columns of C are stored TN apart. A thread loads adjacent elements, one if the tile has one per
-// thread; with larger tiles, neighbours in a warp load that many elements apart.
+// thread; with larger tiles, neighbours in a warp load elements that far apart.
 //
 // Bound by latency: with BK = 4 there is a barrier after every 64 multiply-adds, and the loads of
 // the next tile wait for it.

@@ -26,7 +26,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 
 // Our reconstruction of the second stage of "Building a matrix-multiplication kernel from scratch
 // using CUDA and applying it to Neural Networks": more work per thread, before its memory accesses
-// were fixed. The post prints only the code of its last stage. Against tiled_uncoalesced: the tile
+// were fixed. The post prints only the code of its last stage. Compared with tiled_uncoalesced: the tile
 // stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
 // in a register, serves WPT multiply-adds.
 //

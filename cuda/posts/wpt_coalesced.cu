@@ -26,7 +26,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 ---*/
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
-// Networks": its last stage, the one whose code it prints. Against wpt: only the direction of the
+// Networks": its last stage, the one whose code it prints. Compared with wpt: only the direction of the
 // fast thread index changes. Neighbours in a warp now load, read and store neighbouring addresses,
 // in global and in shared memory, and an element of As is a broadcast.
 //

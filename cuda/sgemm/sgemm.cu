@@ -9,7 +9,7 @@ let:
   tiles: cdiv(M, 64) * cdiv(N, 64)  # the same as sgemm_small counts them
   large: cdiv(M, 128) * cdiv(N, 256)  # tiles of sgemm_tma
   square: cdiv(M, 128) * cdiv(N, 128)  # of 128 x 128
-  odd_a: 1 if lda % 4 != 0 else 0  # rows of A are no multiples of 16 bytes
+  odd_a: 1 if lda % 4 != 0 else 0  # the row length of A is not a multiple of 16 bytes
   odd_b: 1 if ldb % 4 != 0 else 0
   deep: max(M, N) * K > 12000000  # the large operand does not fit into L2, to be read twice
   tiny: K > 32 and M * N * K <= 40000000
@@ -774,7 +774,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //      each    ps per k and block     what the blocks of an SM take from each other, mostly the issue of FFMA;
 //                                     of sgemm_stream: ps per step and round, and `busy` per step and block
 //      round   ps per k and round     what a block takes alone, mostly latency
-//      odd     ps per k and block     if rows are no multiples of 16 bytes
+//      odd     ps per k and block     if the row length is not a multiple of 16 bytes
 //      load    ps per 1000 elements   of A and B, for the time of DRAM; store: of C
 //      part    ps per tile and part   if parts are added up; meet: ns if they meet in a cluster
 //      copy    ps per 1000 elements   that are copied first, so that rows are aligned; call: ns if there are any

@@ -223,7 +223,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
                     left = kSlices;
                     commit_copies();
                     wait_for_copies<STAGES - 2>();
-                    __syncthreads();  // the next tile has arrived; nobody reads this one any more
+                    __syncthreads();  // the next tile has arrived; no thread reads this one any more
                     if (read == STAGES * kTile) read = 0;
                     if (write == STAGES * kTile) write = 0;
                 }

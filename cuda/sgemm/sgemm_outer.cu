@@ -49,7 +49,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //                      COLUMNS                   bytes side by side.
 //
 // Stores are marked as streaming, because C is not read again soon. Both operands come through shared memory, padded
-// with zeros to DEPTH, so every layout and size takes the same path. The next launch is prepared meanwhile (pdl).
+// with zeros to DEPTH, so every layout and size takes the same path. The next launch starts early (pdl).
 //
 // Where the row length of C is not a multiple of a sector (32 bytes), a block starts each row up to seven columns
 // further left. Then no sector belongs to two blocks, and all 16-byte stores are aligned. With N = 5:
@@ -61,7 +61,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //      row 2        0 0 1 1 1
 //
 // Rows whose distance is a multiple of eight are shifted alike, and each thread has only such rows, so its columns of B
-// stay the same. Threads that cover fewer rows at once shift by that many.
+// stay the same. Threads that cover fewer rows at once shift by that number.
 //
 // Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
 // 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.

@@ -31,7 +31,7 @@ require:
   - threads >= 64
   - BK % (8 * SLICES) == 0
   - cdiv(BLOCKS * threads, 128) * 128 <= 512  # 128 registers each
-  - not STREAM_K or threads != 128 or BLOCKS <= 3  # with which it needs some more
+  - not STREAM_K or threads != 128 or BLOCKS <= 3  # STREAM_K needs a few more registers
   - BLOCKS * (1024 + ring + sums + rows) <= 233472
 tile: [BM, BN]
 workspace: counters + 8 * blocks * BM * BN if STREAM_K else 0
@@ -328,7 +328,7 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
         int* const counters = static_cast<int*>(workspace);
         float* const slots = static_cast<float*>(workspace) + (tiles + 3) / 4 * 4;
         const auto part = [=](int p) { return slots + size_t(walk.find_slot(first + p, tile)) * (BM * BN); };
-        if (SLICES > 1) {  // the first slice adds the sums of the others, which have memory of their own
+        if (SLICES > 1) {  // the first slice adds the sums of the others, which use separate memory
             constexpr int kFours = TM * TN / 4;
             if (slice > 0)
 #pragma unroll

@@ -1,5 +1,5 @@
 /*---
-summary: warp tiles from two shared buffers, the next tile and the next fragments in flight meanwhile
+summary: warp tiles from two shared buffers, with the next tile and fragments in flight
 order: 43
 symbol: gemm
 precisions: [f32]
@@ -158,7 +158,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, fl
         for (int k = 0; k < BK; ++k) {
             if (k == 0 && tile < tiles) fetch_a.next(M), fetch_b.next(N);
             if (k == BK - 1) {
-                buffer ^= 1;  // nobody has read the other buffer since the last barrier
+                buffer ^= 1;  // no thread has read the other buffer since the last barrier
                 fetch_a.store(As[buffer]);
                 fetch_b.store(Bs[buffer]);
                 __syncthreads();

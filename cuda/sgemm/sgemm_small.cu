@@ -11,7 +11,7 @@ params:
   TM: [8, 4]                    # results of a thread
   TN: [8, 4]
   SLICES: [4, 1, 2, 8, 16]      # sets of threads that share a tile and divide the k of each stage
-  BLOCKS: [1, 2, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  BLOCKS: [1, 2, 3, 4]          # per SM: limits registers, and K is split until there are this many blocks
 let:
   threads: BM // TM * (BN // TN) * SLICES
   fetchers: 512 if threads >= 512 else 256 if threads >= 256 else 128 if threads >= 128 else 64
@@ -87,7 +87,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // One launch does everything. As in sgemm_pipelined the next stage travels through registers while this one is
 // multiplied, and the remainder of K comes first. Rows whose length is not a multiple of 16 bytes are fetched one or
 // two elements at a time by neighbouring threads, instead of being copied beforehand. The next launch is prepared
-// meanwhile (pdl), but not before its blocks fit evenly on all SMs (launch.cuh).
+// in parallel (pdl), but not before its blocks fit evenly on all SMs (launch.cuh).
 //
 // Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
 // one or two fetches, and a store.

@@ -96,7 +96,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 //      3 tiles of 8 stages, 4 blocks:   tile 0         | tile 1         | tile 2
 //                                       block 0    | block 1    | block 2    | block 3
 //
-// A block then adds up and stores more than once. Meanwhile the ring fills for its next tile: the sums have separate
+// A block then adds up and stores more than once. Then the ring also fills for its next tile: the sums have separate
 // memory, half as much, since the slices add theirs in two steps.
 //
 // Up to four rows or columns beyond whole tiles get no extra tiles: they would use at most a sixteenth of each, and at
@@ -125,7 +125,7 @@ constexpr int kRing = STAGES * (kBytesA + kBytesB);               // bytes
 constexpr int kSumSlices = STREAM_K ? SLICES / 2 : SLICES;        // whose sums are in shared memory at once
 constexpr int kSums = 4 * kSumSlices * BM * kPitch;
 constexpr int kSumsAt = STREAM_K ? kRing : 0;                     // in place of the ring, or after it where it fills again
-constexpr int kBarriers = kRing > kSumsAt + kSums ? kRing : kSumsAt + kSums;  // after both: late arrivals nobody awaits
+constexpr int kBarriers = kRing > kSumsAt + kSums ? kRing : kSumsAt + kSums;  // after both, as threads may arrive late
 constexpr int kFlags = 8192;                                      // ints at the start of the workspace, to count parts
 constexpr int kMostParts = 16;                                    // of a tile that STREAM_K cuts: one block adds them up
 
@@ -436,7 +436,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
     }
     __syncthreads();
 
-    // Move registers from the fetching threads, of which TMA needs only one, to those that multiply.
+    // Move registers from the fetching threads (TMA needs only one of them) to those that multiply.
     if (threadIdx.x >= kMathThreads) {
         release_registers<kBlocks == 1 ? 40 : 24>();
         await_launch_before();  // the others wait for what these threads fetch

@@ -9,7 +9,7 @@ params:
   OUTPUTS: [64, 8, 16, 24, 32, 48, 96, 128, 192, 256]  # of each line in a block; a thread has 4
   THREADS: [128, 192, 256, 384]
   AHEAD: [2, 1, 4]              # loads of 4 x 4 elements that a thread has in flight
-  BLOCKS: [3, 1, 2, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  BLOCKS: [3, 1, 2, 4]          # per SM: limits registers, and K is split until there are this many blocks
 let:
   lines: min(M, N)
   outputs: max(M, N)
@@ -76,7 +76,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 // Where there are fewer tiles than places for blocks, K is split among blocks: up to eight form a cluster and read each
 // other's sums from shared memory; more of them add up in device memory (parts.cuh). Where that would leave places
 // empty and K is long, there is one block per place, and all get the same share of the loads, as in sgemm_persistent.
-// The next launch is prepared meanwhile (pdl).
+// The next launch is prepared in parallel (pdl).
 //
 // Where the row length is not a multiple of 16 bytes, a block starts each row up to three outputs further left, at a
 // multiple of 16 bytes in memory. Rows four apart are shifted alike, so a thread takes rows k, k + 4, k + 8 and k + 12
@@ -87,7 +87,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //      row 1          2 2 2 2 3 3 3 3     the thread that loads an element
 //      row 2        4 4 4 4 5 5 5 5
 //      row 3      6 6 6 6 7 7 7 7
-//      row 4            0 0 0 0 1 1 1 1   The block keeps outputs 0 to 3, of which it has all k.
+//      row 4            0 0 0 0 1 1 1 1   The block keeps outputs 0 to 3, for which it has all k.
 //
 // Rows along K are then loaded element by element by neighbouring threads. C^T = B^T A^T makes a C of few columns one
 // of few rows.

@@ -70,7 +70,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 // An FFMA needs three registers, and the register file has two banks: two operands must come from different banks, or
 // from the reuse cache. The order above achieves this. Besides 1024 multiply-adds there are 48 loads and little else:
-// 93 % of the instructions are FFMA. Left alone, ptxas reorders them, which costs a fifth of the speed; in_order.cuh
+// 93 % of the instructions are FFMA. By default ptxas reorders them, which costs a fifth of the speed; in_order.cuh
 // explains how it is prevented. `gemmbench inspect --sass` shows the loop: look at it after every change, even one to
 // the epilogue.
 //

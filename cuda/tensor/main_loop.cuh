@@ -32,7 +32,7 @@ template <typename RING> __device__ void promote_stage(const RING& ring, int sta
 }
 
 // Add up the products of `steps` stages, the first of which is at `place`. A stage is released once its products are
-// done; meanwhile the tensor cores work on those of the next one.
+// done, while the tensor cores work on those of the next one.
 template <typename CLUSTER, typename RING, typename SUM, int COUNT>
 __device__ void add_products(const RING& ring, Place& place, int steps, int group, int fetcher, SUM (&sum)[kParts][COUNT]) {
     int last = 0;  // the stage before

@@ -10,7 +10,7 @@ params:
   LINES: [8, 16, 32]            # rows of C, or columns if it has fewer, in a block
   WARPS: [8, 4, 16]             # of a block, which share its k
   AHEAD: [1, 2, 4]              # steps of 32 k that a warp has in flight
-  BLOCKS: [2, 1, 3, 4]          # per SM: there must be registers for them, and K is split until there are so many
+  BLOCKS: [2, 1, 3, 4]          # per SM: limits registers, and K is split until there are this many blocks
 let:
   by_rows: M <= N               # the lines are those of C
   lines: min(M, N)
@@ -50,7 +50,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //
 // The small operand lies in shared memory, line by line along K, a chunk at a time. Warps of a block share its k, and
 // blocks share K where there are fewer tiles than places (parts.cuh): all are resident at once, and the next launch is
-// prepared meanwhile (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a time. C^T =
+// prepared in parallel (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a time. C^T =
 // B^T A^T makes a C of few columns one of few rows.
 //
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
@@ -99,7 +99,7 @@ template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands
     }
 }
 
-// Eight elements, of which those from `present` on are 0.
+// Eight elements; those from `present` on are 0.
 template <int WIDTH> __device__ uint4 load_eight(const TA* at, int present) {
     if (WIDTH == 8) return present > 0 ? __ldcs(reinterpret_cast<const uint4*>(at)) : make_uint4(0, 0, 0, 0);
     unsigned words[4];

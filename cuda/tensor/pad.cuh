@@ -39,7 +39,7 @@ __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
 
 // Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
 // 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
-// A warp begins with segment `item`. Returns the one with which it begins in the next matrix.
+// A warp begins with segment `item`. Returns the segment that it begins with in the next matrix.
 template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
     constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
     const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
@@ -76,7 +76,7 @@ struct Sources {
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
           copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
 
-    // The maps, of which the first two are those of A and B; those of the copies begin at number `copies`.
+    // The maps: first those of A and B, and from number `copies` on those of the copies.
     __device__ const CUtensorMap* map_a(const CUtensorMap* maps, int copies) const {
         return maps + (copies_a ? copies : 0);
     }

@@ -40,7 +40,7 @@ __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC*
             }
         }
         __syncwarp();
-        Cluster::meet();  // nobody writes to a block that has ended
+        Cluster::meet();  // so that no block writes to one that has ended
         return;
     }
 

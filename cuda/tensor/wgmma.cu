@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             multiply_add<BN, TRANS_A, !TRANS_B>(sum, a + step * TileA::STEP, b + step * TileB::STEP, k + step);
         commit_products();
         wait_for_products<0>();
-        __syncthreads();  // nobody reads the tiles any more
+        __syncthreads();  // no thread reads the tiles any more
     }
 
     store_sums<BN>(sum, M, N, row0 + group * 64, column0, alpha, beta, C, bias);

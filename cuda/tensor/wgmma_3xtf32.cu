@@ -62,7 +62,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //     a b = big_a big_b + big_a small_b + small_a big_b, and small_a small_b, which is left out: 2^-22 of a b at most
 //
 // A splits on its way into registers, because wgmma takes A from there. B must be in shared memory, and in tf32 it must
-// run along K. So a third warpgroup splits the tiles of B in the ring, one after the other, and transposes those that
+// run along K. So a third warpgroup splits the tiles of B in the ring, in order, and transposes those that
 // run along N. A warp takes 32 columns of B, 4 KB, which occupy the same place either way.
 //
 //     group 3, one thread   fetch A, B

@@ -56,7 +56,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 
 // Compared with wgmma_cluster, still less L2 traffic per product: a cluster of 4 x 2 blocks moves half as many bytes as
 // one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or 18 SMs: 15 such
-// clusters fill 120 of the 132, and 12 would stand idle. A second launch puts clusters of two there, and both run side
+// clusters fill 120 of the 132, and 12 would be idle. A second launch puts clusters of two there, and both run side
 // by side.
 //
 //      a GPC of 18 SMs                                  a large cluster's tile       four small ones' tiles
@@ -72,7 +72,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 // Tiles of C are shared out in units of a large cluster's tile; the small clusters get a share in proportion to their
 // SMs. The second launch starts while the first runs (pdl) and ends after it; otherwise the two are independent. The
-// first launch of the next GEMM is prepared meanwhile, and lets its second one start only when all of this GEMM is
+// first launch of the next GEMM is prepared in parallel, and lets its second one start only when all of this GEMM is
 // done:
 //
 //     GEMM n         | large ------------------------|
@@ -230,7 +230,7 @@ __device__ void multiply(int M, int N, int K, float alpha, float beta, TC* C, co
         }
         if (!IS_LARGE && thread == 0) await_launch_before();  // this launch ends after the first one
         __syncwarp();
-        Cluster::meet();  // nobody writes to a block that has ended
+        Cluster::meet();  // so that no block writes to one that has ended
         return;
     }
 

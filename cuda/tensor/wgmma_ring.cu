@@ -43,7 +43,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // (setmaxnreg).
 //
 // Bound by the tensor cores' clock on large problems, which the power limit lowers, and by L2: each block reads
-// its tiles alone.
+// its tiles by itself.
 
 #include "epilogue.cuh"
 #include "ring.cuh"

@@ -114,7 +114,7 @@ template <int EXTENT, bool ALONG_K> struct TileFetcher {
 // thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many parts have
 // left their sums, and how many have read what they add up.
 struct Exchange {
-    static constexpr int kAtOnce = 8;  // parts of which a thread loads a quad before it adds them
+    static constexpr int kAtOnce = 8;  // parts from which a thread loads a quad before it adds them
     int count, mine;
     int* counters;
     float4* quads;  // of part 0

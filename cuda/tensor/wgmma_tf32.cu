@@ -271,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
             }
         }
         __syncwarp();
-        Cluster::meet();  // nobody writes to a block that has ended
+        Cluster::meet();  // so that no block writes to one that has ended
         return;
     }
 
