@@ -16,7 +16,8 @@ from gemmbench.session.single_kernel import plan_kernel
 CATALOG = open_catalog(None)
 NAMES = [name for name in CATALOG.names if CATALOG.get(name).path]
 SIZE = "256"
-NO_KERNEL, NETWORK, PICKS = "is no kernel that gemmbench launches itself", "computes a network", "picks other kernels"
+NO_KERNEL = "is not a kernel that gemmbench launches itself"
+NETWORK, PICKS = "computes a network", "picks other kernels"
 TMA, NEWER, PTX = "needs a GPU with TMA", "needs a GPU of sm_80", "needs a GPU: it uses instructions"
 UNCOUNTED = {
     **dict.fromkeys(["cpu_naive", "cpu_naive_k_outer", "cutlass_simt", "cutlass_sm90"], NO_KERNEL),

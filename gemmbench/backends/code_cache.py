@@ -371,7 +371,7 @@ def _checksum(code: Path, name: str, build: Build) -> str:
 def _read_file(path: Path) -> bytes:
     """The content of a regular file. Raises OSError for anything else: reading a FIFO would wait for ever."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     return path.read_bytes()
 
 

@@ -205,10 +205,10 @@ def _describe_check(record: Record) -> Iterator[str]:
 def explain_unranked(record: Record) -> str:
     """Why a row is not ranked: by the class of its products, or by how it was timed."""
     if not record.is_of_weaker_class:
-        return "overlapping with the product before it, unlike other rows, with which it is not ranked"
+        return "overlapping with the previous product, so it is not ranked with other rows"
     found, wanted = record.product_class, record.problem.precision.product_class
     words = f"{CLASSES[found].words}, " if found in CLASSES else ""
-    return f"class {found}: {words}less exact than class {wanted}, with which it is not ranked"
+    return f"class {found}: {words}less exact than class {wanted}, so it is not ranked"
 
 
 def _describe_time(row: Row) -> Iterator[str]:
@@ -314,7 +314,7 @@ def _describe_device(row: Row) -> Iterator[str]:
     if telemetry is None:
         return
     if telemetry.readings:
-        yield f"NVML, {count_noun(telemetry.readings, 'reading')} meanwhile: {_describe_telemetry(telemetry)}."
+        yield f"NVML, {count_noun(telemetry.readings, 'reading')} while it ran: {_describe_telemetry(telemetry)}."
     if telemetry.other_processes is not None:
         yield f"Other processes on the GPU: {telemetry.other_processes}."
 

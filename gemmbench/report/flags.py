@@ -138,7 +138,7 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     if not record.gated and row.environment.on_gpu(record.backend):
         yield "U", "the gate was off, or opened by itself twice while a window was queued"
     if record.pdl:
-        yield "P", "it overlaps with the product before it, so one alone takes longer than the time per launch"
+        yield "P", "it overlaps with the previous product, so a single one takes longer than the time per launch"
     if record.overlap_unknown:
         yield "L", "it launches by itself, and cannot be recorded as a CUDA graph, which would show it"
     if record.reads_c:

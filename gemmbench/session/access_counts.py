@@ -84,7 +84,7 @@ def explain_uncountable(variant: Variant) -> str:
     """Why the accesses of a variant cannot be counted on any machine; "" if they can be."""
     if variant.computes == "mlp":
         return "computes a network"
-    return "" if variant.is_kernel else "is no kernel that gemmbench launches itself"
+    return "" if variant.is_kernel else "is not a kernel that gemmbench launches itself"
 
 
 def describe_counting_machine(cores: int = USUAL_SMS[int(_USUAL_ARCHITECTURE)]) -> Machine:

@@ -70,7 +70,7 @@ def _find_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
 def _rewrite_row(lines: list[str], row: PickRow, location: str, number: int) -> list[str]:
     found = next((index for index, line in enumerate(lines) if _VARIANT.match(line)), None)
     if found is None:
-        raise SpecError(location, number, "pick: write `variant: NAME` on a line of its own")
+        raise SpecError(location, number, "pick: write `variant: NAME` on a separate line")
     written = [_substitute(_VARIANT, line, row.variant) if index == found else line for index, line in enumerate(lines)]
     params = next((index for index, line in enumerate(lines) if _KEY.match(line)), None)
     if params is None:
@@ -150,7 +150,7 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
     if pick.estimate is not None:
         return replace(row, reason="it has `costs`, which are those of its configuration")
     if pick.when is None:
-        return replace(row, reason="it has no condition: it is for what no other row takes")
+        return replace(row, reason="it has no condition, since it serves what no other row does")
     assert pick.code is not None, "the catalog fills it in"
     needed = (set(pick.code.precisions) & set(variant.precisions)) | (set(pick.code.layouts) & set(variant.layouts))
     offered = {each.variant: {*each.code.precisions, *each.code.layouts} for each in variant.picks if each.code}

@@ -68,7 +68,8 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
         _report_assumption(doubt, assumption, f"{keep} --symbol {shlex.quote(found.kernel)} --try", reporter)
         return read_drafted(path, explained[0].attempt.text, text)
     effort = _describe_effort(found)
-    reporter.message(f"{place} has no manifest; tried what {found.kernel} takes ({effort}): {found.summary}")
+    tried = f"found the arguments of {found.kernel} by trying ({effort})"
+    reporter.message(f"{place} has no manifest; {tried}: {found.summary}")
     listed = ", ".join(f"{name}:{each}" for each in found.others[:_MOST_OTHERS])
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")

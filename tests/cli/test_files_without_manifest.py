@@ -451,7 +451,7 @@ def test_a_launch_of_one_block_is_what_the_text_says(verify):
     """
     said = verify(alone)
     assert said.code == 1 and "the product is added to C although beta is 0" in said.out
-    assert "tried what mm takes (1 try" in said.err and "grid [1]; block [1]" in said.err
+    assert "found the arguments of mm by trying (1 try" in said.err and "grid [1]; block [1]" in said.err
 
 
 def test_a_wrong_kernel_that_adds_to_its_result_has_written_it(verify):

@@ -126,7 +126,7 @@ def test_a_file_needs_something_to_count(gemmbench):
 
 def test_a_library_has_no_accesses_to_count(gemmbench):
     said = gemmbench("inspect", "cublas", "--accesses")
-    assert said.code == 2 and "cublas is no kernel that gemmbench launches itself" in said.err
+    assert said.code == 2 and "cublas is not a kernel that gemmbench launches itself" in said.err
 
 
 def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):

@@ -194,7 +194,7 @@ def test_a_dispatch_table_is_shown_and_nothing_is_written_without_being_asked(di
     said = run("--hold-out", "0.4")
     assert said.code == 0 and path.read_text() == before
     assert "best: rows of its pick" in said.out and "large: Q=2" in said.out
-    assert "At 2 problems held out, what is picked takes 0 % longer than the best on average" in said.out
+    assert "At 2 problems held out, the picked row takes 0 % longer than the best on average" in said.out
 
 
 def test_rows_of_a_pick_are_written_and_the_others_stay(dispatch, gemmbench):

@@ -38,4 +38,4 @@ def test_a_program_with_a_header_gives_a_verdict(tmp_path, command):
     words = [sys.executable, "-m", "gemmbench", command, "mine/mm.cu", "--device", "cuda", "--sizes", "64"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "mine/mm.cu has no manifest; tried what mm takes" in done.stderr
+    assert "mine/mm.cu has no manifest; found the arguments of mm by trying" in done.stderr

@@ -102,7 +102,7 @@ APART = {"pdl": True}
 
 @pytest.mark.parametrize(
     ("found", "changed", "why"),
-    [("bf16x6", {}, "is of class bf16x6"), ("f32", APART, "is timed overlapping with the product before it")],
+    [("bf16x6", {}, "is of class bf16x6"), ("f32", APART, "is timed overlapping with the previous product")],
 )
 def test_compare_says_why_there_is_no_verdict(weaker, found, changed, why):
     (verdict,) = judge_variants(weaker(found, **changed), ["naive", "emulated"])
@@ -140,7 +140,7 @@ def test_a_row_whose_products_overlap_is_not_ranked(weaker):
     comparison = weaker("f32", **APART)
     row = find_row(comparison)
     assert (row.status, math.isnan(row.percent_of_baseline.value)) == ("unranked", True)
-    words = "overlapping with the product before it, unlike other rows, with which it is not ranked"
+    words = "overlapping with the previous product, so it is not ranked with other rows"
     table = report_kernels(comparison, View(wide=True)).format("simple")
     assert f"emulated +pdl: {words}" in table
     assert words in explain(row)

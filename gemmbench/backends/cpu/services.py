@@ -43,7 +43,7 @@ def _check_compiler(needed: bool) -> HealthCheck:
 
 _WALLS = {
     "processes": (
-        "no kernel signals your processes, and none of its own outlives it",
+        "kernels cannot signal your processes or leave processes behind",
         "a kernel can signal your processes, and leave processes behind",
     ),
     "network": ("kernels have none", "a kernel can use the network"),

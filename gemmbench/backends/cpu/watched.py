@@ -120,7 +120,7 @@ def _make_access(report: Mapping[str, Any], places: Mapping[int, Place], names: 
 def _check_watchable(plan: Plan) -> None:
     """Raise Unsupported for what has no hooks or cannot be launched."""
     if not plan.variant.is_kernel or plan.variant.is_host_function:
-        raise Unsupported("it is no kernel that the CPU device launches itself")
+        raise Unsupported("the CPU device does not launch it itself")
     if not shutil.which(_ADDR2LINE):
         raise Unsupported(f"{_ADDR2LINE}, which finds the lines of faults, is missing; apt-get install binutils")
     for _, geometry in plan.launches:

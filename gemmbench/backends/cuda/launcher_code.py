@@ -141,7 +141,7 @@ def _write_call(name: str, function: str, kinds: Sequence[str]) -> str:
 
 
 _GLOBAL, _RELAXED = "GLOBAL", "RELAXED"
-_NEXT_STEP = "a launch may only queue work on the stream that it is given"
+_NEXT_STEP = "a launch may only queue work on the stream passed to it"
 _DEFAULT_STREAM = "cudaErrorStreamCaptureImplicit"
 _ALLOCATIONS = ("MEM_ALLOC", "MEM_FREE")
 

@@ -268,7 +268,7 @@ class TimedTrials:
         if self._context.is_interrupted():
             return
         for trial in trials:
-            trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row does so alone"))
+            trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row did so by itself"))
 
     def _measure_together(self, trials: Sequence[Trial]) -> bool:
         """Time trials in the same rounds, and audit them after every block.

@@ -68,7 +68,7 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
         hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")
     if not each.stars and kind not in _NUMBERS | _FRACTIONS:
-        raise Undecidable(f"takes `{kind} {each.name}`, which is no number, pointer or plain structure")
+        raise Undecidable(f"takes `{kind} {each.name}`, which is not a number, pointer or plain structure")
     roles = {**dict.fromkeys(_FRACTIONS, "scalar"), "bool": "flag"}
     role = "pointer" if each.stars else roles.get(kind, "size")
     return Slot(number, field, owner, each.name, kind, role, each.const)

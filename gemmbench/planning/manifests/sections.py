@@ -263,7 +263,7 @@ class SectionReader:
         if name == "workspace" and not has_workspace:
             raise self.document.error_at(path, "operand: there is no workspace to map; declare `workspace: <bytes>`")
         if name == "workspace" and not written.shape:
-            raise self.document.error_at(path, "operand: a workspace has no shape of its own; give `shape`")
+            raise self.document.error_at(path, "operand: a workspace has no default shape; give `shape`")
 
     def _check_dimensions(self, path: Path, written: TensorMapFields, pitches: int) -> None:
         rank = len(written.shape) if written.shape else 2

@@ -212,7 +212,7 @@ _LAUNCH: tuple[Column[Row], ...] = (
 _BOUNDS: tuple[Column[Row], ...] = (
     Column(
         "bytes_least",
-        "bytes that a launch must move at the least",
+        "fewest bytes that a launch must move",
         lambda row: row.roofline.bytes,
         "moved (MB)",
         lambda row: number(row.roofline.bytes * 1e-6),

@@ -163,7 +163,7 @@ def _describe_losses(table: DispatchTable) -> list[str]:
     missing = len(table.held_out) - len(known)
     mean, most = format_share(sum(known) / len(known)), format_share(max(known))
     held = count_noun(len(known), "problem")
-    lines = [f"At {held} held out, what is picked takes {mean} longer than the best on average, {most} at most."]
+    lines = [f"At {held} held out, the picked row takes {mean} longer than the best on average, {most} at most."]
     return lines + ([f"At {count_noun(missing, 'problem')} held out it does not run."] if missing else [])
 
 

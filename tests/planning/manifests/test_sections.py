@@ -137,7 +137,7 @@ OF_WORKSPACE = {"workspace": "4 * M", **tensor_map("operand: workspace\n    box:
 TENSOR_MAPS = [
     ("operand: D", tensor_map("operand: D\n    box: [32, 8]"), "operand: unknown 'D'; known: A, B, C, workspace"),
     ("operand: w", {**OF_WORKSPACE, "workspace": None}, "operand: there is no workspace to map; declare"),
-    ("operand: w", OF_WORKSPACE, "operand: a workspace has no shape of its own; give `shape`"),
+    ("operand: w", OF_WORKSPACE, "operand: a workspace has no default shape; give `shape`"),
     (
         "box:",
         tensor_map("operand: A\n    box: [32]"),

@@ -153,7 +153,7 @@ def _check_load(nvml: ModuleType | None, index: int) -> Iterator[HealthCheck]:
     if others or use.gpu > _BUSY:
         processes = f", processes {', '.join(map(str, others))}" if others else ""
         yield failed_check(
-            what, f"{use.gpu} % busy{processes}", "end what else runs on it: it takes clock, cache and bandwidth"
+            what, f"{use.gpu} % busy{processes}", "end other programs on it, which take clock, cache and bandwidth"
         )
     else:
         yield passed_check(what, "idle")
