@@ -110,7 +110,7 @@ def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterato
 
 @contextmanager
 def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
-    """The machine to measure on, for what needs one kind of card. Raises UsageError and DeviceError."""
+    """The machine to measure on, for commands that need a single kind of card. Raises UsageError and DeviceError."""
     with open_machines(device, fleet, reporter) as machines:
         if len(machines) > 1:
             names = ", ".join(machine.primary.name for machine in machines)

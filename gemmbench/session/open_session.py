@@ -28,7 +28,7 @@ class Session:
 
     @property
     def software(self) -> Mapping[str, str]:
-        """Versions of what the run uses; an open device knows more of them."""
+        """Versions of the software that the run uses; an open device knows more versions."""
         return self.worker.devices.get(self.machine.choice.primary, self.machine.primary).software
 
     def make_runner(

@@ -220,7 +220,7 @@ _ORDER = list(_SENTENCES)
 
 
 def describe_faults(reports: Sequence[_Report], places: Mapping[int, Place], operands: Sequence[Operand]) -> Watched:
-    """The sentences about what the runtime reported; `places` are the lines of return addresses."""
+    """Sentences about what the runtime reported; `places` maps return addresses to lines."""
     faults = [
         _Fault(each, places.get(each["at"], _UNKNOWN), places.get(each["other"], _UNKNOWN), operands)
         for each in reports

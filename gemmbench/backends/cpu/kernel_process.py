@@ -344,7 +344,7 @@ def _list_tree(process: int) -> Iterator[int]:
 
 
 def _count_processor_seconds(process: int) -> float:
-    """Seconds of the processor that a process and all that come from it have used."""
+    """Processor seconds that a process and its descendants have used."""
     seconds = 0.0
     for one in _list_tree(process):
         with contextlib.suppress(OSError):

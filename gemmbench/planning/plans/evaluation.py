@@ -148,7 +148,7 @@ def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, n
 def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
     """Return bytes of device memory besides the operands, and how many are zero at binding.
 
-    Where a host function returns the bytes, only those that are zero are known. Raises Excluded.
+    If a host function returns the bytes, only the zeroed ones are known. Raises Excluded.
     """
     declared = variant.workspace
     nbytes = 0 if declared is None else evaluate(variant, declared, names)

@@ -138,7 +138,7 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
 
 
 def _find_kind(record: Record) -> str:
-    """The part of the cause that distinguishes failures."""
+    """The kind of failure; failures of one kind are reported once."""
     if record.diagnosis in ("", UNKNOWN, CRASH):
         return record.reason.partition("\n")[0] if record.status != "wrong" else UNKNOWN
     return _KINDS.get(record.diagnosis, record.diagnosis)
