@@ -287,7 +287,7 @@ class ListedRun:
 
     @property
     def statuses(self) -> list[str]:
-        """The values of the rows that ran."""
+        """The status of each row that ran."""
         records = [*self.run.full_records, *self.run.transfers]
         return [record.status for record in records if record.status != "skipped"]
 

@@ -16,7 +16,7 @@ _FEW_SETS = 8
 class SetPlacement:
     """`count` sets of `nbytes` each, whose arrays are aligned if a set begins at a multiple of `alignment`.
 
-    Up to 8 sets begin at the same place of a 2 MiB page, more of a 4 KiB page at least.
+    Up to 8 sets begin at the same offset in a 2 MiB page; more sets, at the same offset in a page of at least 4 KiB.
     """
 
     count: int

@@ -39,7 +39,7 @@ def is_unmangled(text: str, name: str) -> bool:
 
 
 def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern[str]) -> list[str]:
-    """The names that `pattern` finds in heads of functions, after `words` in this order.
+    """The names that `pattern` finds in function heads, after `words` in this order.
 
     Linear in the text, whatever is in it: a single pattern for all of it would read the rest of a head for every word.
     """
