@@ -80,9 +80,17 @@ class CheckOptions:
         return regression_gate.INCONCLUSIVE in self.fail_on
 
 
-@command(CheckOptions)
+@command(
+    CheckOptions,
+    common=("against", "margin", "fail_on", "accesses", "sizes", "precisions", "params", "device", "junit", "style"),
+)
 def check(request: RunRequest, options: CheckOptions) -> int:
     """Fail if VARIANTs became slower than a saved run or a revision.
+
+    \b
+    gemmbench check mine --against main              a git revision or a saved run
+    gemmbench check mine --against main --margin 5%  smaller losses pass
+    gemmbench check --accesses --against HEAD~1      counts accesses; needs no GPU
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
     Against a git revision, the kernels of both are measured in the same rounds, which is more exact.

@@ -45,9 +45,29 @@ class CompareOptions:
     sweep: SweepOptions
 
 
-@command(CompareOptions, complete=complete_options)
+@command(
+    CompareOptions,
+    complete=complete_options,
+    common=(
+        "margin",
+        "fail_on",
+        "sizes",
+        "precisions",
+        "params",
+        "device",
+        "rounds",
+        "export_csv",
+        "against",
+        "dry_run",
+    ),
+)
 def compare(request: RunRequest, options: CompareOptions) -> int:
     """Measure VARIANTs together and report which is faster.
+
+    \b
+    gemmbench compare tiled cublas --sizes 2048  a kernel and the library
+    gemmbench compare HEAD~3:tiled tiled         before and after a change
+    gemmbench compare before.jsonl after.jsonl   two saved runs; measures nothing
 
     Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
     paired ratio lies outside 1 +- the margin, `same` if it lies inside, otherwise `inconclusive`.

@@ -71,9 +71,18 @@ class NetworkOptions:
     output: OutputOptions
 
 
-@command(NetworkOptions, complete=complete_options)
+@command(
+    NetworkOptions,
+    complete=complete_options,
+    common=("config", "batch", "weights", "params", "device", "rounds", "export_csv", "digit", "resume", "dry_run"),
+)
 def mlp(request: RunRequest, options: NetworkOptions) -> int:
     """Verify and time a neural network, computed by each of ROWS.
+
+    \b
+    gemmbench mlp                                the network of the config
+    gemmbench mlp tiled cublas+graph --batch 64  two rows, one as a CUDA graph
+    gemmbench mlp tiled --digit 7                classify an image; times nothing
 
     The network is a multi-layer perceptron. A row is a GEMM kernel or library that computes it
     layer by layer, or a kernel that computes all of it; without ROWS, the config names them.

@@ -48,7 +48,7 @@ def new(options: NewOptions) -> int:
     gemmbench new mine                               writes mine.cu
     gemmbench new theirs --from lib/sgemm.cuh        writes lib/theirs.yaml
     gemmbench new mine/theirs --from lib/sgemm.cuh   writes mine/theirs.yaml
-    gemmbench new theirs --from lib/sgemm.cuh --try  writes what was found to be right
+    gemmbench new theirs --from lib/sgemm.cuh --try  writes what was found right
     """
     if options.source is not None:
         written = write_manifest(options.name, options.source, options.symbol, options.tried)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -187,12 +187,14 @@ def command(
     name: str | None = None,
     hidden: bool = False,
     complete: Callable[[click.Context], Values] = lambda context: {},
+    common: Sequence[str] = (),
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Make a function of one options dataclass a click command; its docstring is the help.
 
     A function of two arguments gets the request first, which is made from the options of the table.
 
-    `complete` returns values that replace those that click parsed, or have no option.
+    `complete` returns values that replace those that click parsed, or have no option. `common` names the options
+    that --help shows, where not all.
     """
 
     def wrap(function: Callable[..., int]) -> click.Command:
@@ -207,18 +209,72 @@ def command(
             return function(*requests, _build_options(kind, values))
 
         params = list(_list_parameters(kind))
-        return click.command(name, cls=HeadedCommand, params=params, hidden=hidden)(call)
+        return click.command(name, cls=HeadedCommand, params=params, hidden=hidden, common=common)(call)
 
     return wrap
 
 
+_ALL_OPTIONS, _COMMON = "gemmbench.all_options", "Most used options"
+
+
+def _show_all_options(ctx: click.Context, param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        ctx.meta[_ALL_OPTIONS] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all_options,
+    help="Show every option and exit.",
+)
+
+
 class HeadedCommand(click.Command):
-    """A command whose --help shows its options under their headings."""
+    """A command whose --help shows its options under their headings.
+
+    One with `common` options shows only these there, after the first paragraph and the examples of its docstring;
+    --help-all shows everything. Examples are a paragraph that click leaves as it is.
+    """
+
+    def __init__(self, *arguments: Any, common: Sequence[str] = (), **settings: Any):
+        super().__init__(*arguments, **settings)
+        self.common = common
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The parameters, --help and --help-all."""
+        return [*super().get_params(ctx), _HELP_ALL]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; the error for an unknown option names those that begin like it, if any does."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as fault:
+            longer = [name for name in fault.possibilities or () if name.startswith(fault.option_name)]
+            fault.possibilities = longer or fault.possibilities  # type: ignore[misc]
+            raise
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the docstring, or what is common of it."""
+        if not self.common or _ALL_OPTIONS in ctx.meta:
+            super().format_help_text(ctx, formatter)
+            return
+        first, *others = inspect.cleandoc(self.help or "").split("\n\n")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text("\n\n".join([first, *(each for each in others if each.startswith("\b"))]))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, all in the same two columns."""
+        if self.common and _ALL_OPTIONS not in ctx.meta:
+            self._format_common(ctx, formatter)
+            return
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in HEADINGS}
-        for param in self.get_params(ctx):
+        for param in self.get_params(ctx)[: None if self.common else -1]:  # elsewhere --help shows everything
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 groups[getattr(param, "heading", OTHER)].append(record)
@@ -228,10 +284,20 @@ class HeadedCommand(click.Command):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl([(name.ljust(width), text) for name, text in records], col_max=width)
-        if any(isinstance(param, HeadedOption) for param in self.params):
+        if self.common:
             formatter.write_paragraph()
             with formatter.indentation():
                 formatter.write_text(VARIABLES)
+
+    def _format_common(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        params = {param.name: param for param in options}
+        shown = [*(params[name] for name in self.common), *self.get_params(ctx)[-2:]]
+        with formatter.section(_COMMON):
+            formatter.write_dl([record for param in shown if (record := param.get_help_record(ctx))], col_max=24)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(f"{ctx.command_path} --help-all shows all {len(options)} options, by topic.")
 
 
 def _list_parameters(kind: type) -> Iterator[click.Parameter]:

@@ -58,6 +58,11 @@ class PlotOptions:
 def plot(options: PlotOptions) -> int:
     """Draw a chart of saved results FILES, as SVG.
 
+    \b
+    gemmbench plot                                   the newest run
+    gemmbench plot main --percent --variant tiled    one kernel of a saved run
+    gemmbench plot --kind roofline -o - > chart.svg  to stdout
+
     A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest
     of the results folder. Several FILES share one chart.
     """

@@ -63,9 +63,18 @@ class PostsOptions:
     style: str | None = style_option()
 
 
-@command(PostsOptions, complete=complete_options)
+@command(
+    PostsOptions,
+    complete=complete_options,
+    common=("sizes", "precisions", "device", "rounds", "fleet", "results", "out", "resume", "style", "dry_run"),
+)
 def posts(request: RunRequest, options: PostsOptions) -> int:
     """Repeat the measurements of POSTs next to their tables.
+
+    \b
+    gemmbench posts 000 --sizes 1024,4096  one post at two sizes
+    gemmbench posts --dry-run              how long all take
+    gemmbench posts --resume               continue what stopped
 
     Without POSTs, repeats all of them. Each table has the post's columns in its order, what was
     published next to what was measured here, and the speed-up of each step: so you see whether the

@@ -47,6 +47,11 @@ class ReportOptions:
 def report(options: ReportOptions) -> int:
     """Write saved results FILES as one HTML page.
 
+    \b
+    gemmbench report                          the newest run, to report.html
+    gemmbench report main other -o page.html  two runs on one page
+    gemmbench report --against main           with differences from a saved run
+
     A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest
     of the results folder.
 

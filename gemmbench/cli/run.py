@@ -69,9 +69,29 @@ class RunOptions:
     sweep: SweepOptions
 
 
-@command(RunOptions, complete=complete_options)
+@command(
+    RunOptions,
+    complete=complete_options,
+    common=(
+        "config",
+        "sizes",
+        "precisions",
+        "params",
+        "device",
+        "rounds",
+        "export_csv",
+        "details",
+        "resume",
+        "dry_run",
+    ),
+)
 def run(request: RunRequest, options: RunOptions) -> int:
     """Verify and time VARIANTs and compare them with the baseline.
+
+    \b
+    gemmbench run naive tiled --sizes 1024,4096  two kernels at two sizes
+    gemmbench run tiled --param all              which configuration is best?
+    gemmbench run --resume                       continue the run that stopped
 
     Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.

@@ -69,6 +69,11 @@ class ShowOptions:
 def show(options: ShowOptions) -> int:
     """Print or export saved results FILES, or explain one row.
 
+    \b
+    gemmbench show                              the newest run
+    gemmbench show --explain tiled@2048         how one number came about
+    gemmbench show main --export-csv - | wc -l  a saved run as CSV, to a pipe
+
     A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest of
     the results folder. A folder lists its runs.
     """

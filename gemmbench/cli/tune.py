@@ -108,9 +108,18 @@ class TuneOptions:
     output: OutputOptions
 
 
-@command(TuneOptions, complete=complete_options)
+@command(
+    TuneOptions,
+    complete=complete_options,
+    common=("sizes", "precisions", "params", "device", "budget", "strategy", "goal", "show", "resume", "export_csv"),
+)
 def tune(request: RunRequest, options: TuneOptions) -> int:
     """Search for the fastest configuration of each VARIANT.
+
+    \b
+    gemmbench tune blocktile_2d --sizes 2048  every configuration
+    gemmbench tune blocktile_2d --budget 5m   the best found in five minutes
+    gemmbench run blocktile_2d --tuned        use what was found
 
     Without --param, the values that the config lists for it are searched, or else all in its
     manifest. Every configuration is verified on an awkward problem before it is timed. All get a few

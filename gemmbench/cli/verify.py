@@ -66,9 +66,28 @@ class VerifyOptions:
     style: str | None = style_option()
 
 
-@command(VerifyOptions)
+@command(
+    VerifyOptions,
+    common=(
+        "every",
+        "sizes",
+        "precisions",
+        "layouts",
+        "params",
+        "device",
+        "kernels",
+        "sanitize",
+        "exit_first",
+        "watch",
+    ),
+)
 def verify(request: RunRequest, options: VerifyOptions) -> int:
     """Verify VARIANTs on shapes where kernels often break.
+
+    \b
+    gemmbench verify tiled                      one of gemmbench's kernels
+    gemmbench verify ./mine.cu                  yours, with or without a manifest
+    gemmbench verify tiled --sizes 33x65x64 -x  one size, to the first failure
 
     Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
     tile and M != N != K, in every layout and precision that a variant declares (on the CPU device in

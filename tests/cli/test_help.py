@@ -1,8 +1,11 @@
 """--help, the options' environment variables, and what may be imported for it."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -65,20 +68,53 @@ def test_help_of_a_command_is_its_help(gemmbench):
 
 def test_options_are_shown_under_headings_in_two_columns(gemmbench, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    lines = gemmbench("run", "--help").out.splitlines()
+    lines = gemmbench("run", "--help-all").out.splitlines()
     assert [line.rstrip(":") for line in lines if line.rstrip(":") in HEADINGS] == list(HEADINGS)
-    assert lines.index("Problem:") < next(index for index, line in enumerate(lines) if "--sizes" in line)
+    assert lines.index("Problem:") < next(index for index, line in enumerate(lines) if line.startswith("  --sizes"))
     names = [line for line in lines if line.startswith("  -")]
     assert len({len(line) - len(line[27:].lstrip()) for line in names}) == 1
     assert max(map(len, lines)) <= 80
 
 
-def test_every_option_of_a_command_is_in_its_help(gemmbench):
-    for name in COMMANDS:
-        out = gemmbench(name, "--help").out
-        options = [param for param in LOADED[name].params if isinstance(param, click.Option)]
-        assert all(option.opts[0] in out for option in options)
-        assert ("GEMMBENCH_MAX_TIME" in out) == bool(options)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_all_shows_every_option_and_help_the_ten_that_are_most_used(gemmbench, name):
+    command = LOADED[name]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    full = gemmbench(name, "--help-all").out
+    assert all(option.opts[0] in full for option in options)
+    if not command.common:
+        assert gemmbench(name, "--help").out == full and "--help-all" not in full
+    else:
+        short = gemmbench(name, "--help").out
+        shown = [
+            option.name for option in options if re.search(rf"^  (-\w, )?{option.opts[-1]}[ /]", short, re.MULTILINE)
+        ]
+        assert sorted(shown) == sorted(command.common) and len(shown) == 10
+        assert f"gemmbench {name} --help-all shows all {len(options)} options" in short
+        assert len(short.splitlines()) < 50
+
+
+EXAMPLES = [
+    (name, line.strip())
+    for name, command in LOADED.items()
+    for line in command.help.splitlines()
+    if line.strip().startswith("gemmbench ") and "  " in line.strip()
+]
+
+
+def test_each_command_that_measures_or_shows_has_three_examples():
+    counts = Counter(name for name, _ in EXAMPLES)
+    wanted = {*group.sections["Measure and verify"], "show", "plot", "report", "posts", "mlp"}
+    assert {name for name, count in counts.items() if count >= 3} >= wanted
+
+
+@pytest.mark.parametrize("name, line", EXAMPLES)
+def test_an_example_is_a_command_that_click_reads_and_fits_80_columns(gemmbench, monkeypatch, name, line):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert f"  {line}\n" in gemmbench(name, "--help").out and len(line) <= 78
+    words = shlex.split(line.partition("  ")[0].partition(" | ")[0].partition(" > ")[0])
+    if name != "new":  # whose --from must exist
+        assert group.load(words[1]).make_context(words[1], words[2:])
 
 
 def test_without_a_command_the_help_is_shown_and_it_is_a_usage_error(gemmbench):
@@ -102,7 +138,7 @@ def test_every_option_says_what_it_does_and_is_also_an_environment_variable():
 
 
 def test_the_help_names_one_variable_and_not_one_a_line(gemmbench):
-    out = gemmbench("run", "--help").out
+    out = gemmbench("run", "--help-all").out
     assert "env var" not in out and out.count("GEMMBENCH_") == 1
     assert VARIABLES in " ".join(out.split())
 

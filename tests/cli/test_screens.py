@@ -17,7 +17,7 @@ from gemmbench.session import sweep_runs
 
 RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*.jsonl.gz"))
 WIDTHS = (80, 100, 120)
-TWO_WIDTHS = ("sizes", "shapes", "parameters", "skips", "list")
+TWO_WIDTHS = ("sizes", "shapes", "parameters", "skips", "list", "help", "check-help")
 FAST = ["--sizes", "32,64", "--rounds", "10"]
 SHAPES = ",".join(f"{side}x{side + 32}x64" for side in range(32, 416, 32))
 COMMANDS = {
@@ -35,6 +35,8 @@ COMMANDS = {
     "parameters": ["run", "naive", "--param", "all", "--sizes", "64", "--rounds", "10"],
     "skips": ["run", "naive", "tiled", "blocktile_2d", "--param", "TILE=16,48,64", *FAST],
     "list": ["list"],
+    "help": ["run", "--help"],
+    "check-help": ["check", "--help"],
 }
 TIMES = {"naive": 2e-3, "tiled": [1e-3, 1.1e-3, 1.05e-3], "cublas": 2.5e-4, "mlp_fused": 1e-4}
 
