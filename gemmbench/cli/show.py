@@ -14,7 +14,7 @@ from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
 from gemmbench.planning.sizes import parse_sizes
-from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM
+from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM, parse_layouts, parse_precisions
 from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
 from gemmbench.report.store.recorded_run import Run
@@ -56,8 +56,9 @@ class ShowOptions:
     def selection(self) -> RowFilter:
         """Which rows are shown. Raises UsageError."""
         sizes = parse_sizes(self.sizes) if self.sizes else ()
-        precisions, layouts = ([*filter(None, (each or "").split(","))] for each in (self.precisions, self.layouts))
-        return RowFilter(tuple(sizes), tuple(precisions), tuple(layouts), self.variants)
+        precisions = parse_precisions(self.precisions) if self.precisions else ()
+        layouts = parse_layouts(self.layouts) if self.layouts else ()
+        return RowFilter(tuple(sizes), precisions, layouts, self.variants)
 
     @property
     def view(self) -> View:

@@ -16,7 +16,7 @@ import msgspec
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES
 from gemmbench.planning.network_sweeps import NetworkModel
-from gemmbench.planning.precisions import CLASSES, PRECISIONS
+from gemmbench.planning.precisions import CLASSES, PRECISIONS, SYNONYMS
 from gemmbench.planning.problems import LAYOUTS
 from gemmbench.planning.sweeps.sweep import SweepModel
 from gemmbench.planning.yaml_document import find_structs
@@ -26,7 +26,7 @@ Schema = dict[str, Any]
 _DIALECT = "http://json-schema.org/draft-07/schema#"
 _REFERENCES = "#/$defs/{name}"
 _WORDS: Mapping[str, tuple[str, ...]] = {
-    "precisions": tuple(PRECISIONS),
+    "precisions": (*PRECISIONS, *SYNONYMS),
     "layouts": LAYOUTS,
     "computes": COMPUTES,
     "epilogue": EPILOGUES,
@@ -82,6 +82,7 @@ def _describe_model(schema: Schema, model: type[msgspec.Struct]) -> None:
         if "$ref" not in written:  # where keys next to it count for nothing
             written["description"] = meanings.get(key, "")
             _list_words(key, written)
+            _allow_single(written)
         if key == "on_cpu":
             written["propertyNames"] = {"enum": list(schema["properties"])}
 
@@ -91,6 +92,13 @@ def _list_words(key: str, written: Schema) -> None:
     item = written.get("items", written)
     if key in _WORDS and item.get("type") == "string":
         item["enum"] = [*_WORDS[key], *([written["default"]] if written.get("default") == "" else [])]
+
+
+def _allow_single(written: Schema) -> None:
+    """Let a list of words be one word, as YAML documents may have it."""
+    item = written.get("items", {})
+    if "string" in [each.get("type") for each in (item, *item.get("anyOf", ()))]:
+        written["type"] = ["array", "string"]
 
 
 def read_attributes(model: type) -> dict[str, str]:

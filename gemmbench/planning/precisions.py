@@ -475,12 +475,28 @@ _ALL = (
     _make_fp8("e5m2_fast", E5M2, _FAST_FP8_SUMS),
 )
 PRECISIONS = {record.name: record for record in _ALL}
+SYNONYMS: Mapping[str, str] = {
+    **dict.fromkeys(("float", "fp32", "float32", "single"), "f32"),
+    **dict.fromkeys(("double", "fp64", "float64"), "f64"),
+    **dict.fromkeys(("half", "__half", "fp16", "float16"), "f16"),
+    **dict.fromkeys(("bfloat16", "__nv_bfloat16", "nv_bfloat16"), "bf16"),
+    **dict.fromkeys(("__nv_fp8_e4m3", "float8_e4m3fn"), "e4m3"),
+    **dict.fromkeys(("__nv_fp8_e5m2", "float8_e5m2"), "e5m2"),
+}
+"""Other names of precisions, among them those of their element types in C++ and NumPy."""
+
+
+def resolve_precision(name: str) -> str:
+    """Return the name of a precision that has other names or is written in capitals; any other word as it is."""
+    lower = name.lower()
+    return SYNONYMS.get(lower, lower if lower in PRECISIONS else name)
 
 
 def find_precision(name: str) -> Precision:
     """Return the precision called `name`; raise UsageError with the nearest name."""
     try:
-        return PRECISIONS[name]
+        return PRECISIONS[resolve_precision(name)]
     except KeyError:
         known = ", ".join(PRECISIONS)
-        raise UsageError(f"unknown precision '{name}'{nearest(name, PRECISIONS)}; known: {known}") from None
+        hint = nearest(name, [*PRECISIONS, *SYNONYMS])
+        raise UsageError(f"unknown precision '{name}'{hint}; known: {known}") from None

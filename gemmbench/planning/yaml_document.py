@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 import yaml
@@ -50,7 +50,7 @@ class Document:
     def convert(self, model: type[Model]) -> Model:
         """Validate against a msgspec struct. Raises SpecError at the line of the fault."""
         try:
-            return msgspec.convert(self.data, model, strict=True)
+            return msgspec.convert(_complete_lists(self.data, model), model, strict=True)
         except msgspec.ValidationError as fault:
             message, _, where = str(fault).partition(" - at `$")
             path = _parse_path(where.rstrip("`"))
@@ -63,6 +63,19 @@ class Document:
                 message += _list_known(inside, path[-1])
             name = ".".join(str(step) for step in path)
             raise self.error_at(path, f"{name}: {message}" if name and not unknown else message) from None
+
+
+def _complete_lists(value: Any, kind: Any) -> Any:
+    """The data with a word or number in a list of its own where `kind` wants a list: `layouts: nn`."""
+    if get_origin(kind) is list:
+        (inside,) = get_args(kind)
+        items = [value] if isinstance(value, str | int | float) and get_origin(inside) is not list else value
+        return [_complete_lists(item, inside) for item in items] if isinstance(items, list) else items
+    models = [each for each in (kind, *get_args(kind)) if isinstance(each, type) and issubclass(each, msgspec.Struct)]
+    if not models or not isinstance(value, dict):
+        return value
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(models[0])}
+    return {key: _complete_lists(each, kinds.get(key)) for key, each in value.items()}
 
 
 def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:

@@ -37,7 +37,7 @@ def test_a_manifest_is_written_next_to_the_code_and_what_must_be_corrected_is_sa
         "  gemmbench verify ./theirs.yaml --sizes 384",
     ]
     said = gemmbench("new", "others", "--from", "code.cuh", "--symbol", "other")
-    assert said.code == 0 and "to correct first: others.yaml:6: args: no argument is B" in said.out
+    assert said.code == 0 and "to correct first: others.yaml:5: args: no argument is B" in said.out
 
 
 def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):

@@ -37,7 +37,7 @@ def test_a_script_that_is_none_is_refused(refused, tmp_path, content, message):
         ("variants: [naive]\nsizes: [16]\nround: 3\n", "mine.yaml:3: unknown key 'round'"),
         ("variants: [naive]\nsize: [16]\n", "mine.yaml:2: unknown key 'size' (did you mean 'sizes'?)"),
         ("variants: [naive]\nsizes: [16]\nsizes: [8]\n", "mine.yaml:3: duplicate key 'sizes' (first on line 2)"),
-        ("variants: naive\nsizes: [16]\n", "mine.yaml:1: variants: Expected `array`, got `str`"),
+        ("variants: 3\nsizes: [16]\n", "mine.yaml:1: variants.0: Expected `str | object`, got `int`"),
         ("sizes: [16]\nmeasure: {rounds: x}\n", "mine.yaml:2: measure.rounds: Expected `int | null`, got `str`"),
         ("sizes: [16]\n", "mine.yaml: no kernels; add `variants: [tiled]`"),
         ("variants: [nave]\nsizes: [16]\n", "mine.yaml:1: unknown kernel 'nave' (did you mean 'naive'"),
@@ -72,7 +72,7 @@ def test_a_parameter_that_its_variant_lacks_names_the_line(refused, tmp_path, va
         ({"block": ["16", "TILE"]}, "kernels/bad.cu:12: block: 'TILE': unknown name 'TILE'"),
         ({"params": {"M": "[8]"}}, "kernels/bad.cu:14: params: the name 'M' is taken; choose another"),
         ({"precisions": "[f32, f16x]"}, "kernels/bad.cu:5: precisions: unknown 'f16x'"),
-        ({"xyz": "red"}, "kernels/bad.cu:13: unknown key 'xyz'; known: summary, order"),
+        ({"xyz": "red"}, "kernels/bad.cu:13: unknown key 'xyz'; known: summary, precisions"),
     ],
 )
 def test_a_fault_in_a_manifest_names_the_file_and_the_line(refused, write_kernel, keys, message):

@@ -71,7 +71,6 @@ def write_manifest(reading: KernelReading, found: Found) -> str:
     lines = [
         "# Found by trying on the CPU device.",
         f"summary: {quote_text(reading.kernel.name)}",
-        "order: 100",
         f"file: {quote_text(os.path.relpath(follow_links(reading.file.path), follow_links(reading.file.home)))}",
     ]
     lines += [f"include: [{', '.join(map(quote_text, reading.file.include))}]"] if reading.file.include else []

@@ -35,6 +35,7 @@ from gemmbench.planning.drafts.guesses import (
 from gemmbench.planning.drafts.scanning import hide_comments, read_constants
 from gemmbench.planning.files import display_path, is_file
 from gemmbench.planning.manifests.expressions import DEVICE_NAMES, PROBLEM_NAMES
+from gemmbench.planning.precisions import PRECISIONS, resolve_precision
 
 if TYPE_CHECKING:  # `list` needs no NumPy
     import numpy as np
@@ -99,16 +100,6 @@ def _find_folder(header: str, beside: Path) -> Path | None:
     return next((folder for folder in folders if is_file(folder / header)), None)
 
 
-PRECISIONS = {
-    **dict.fromkeys(("float",), "f32"),
-    **dict.fromkeys(("double",), "f64"),
-    **dict.fromkeys(("half", "__half"), "f16"),
-    **dict.fromkeys(("__nv_bfloat16", "nv_bfloat16", "bf16"), "bf16"),
-    **dict.fromkeys(("__nv_fp8_e4m3",), "e4m3"),
-    **dict.fromkeys(("__nv_fp8_e5m2",), "e5m2"),
-}
-"""The precision of a type of elements."""
-
 _TESTS_BETA = re.compile(r"\bbeta\s*(?:==|!=|\?|>|<)|\(\s*(?:!\s*)?beta\s*\)|[=!]=\s*beta\b")
 _MULTIPLIES_BETA = re.compile(r"\bbeta\s*\*|\*=?\s*beta\b")
 _COLUMN_MAJOR = re.compile(
@@ -138,7 +129,8 @@ class Facts:
         """The precision of A; "" if its type has none."""
         pairs = zip(self.function.parameters, self.arguments, strict=True)
         found = [self.types.get(parameter.type, parameter.type) for parameter, guess in pairs if guess.text == "A"]
-        return PRECISIONS.get(found[0], "") if found else ""
+        name = resolve_precision(found[0]) if found else ""
+        return name if name in PRECISIONS else ""
 
     def list_integers(self) -> Iterator[tuple[str, str]]:
         """The integers of the template: their names in the manifest, and the values of the launch, or the defaults."""
@@ -154,7 +146,7 @@ def _read_facts(function: Function, text: str) -> Facts:
     site = find_launch(text, function.name) if function.is_kernel else None
     written = _zip_template(function, site)
     types = {each.name: written.get(each.name, "") for each in function.template if each.is_type}
-    types = {name: kind if kind in PRECISIONS else "float" for name, kind in types.items()}
+    types = {name: kind if resolve_precision(kind) in PRECISIONS else "float" for name, kind in types.items()}
     params = name_params(function, (*PROBLEM_NAMES, *DEVICE_NAMES))
     arguments = guess_arguments(function.parameters, types)
     names = _read_names(function, site, code, arguments, params)
@@ -334,7 +326,7 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
     """The lines of the manifest."""
     function = facts.function
-    yield from (_HEAD, f"summary: {quote_text(function.name)}", "order: 100", f"file: {quote_text(file)}")
+    yield from (_HEAD, f"summary: {quote_text(function.name)}", f"file: {quote_text(file)}")
     yield from _write_list("include", [Guess(quote_text(each)) for each in includes])
     yield _wrap(f"{'symbol' if function.is_kernel else 'host'}: {_write_symbol(facts)}")
     yield from _write_list("args", [Guess(_quote_argument(each.text), each.doubt) for each in facts.arguments])

@@ -36,7 +36,7 @@ from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader, read_lets
 from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, STORAGES, Call, Launch, TensorMap, Values, Variant
 from gemmbench.planning.networks import MACROS
-from gemmbench.planning.precisions import CLASSES, PRECISIONS
+from gemmbench.planning.precisions import CLASSES, PRECISIONS, resolve_precision
 from gemmbench.planning.problems import LAYOUTS
 from gemmbench.planning.sizes import check_configurations
 from gemmbench.planning.yaml_document import Document
@@ -92,7 +92,7 @@ class ManifestReader:
             order=manifest.order,
             kind=self.kind,
             devices=_DEVICES[self.kind],
-            precisions=tuple(manifest.precisions),
+            precisions=tuple(dict.fromkeys(map(resolve_precision, manifest.precisions))),
             layouts=self.list_layouts(),
             min_sm=0 if self.host else self.min_sm,
             arch=tuple(str(name) for name in manifest.arch),
@@ -138,7 +138,7 @@ class ManifestReader:
 
     def list_layouts(self) -> tuple[str, ...]:
         """The layouts of row-major operands; those of a column-major manifest are the kernel's own."""
-        layouts = self.manifest.layouts
+        layouts = dict.fromkeys(layout.lower() for layout in self.manifest.layouts)
         return tuple(layout[::-1] for layout in layouts) if self.manifest.storage == "column" else tuple(layouts)
 
     def read_workspace(self, sections: SectionReader) -> Expression | None:
@@ -160,8 +160,8 @@ class ManifestReader:
     def check_keys(self) -> None:
         """Raise SpecError for unknown words, and for keys that exclude each other."""
         manifest = self.manifest
-        self.check_words("precisions", manifest.precisions, tuple(PRECISIONS))
-        self.check_words("layouts", manifest.layouts, LAYOUTS)
+        self.check_words("precisions", [resolve_precision(name) for name in manifest.precisions], tuple(PRECISIONS))
+        self.check_words("layouts", [layout.lower() for layout in manifest.layouts], LAYOUTS)
         self.check_words("computes", [manifest.computes], COMPUTES)
         if manifest.product_class:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))

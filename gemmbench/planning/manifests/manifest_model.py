@@ -9,6 +9,9 @@ import msgspec
 from gemmbench.planning.manifests.sections import FlagFields, LaunchFields, PickFields, TensorMapFields, Text
 from gemmbench.planning.manifests.variant import ArgumentText
 
+AFTER_LADDER = 990
+"""The rung of a kernel that names none: after those of gemmbench, before libraries."""
+
 
 class HostFields(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of a workspace whose size a host function returns.
@@ -25,8 +28,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         summary: One line about the kernel, as `gemmbench list` shows it.
-        order: Its rung: a number. Tables list kernels in this order.
-        precisions: The precisions that the kernel can compute, such as `[f32, f16]`.
+        order: Its rung: a number. Tables list kernels in this order, by name where it is the same.
+        precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`; `float`, `fp32`,
+            `double`, `half` and `bfloat16` are understood too.
         layouts: The layouts that it takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A, the
             second for B: stored as used (n) or transposed (t), row-major and packed.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has
@@ -110,9 +114,9 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     summary: str
-    order: int | float
     precisions: list[str]
     layouts: list[str]
+    order: int | float = AFTER_LADDER
     file: str = ""
     define: dict[str, Any] = {}
     include: list[str] = []

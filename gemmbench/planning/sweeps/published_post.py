@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from gemmbench.planning.precisions import find_precision
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import Shape, parse_sizes
 
@@ -148,7 +149,7 @@ def _make_row(model: PostRowModel) -> PostRow:
         variant=model.variant,
         config=tuple(model.config.items()),
         layout=model.layout,
-        precision=model.precision,
+        precision=find_precision(model.precision).name,
         shapes=shapes,
         published_shape=parse_sizes(published.size)[0] if published.size else None,
         published_ms=_read_number(published.time_ms),

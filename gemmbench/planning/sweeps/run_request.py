@@ -198,12 +198,12 @@ def _join_values(values: Any) -> str:
 
 def parse_precisions(names: str | Sequence[str]) -> tuple[str, ...]:
     """Parse precisions, a list or separated by commas. Raises UsageError."""
-    return tuple(find_precision(name).name for name in _split_names("precisions", names))
+    return tuple(dict.fromkeys(find_precision(name).name for name in _split_names("precisions", names)))
 
 
 def parse_layouts(names: str | Sequence[str]) -> tuple[str, ...]:
     """Parse layouts, a list or separated by commas. Raises UsageError."""
-    layouts = _split_names("layouts", names)
+    layouts = tuple(dict.fromkeys(name.lower() for name in _split_names("layouts", names)))
     for name in layouts:
         if name not in LAYOUTS:
             raise UsageError(f"unknown layout '{name}'{nearest(name, LAYOUTS)}; known: {', '.join(LAYOUTS)}")

@@ -38,7 +38,6 @@ def test_a_launch_in_the_file_leaves_one_doubt(draft):
     keys, marked = draft(LAUNCHED)
     assert keys == {
         "summary": "sgemm",
-        "order": 100,
         "file": "theirs.cuh",
         "symbol": "sgemm<float, BM, BN>",
         "args": ["M", "N", "K", "alpha", "A", "B", "beta", "C"],

@@ -5,6 +5,7 @@ import pytest
 from gemmbench.errors import SpecError
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.catalog import read_variant
+from gemmbench.session.machine import open_catalog
 
 NO_LAUNCH = {"symbol": None, "grid": None, "block": None}
 HOST = {"name": "mine.cpp", "body": 'extern "C" void gemm(int M, int N, int K, float alpha) {}'}
@@ -90,7 +91,7 @@ def test_a_file_with_windows_line_ends_is_read_and_a_binary_one_is_not(write_ker
         read_variant(path)
 
 
-@pytest.mark.parametrize("key", ["summary", "order", "symbol", "precisions", "layouts"])
+@pytest.mark.parametrize("key", ["summary", "symbol", "precisions", "layouts"])
 def test_a_missing_key_is_named(write_kernel, key):
     path = write_kernel(**{key: None})
     with pytest.raises(SpecError) as fault:
@@ -102,7 +103,7 @@ def test_a_missing_key_is_named(write_kernel, key):
     ("at", "changed"),
     [
         ("order:", {"order": "first"}),
-        ("precisions:", {"precisions": "f32"}),
+        ("precisions:", {"precisions": "{f32: 1}"}),
         ("- 8", {"require": ["8"]}),
         ("min_sm:", {"min_sm": "8.0"}),
         ("params:", {"params": "[BM, BN]"}),
@@ -113,6 +114,19 @@ def test_a_missing_key_is_named(write_kernel, key):
 def test_a_wrong_type_names_the_key_and_both_types(faulty, at, changed):
     message = faulty(at, **changed)
     assert message.startswith(next(iter(changed))) and "Expected" in message
+
+
+def test_a_list_of_one_needs_no_brackets_and_precisions_have_the_names_of_types(write_kernel):
+    variant = read_variant(write_kernel(precisions="float", layouts="NN", require="M % 16 == 0"))
+    assert (variant.precisions, variant.layouts, len(variant.require)) == (("f32",), ("nn",), 1)
+    assert read_variant(write_kernel(precisions="[half, fp16, Double]")).precisions == ("f16", "f64")
+
+
+def test_a_kernel_without_a_rung_comes_after_those_of_gemmbench_and_before_libraries(write_kernel):
+    variants, _ = open_catalog(None).read_all()
+    last = max(variant.order for variant in variants if variant.kind != "library")
+    first = min(variant.order for variant in variants if variant.kind == "library")
+    assert last < read_variant(write_kernel(order=None)).order < first
 
 
 def test_launch_bounds_may_stand_before_the_symbol(write_kernel):
