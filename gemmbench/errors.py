@@ -23,6 +23,7 @@ error into its message and exit code; no other code does.
 
 from __future__ import annotations
 
+import re
 import signal
 import traceback
 from collections.abc import Iterable, Iterator
@@ -179,6 +180,18 @@ def name_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def write_pip_line(extra: str) -> str:
+    """Return the command that installs the packages of an extra of gemmbench, which itself is in no package index."""
+    from importlib import metadata  # slow, and seldom needed
+
+    try:
+        required = metadata.requires("gemmbench") or []
+    except metadata.PackageNotFoundError:  # it runs from its folder
+        return f"in the folder of gemmbench: pip install '.[{extra}]'"
+    names = [re.split("[^A-Za-z0-9_.-]", each)[0] for each in required if f"extra == '{extra}'" in each]
+    return f"pip install {' '.join(names)}"
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:

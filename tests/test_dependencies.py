@@ -8,6 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from gemmbench.errors import write_pip_line
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -35,6 +37,12 @@ def find_pins(name, environment):
     pins = {each.name: str(each.specifier).removeprefix("==") for each in chosen}
     assert len(pins) == len(chosen)
     return pins
+
+
+@pytest.mark.parametrize("extra", ["cuda", "fleet", "tune"])
+def test_a_message_names_the_packages_of_an_extra(extra):
+    wanted = [canonicalize_name(Requirement(each).name) for each in EXTRAS[extra]]
+    assert write_pip_line(extra) == f"pip install {' '.join(wanted)}"
 
 
 def test_the_contributing_guide_says_why_each_dependency_is_there():

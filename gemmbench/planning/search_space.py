@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest, write_pip_line
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.expansion import list_rows, make_plans
 from gemmbench.planning.plans.plan import Config, Plan, Target
@@ -133,7 +133,7 @@ def _import_optuna() -> Any:
     try:
         return importlib.import_module("optuna")  # an extra, which takes a second to import
     except ImportError:
-        raise UsageError("the strategy 'model' needs Optuna: pip install 'gemmbench[tune]'") from None
+        raise UsageError(f"the strategy 'model' needs Optuna: {write_pip_line('tune')}") from None
 
 
 _LEAST_CONFIGURATIONS, _LEAST_SECONDS = 2, 1.0

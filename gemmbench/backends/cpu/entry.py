@@ -12,6 +12,7 @@ from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.host import count_cores
 from gemmbench.backends.registry import BackendEntry
+from gemmbench.backends.sources import find_package_version
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import LAYOUTS
@@ -101,9 +102,7 @@ OPENBLAS = Variant(
 
 def openblas_artifact() -> Artifact:
     """The installed library."""
-    from importlib import metadata  # slow, and not needed to list the variant
-
-    return Artifact(f"openblas-numpy-{metadata.version('numpy')}", "", Build())
+    return Artifact(f"openblas-numpy-{find_package_version('numpy')}", "", Build())
 
 
 class CpuEntry(BackendEntry):

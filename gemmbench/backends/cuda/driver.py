@@ -11,7 +11,16 @@ from types import ModuleType
 from typing import Any
 
 from gemmbench.backends.cuda.system import probe
-from gemmbench.errors import DeviceError, DeviceLost, LaunchError, LaunchTimeout, NotOffered, OutOfMemory, PlanError
+from gemmbench.errors import (
+    DeviceError,
+    DeviceLost,
+    LaunchError,
+    LaunchTimeout,
+    NotOffered,
+    OutOfMemory,
+    PlanError,
+    write_pip_line,
+)
 
 
 def load_driver() -> ModuleType:
@@ -32,7 +41,7 @@ def load_bindings(purpose: str) -> ModuleType:
     try:
         return import_module("cuda.bindings.driver")
     except ImportError as fault:
-        raise NotOffered(f"{purpose} need cuda-bindings: pip install 'gemmbench[cuda]'") from fault
+        raise NotOffered(f"{purpose} need cuda-bindings: {write_pip_line('cuda')}") from fault
 
 
 _OPERANDS = "a thread accessed memory outside the operands: look for a missing bound check"

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gemmbench.backends.base import MATHS
-from gemmbench.errors import NotOffered
+from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
@@ -167,7 +167,7 @@ def open_library(name: str) -> tuple[ModuleType, int]:
     try:
         api = import_module(f"nvmath.bindings.{name}")
     except ImportError as fault:
-        raise NotOffered("nvmath-python is not installed: pip install 'gemmbench[cuda]'") from fault
+        raise NotOffered(f"nvmath-python is not installed: {write_pip_line('cuda')}") from fault
     try:
         return api, api.create()
     except Exception as fault:  # a missing library, one of another CUDA, no memory: each raises its own class

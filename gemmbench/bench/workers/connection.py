@@ -19,7 +19,7 @@ from types import SimpleNamespace, TracebackType
 from typing import Any
 
 from gemmbench.bench.workers.worker_process import import_path
-from gemmbench.errors import DeviceError, UsageError
+from gemmbench.errors import DeviceError, UsageError, write_pip_line
 
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _SCHEDULER = re.compile(r"(?:tcp|tls|ws|wss|ucx)://\S+:([0-9]{1,5})")
@@ -64,7 +64,7 @@ def _load_dask() -> Any:
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError as fault:
-        raise DeviceError(f"--fleet needs Dask ({fault}): pip install 'gemmbench[fleet]'") from None
+        raise DeviceError(f"--fleet needs Dask ({fault}): {write_pip_line('fleet')}") from None
     for name in _CHATTY:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     names = ("Client", "KilledWorker", "LocalCluster", "Security", "get_worker")
@@ -228,7 +228,7 @@ def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
         security = dask.Security.temporary()
     except ImportError:
         why = "the workers of a local fleet know each other by a certificate, which cryptography makes"
-        raise DeviceError(f"--fleet local: {why}: pip install 'gemmbench[fleet]'") from None
+        raise DeviceError(f"--fleet local: {why}: {write_pip_line('fleet')}") from None
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     for path, text in ((certificate, security.tls_client_cert), (key, security.tls_client_key)):
         path.touch(0o600)

@@ -16,9 +16,9 @@ from gemmbench.backends.cuda.driver import load_driver
 from gemmbench.backends.cuda.gate import why_gate_is_off
 from gemmbench.backends.cuda.system import device, probe
 from gemmbench.backends.devices import HealthCheck, failed_check, passed_check
-from gemmbench.errors import DeviceError
+from gemmbench.errors import DeviceError, write_pip_line
 
-_EXTRA = "pip install 'gemmbench[cuda]'"
+_EXTRA = write_pip_line("cuda")
 _TOOLKIT = "install the CUDA toolkit, or name its nvcc in CUDACXX"
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PARAMETERS = Path("/proc/driver/nvidia/params")

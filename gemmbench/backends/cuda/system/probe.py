@@ -20,6 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gemmbench.errors import write_pip_line
+
 _PROC = Path("/proc/driver/nvidia/gpus")
 
 
@@ -71,13 +73,13 @@ def why_no_gpu() -> str:
     if not _select_visible(installed):
         return "no GPU visible" + (": CUDA_VISIBLE_DEVICES hides all GPUs" if installed else "")
     if find_spec("pycuda") is None:
-        return "pycuda is not installed: pip install 'gemmbench[cuda]'"
+        return f"pycuda is not installed: {write_pip_line('cuda')}"
     return ""
 
 
 def why_no_library() -> str:
     """One sentence why cuBLAS and cuBLASLt cannot be used although a GPU can, or "" if they can."""
-    return "" if find_spec("nvmath") else "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
+    return "" if find_spec("nvmath") else f"nvmath-python is not installed: {write_pip_line('cuda')}"
 
 
 @contextmanager

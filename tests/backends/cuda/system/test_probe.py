@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from gemmbench.backends.cuda.system import probe
+from gemmbench.errors import write_pip_line
 
 GPUS = [
     ("NVIDIA H200", "GPU-aaaa1111", (9, 0), 141 << 30),
@@ -118,8 +119,8 @@ def test_what_is_missing_besides_the_driver_is_named(nvml, monkeypatch):
     assert probe.why_no_gpu() == "no GPU visible: CUDA_VISIBLE_DEVICES hides all GPUs"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     monkeypatch.setattr(probe, "find_spec", lambda _: None)
-    assert probe.why_no_gpu() == "pycuda is not installed: pip install 'gemmbench[cuda]'"
-    assert probe.why_no_library() == "nvmath-python is not installed: pip install 'gemmbench[cuda]'"
+    assert probe.why_no_gpu() == f"pycuda is not installed: {write_pip_line('cuda')}"
+    assert probe.why_no_library() == f"nvmath-python is not installed: {write_pip_line('cuda')}"
     monkeypatch.setattr(probe, "find_spec", lambda _: "there")
     assert probe.why_no_gpu() == probe.why_no_library() == ""
 
