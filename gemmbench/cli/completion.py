@@ -29,8 +29,8 @@ class CompletionOptions:
 def completion(options: CompletionOptions) -> int:
     """Print the script that completes commands in SHELL.
 
-    SHELL is bash, zsh or fish. The TAB key then completes commands, options, variants, configs,
-    posts and table formats. To install it:
+    SHELL is bash, zsh or fish. The TAB key then completes commands, options, kernels, configs,
+    parameters, precisions, layouts, posts, saved runs and table formats. To install it:
 
     \b
     bash  echo 'eval "$(gemmbench completion bash)"' >> ~/.bashrc

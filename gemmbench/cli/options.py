@@ -10,6 +10,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -17,8 +18,11 @@ from typing import Any, TypeVar, get_type_hints
 import click
 from click.shell_completion import CompletionItem
 
-from gemmbench.errors import UsageError
-from gemmbench.planning.files import STDOUT, list_saved, results_stem
+from gemmbench.errors import GemmbenchError, UsageError
+from gemmbench.planning.files import STDOUT, list_results, list_saved, results_stem
+from gemmbench.planning.manifests.variant import ALL, Variant
+from gemmbench.planning.precisions import PRECISIONS
+from gemmbench.planning.problems import LAYOUTS
 from gemmbench.planning.sizes import check_digits
 from gemmbench.planning.sweeps.run_request import (
     DEVICE,
@@ -95,14 +99,57 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
 
 
 class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
-    """The name of a saved run, or the path of a results file."""
+    """The name of a saved run, the id of a run, or the path of a results file."""
 
     name = "text"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Saved runs by name; files where no name fits."""
-        saved = list_saved(Path(ctx.params.get("out") or _RESULTS))
-        return _complete(map(results_stem, saved), incomplete) or [CompletionItem(incomplete, type="file")]
+        """Saved runs by name, else runs by id; files where neither fits."""
+        folder = Path(ctx.params.get("out") or _RESULTS)
+        return (
+            _complete(map(results_stem, list_saved(folder)), incomplete)
+            or _complete((results_stem(path).rpartition("-")[2] for path in list_results(folder)), incomplete)
+            or [CompletionItem(incomplete, type="file")]
+        )
+
+
+class Names(click.ParamType):  # type: ignore[type-arg]  # as above
+    """Names with commas between them."""
+
+    name = "text"
+
+    def __init__(self, known: Iterable[str]):
+        self.known = tuple(known)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that are not there yet."""
+        *before, last = incomplete.split(",")
+        return [
+            CompletionItem(",".join([*before, name]))
+            for name in self.known
+            if name.startswith(last) and name not in before
+        ]
+
+
+class ParamValues(click.ParamType):  # type: ignore[type-arg]  # as above
+    """A parameter with values: BM=64,128."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The parameters of the kernels that are named, then the values of the one that is written."""
+        named = ctx.params.get("variants") or ctx.args  # click stops at an option that has no value yet
+        catalog = open_catalog(ctx.params.get("kernels"))
+        variants: list[Variant] = []
+        for name in named:
+            with suppress(GemmbenchError):
+                variants.append(catalog.get(name))
+        values = {name: known for variant in variants for name, known in variant.params}
+        name, equals, written = incomplete.partition("=")
+        if not equals:
+            return _complete([*(f"{each}=" for each in values), ALL], incomplete)
+        offered = Names(map(str, values.get(name, ()))).shell_complete(ctx, param, written)
+        return [CompletionItem(f"{name}={item.value}") for item in offered]
 
 
 class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
@@ -140,7 +187,10 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
             self.fail(f"'{value}' is not a number of seconds; write {long}=4, or {long} as the last word", param, ctx)
 
 
+PRECISION_NAMES, LAYOUT_NAMES = Names(PRECISIONS), Names(LAYOUTS)
 _TYPES = {int: INTEGER, float: NUMBER, NAME_OF_VARIANT: VariantName(), FOLDER: click.Path()}
+_NAMED_TYPES = {"precisions": PRECISION_NAMES, "layouts": LAYOUT_NAMES, "params": ParamValues()}
+"""The types of options that a shell completes, by the name of the option."""
 
 
 T = TypeVar("T")
@@ -315,7 +365,8 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
 def _make_parameter(declared: Option) -> HeadedOption:
     """The parameter of click for an option of the table."""
     kind = declared.kind
-    settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else _TYPES.get(kind, click.STRING)}
+    known = _NAMED_TYPES.get(declared.name) or _TYPES.get(kind, click.STRING)
+    settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else known}
     if declared.bounds:
         settings |= {"type": click.IntRange(*declared.bounds), "default": declared.usual, "show_default": True}
     if declared.bare:

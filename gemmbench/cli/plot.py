@@ -7,7 +7,16 @@ from pathlib import Path
 
 import click
 
-from gemmbench.cli.options import RunName, VariantName, argument, command, option, out_option
+from gemmbench.cli.options import (
+    LAYOUT_NAMES,
+    PRECISION_NAMES,
+    RunName,
+    VariantName,
+    argument,
+    command,
+    option,
+    out_option,
+)
 from gemmbench.cli.output import TERMINAL
 from gemmbench.cli.run_outputs import read_comparisons
 from gemmbench.errors import OK
@@ -34,8 +43,12 @@ class PlotOptions:
     y: str = option("--y", default="", metavar="PARAMETER", help="The parameter up a heat map.")
     title: str = option("--title", default="", metavar="TEXT", help="Another title.")
     size: str = option("--size", default="", heading=PROBLEM, help="The problem to draw: 4096 or 1024x768x512.")
-    precision: str = option("--precision", default="", metavar="NAME", heading=PROBLEM, help="Only this precision.")
-    layout: str = option("--layout", default="", metavar="NAME", heading=PROBLEM, help="Only this layout.")
+    precision: str = option(
+        "--precision", type=PRECISION_NAMES, default="", metavar="NAME", heading=PROBLEM, help="Only this precision."
+    )
+    layout: str = option(
+        "--layout", type=LAYOUT_NAMES, default="", metavar="NAME", heading=PROBLEM, help="Only this layout."
+    )
     variants: tuple[str, ...] = option(
         "--variant", multiple=True, type=VariantName(), heading=PROBLEM, help="Only this variant (repeatable)."
     )

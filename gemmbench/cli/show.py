@@ -8,7 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemmbench.cli.options import OutputOptions, RunName, VariantName, argument, command, option, out_option
+from gemmbench.cli.options import (
+    LAYOUT_NAMES,
+    PRECISION_NAMES,
+    OutputOptions,
+    RunName,
+    VariantName,
+    argument,
+    command,
+    option,
+    out_option,
+)
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning, screen_width
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
@@ -32,8 +42,12 @@ class ShowOptions:
     )
     out: str = out_option()
     sizes: str | None = option("--sizes", metavar="SIZES", heading=PROBLEM, help="Only these sizes: 1024,4096.")
-    precisions: str | None = option("--precision", metavar="NAMES", heading=PROBLEM, help="Only these precisions.")
-    layouts: str | None = option("--layout", metavar="NAMES", heading=PROBLEM, help="Only these layouts.")
+    precisions: str | None = option(
+        "--precision", type=PRECISION_NAMES, metavar="NAMES", heading=PROBLEM, help="Only these precisions."
+    )
+    layouts: str | None = option(
+        "--layout", type=LAYOUT_NAMES, metavar="NAMES", heading=PROBLEM, help="Only these layouts."
+    )
     variants: tuple[str, ...] = option(
         "--variant",
         multiple=True,

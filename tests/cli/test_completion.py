@@ -60,6 +60,19 @@ def test_the_names_of_saved_runs_are_completed(tmp_path):
     assert [item.type for item in complete("show", "--out", str(tmp_path), "other")] == ["file"]
 
 
+def test_the_ids_of_runs_are_completed(tmp_path):
+    (tmp_path / "20260101-120000-quick-1f3a.jsonl").write_text("")
+    assert offered("show", "--out", str(tmp_path), "1f") == {"1f3a"}
+
+
+def test_precisions_layouts_and_parameters_are_completed():
+    assert offered("run", "--precision", "f32,bf") == {"f32,bf16", "f32,bf16_f32"}
+    assert offered("show", "--layout", "n") == {"nn", "nt"}
+    assert offered("run", "tiled", "blocktile_2d", "--param", "") >= {"TILE=", "BM=", "all"}
+    assert offered("run", "tiled", "--param", "TILE=16,") == {"TILE=16,8", "TILE=16,32"}
+    assert offered("run", "nothing", "--param", "B") == set()
+
+
 def test_formats_and_commands_are_completed():
     assert offered("show", "--format", "git") == {"github"}
     assert {"compare", "completion"} <= offered("comp")
