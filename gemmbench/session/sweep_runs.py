@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from gemmbench.backends.devices import Machine
-from gemmbench.errors import GemmbenchError
+from gemmbench.errors import DeviceError, GemmbenchError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
@@ -28,6 +28,7 @@ def run_sweep(
 
     planned = plan_request(request, machine, reporter, transfers, **how)
     sweep = planned.sweep
+    _check_rivals(planned, reporter)
     announce_run_on_cpu(machine, planned.chains, sweep.policy, sweep.baseline, request.limits, reporter)
     cut, jobs = choose_transfers(transfers, planned, machine)
     rows = hash_plans(planned.chains, cut)
@@ -46,6 +47,22 @@ def run_sweep(
         if cut is not None:
             opened.measure_transfers(jobs, sweep.policy, cut)
         return opened.finish()
+
+
+def _check_rivals(planned: PlannedSweep, reporter: Reporter) -> None:
+    """Say which kernels of a comparison cannot run. Raises DeviceError if that leaves none to compare."""
+    sweep, able = planned.sweep, {chain.variant.name for chain in planned.chains if not chain.reason}
+    reasons = {chain.variant.name: chain.reason for chain in planned.chains}
+    missing = [name for name in sweep.rivals if name in reasons and name not in able]
+    others = [name for name in sweep.rivals if name in able]
+    if missing and len(others) == 1:
+        library = sweep.baseline
+        hint = f"; try gemmbench compare {others[0]} {library}" if library in able and library not in others else ""
+        raise DeviceError(
+            f"{missing[0]} cannot run, and so is not compared with {others[0]}: {reasons[missing[0]]}{hint}"
+        )
+    for name in missing:
+        reporter.message(f"{name} cannot run, so it is not compared: {reasons[name]}")
 
 
 def plan_request(

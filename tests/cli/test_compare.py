@@ -227,4 +227,4 @@ def test_git_must_be_there(refused, history, monkeypatch):
 
 def test_a_named_variant_that_cannot_run_is_an_exit_code_of_its_own(gemmbench):
     done = gemmbench("compare", "openblas", "cublas", "--device", "cpu", *FAST)
-    assert done.code == 3 and "cublas could not run, so it is not compared: needs an NVIDIA GPU" in done.err
+    assert done.code == 3 and "cublas cannot run, and so is not compared with openblas: needs an NVIDIA GPU" in done.err
