@@ -280,7 +280,10 @@ def _list_words(command: click.Command, values: Values) -> list[str]:
     words: list[str] = []
     for parameter in command.params:
         value = values.get(str(parameter.name))
-        if parameter.name not in _NOT_RECORDED and value not in (None, (), parameter.default):
+        usual = parameter.default
+        if isinstance(usual, str):  # as it is typed, such as 1%
+            usual = parameter.type.convert(usual, parameter, None)
+        if parameter.name not in _NOT_RECORDED and value not in (None, (), usual):
             words += _write(parameter, value)
     return words
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import shlex
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import CLASSES
+from gemmbench.planning.sweeps.run_request import OPTIONS
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.row import MEMORY, UNRANKED, Row
@@ -57,32 +59,31 @@ def rerun_command(environment: Environment, record: Record) -> str:
     """`gemmbench run ...` with every option that the row depends on; it measures the baseline too."""
     words = _network_command(record) if record.network else _gemm_command(record)
     config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
-    for name, value in config.items():
-        words += ["--param", f"{name}={value}"]
-    if record.cache:
-        words += ["--cache", "hot" if record.cache == "hot" else "cold"]
-    if record.data and record.data != "digits":
-        words += ["--data", record.data]
-    words += ["--seed", str(record.seed)]
-    for name in _POLICY:
-        if limit := environment.policy.get(name):
-            words += ["--" + name.replace("_", "-"), f"{limit:g}"]
-    if "sustained" in environment.policy:
-        words += ["--sustained", f"{environment.policy['sustained']:g}"]
-    if environment.baseline:
-        words += ["--baseline", environment.baseline]
-    if environment.policy.get("gate") is False:
-        words.append("--no-gate")
-    if environment.policy.get("pdl"):
-        words.append("--pdl")
-    return shlex.join([*words, *_keep_options(environment, record)])
+    policy = environment.policy
+    options = {
+        "params": config,
+        "cache": record.cache and ("hot" if record.cache == "hot" else "cold"),
+        "data": record.data if record.data != "digits" else None,
+        "seed": record.seed,
+        **{name: f"{policy[name]:g}" for name in _POLICY if policy.get(name)},
+        "sustained": f"{policy['sustained']:g}" if "sustained" in policy else None,
+        "baseline": environment.baseline,
+        "gate": policy.get("gate") is not False,
+        "pdl": bool(policy.get("pdl")),
+    }
+    return shlex.join([*words, *_write_options(options), *_keep_options(environment, record)])
+
+
+def _write_options(options: Mapping[str, Any]) -> list[str]:
+    """The words of options of the table; none for an empty value."""
+    return [word for name, value in options.items() for word in OPTIONS[name].write(None if value == "" else value)]
 
 
 def _gemm_command(record: Record) -> list[str]:
     problem = record.problem
-    words = ["gemmbench", "run", record.variant, "--sizes", problem.size]
-    words += ["--precision", problem.precision_name, "--layout", problem.layout]
-    return [*words, "--alpha", f"{problem.alpha:.17g}", "--beta", f"{problem.beta:.17g}"]
+    scalars = {"alpha": f"{problem.alpha:.17g}", "beta": f"{problem.beta:.17g}"}
+    shape = {"sizes": problem.size, "precisions": problem.precision_name, "layouts": problem.layout}
+    return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars})]
 
 
 def _network_command(record: Record) -> list[str]:
