@@ -38,7 +38,7 @@ EXIT_CODES = {
     OK: "Every row that ran is right.",
     BAD_ROW: "A row is wrong, failed or timed out; or a kernel is slower, if the command was asked to fail on that.",
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
-    NO_DEVICE: "The device or a tool is missing, nothing ran, or a variant that was to be compared could not run.",
+    NO_DEVICE: "The device or a tool is missing, nothing ran, or a kernel that was to be compared could not run.",
     INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
     HUNG_UP: "Ended by SIGHUP: the terminal or the connection to it was lost. Every row that was complete is saved.",
     INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. What was measured is saved and shown.",

@@ -26,16 +26,14 @@ from gemmbench.version import __version__
 # The commands in the order of work, as --help shows them.
 SECTIONS = {
     "Measure and verify": {
-        "run": CommandEntry("gemmbench.cli.run", "run", "Verify and time VARIANTs and compare them with the baseline."),
+        "run": CommandEntry("gemmbench.cli.run", "run", "Verify and time KERNELs and compare them with the baseline."),
         "compare": CommandEntry(
-            "gemmbench.cli.compare", "compare", "Measure VARIANTs together and report which is faster."
+            "gemmbench.cli.compare", "compare", "Measure KERNELs together and report which is faster."
         ),
-        "verify": CommandEntry(
-            "gemmbench.cli.verify", "verify", "Verify VARIANTs on shapes where kernels often break."
-        ),
-        "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each VARIANT."),
+        "verify": CommandEntry("gemmbench.cli.verify", "verify", "Verify KERNELs on shapes where kernels often break."),
+        "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each KERNEL."),
         "check": CommandEntry(
-            "gemmbench.cli.check", "check", "Fail if VARIANTs became slower than a saved run or a revision."
+            "gemmbench.cli.check", "check", "Fail if KERNELs became slower than a saved run or a revision."
         ),
     },
     "Study a kernel": {
@@ -43,14 +41,14 @@ SECTIONS = {
         "list": CommandEntry(
             "gemmbench.cli.list", "list_variants", "List kernels and libraries, and what can run here."
         ),
-        "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of VARIANT."),
+        "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of KERNEL."),
         "profile": CommandEntry(
-            "gemmbench.cli.profile", "profile", "Profile one launch of VARIANT with Nsight Compute."
+            "gemmbench.cli.profile", "profile", "Profile one launch of KERNEL with Nsight Compute."
         ),
         "one-launch": CommandEntry(
             "gemmbench.cli.profile",
             "one_launch",
-            "Launch VARIANT once, in the range that a profiler records.",
+            "Launch KERNEL once, in the range that a profiler records.",
             hidden=True,
         ),
     },
@@ -61,7 +59,9 @@ SECTIONS = {
     },
     "Ready-made experiments": {
         "posts": CommandEntry("gemmbench.cli.posts", "posts", "Repeat the measurements of POSTs next to their tables."),
-        "mlp": CommandEntry("gemmbench.cli.mlp", "mlp", "Verify and time a neural network, computed by each of ROWS."),
+        "mlp": CommandEntry(
+            "gemmbench.cli.mlp", "mlp", "Verify and time a neural network, computed by each of KERNELS."
+        ),
     },
     "Set up": {
         "doctor": CommandEntry("gemmbench.cli.doctor", "doctor", "Check whether this machine is fit to measure."),

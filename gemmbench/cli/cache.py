@@ -70,7 +70,8 @@ def _report_cache(contents: CacheContents) -> Report:
     rows += [[kind, str(count)] for kind, count in contents.kinds.items()]
     rows += [["size", f"{format_bytes(contents.bytes)} of at most {format_bytes(contents.limit_bytes)}"]]
     if contents.newest_use is not None:
-        rows += [["least recent use", str(contents.oldest_use)], ["last use", contents.newest_use]]
+        uses = {"least recent use": contents.oldest_use, "last use": contents.newest_use}
+        rows += [[name, f"{str(time)[:16].replace('T', ' ')} UTC"] for name, time in uses.items()]
     headings = ["cache", "value"]
     statuses = ["ok"] * len(rows)
     footer = ["Beyond its limit, what was used least recently is deleted first."]

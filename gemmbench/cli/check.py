@@ -85,7 +85,7 @@ class CheckOptions:
     common=("against", "margin", "fail_on", "accesses", "sizes", "precisions", "params", "device", "junit", "style"),
 )
 def check(request: RunRequest, options: CheckOptions) -> int:
-    """Fail if VARIANTs became slower than a saved run or a revision.
+    """Fail if KERNELs became slower than a saved run or a revision.
 
     \b
     gemmbench check mine --against main              a git revision or a saved run
@@ -101,7 +101,7 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     check against; 3 no device, or a named variant could not run; 4 inconclusive, with --fail-on inconclusive.
 
     With --accesses nothing is timed: what each load and store asks of memory on a GPU is counted on
-    this CPU for both, and a line that asks for more fails, by however little. Without VARIANTs it
+    this CPU for both, and a line that asks for more fails, by however little. Without KERNELs it
     checks every kernel of --kernels, or of the project. It needs g++ and no GPU.
     """
     if options.accesses:

@@ -36,11 +36,11 @@ _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
 class CompareOptions:
     """The options of `gemmbench compare`."""
 
-    variants: tuple[str, ...] = argument(nargs=-1, metavar="VARIANTS...", type=VariantName())
+    variants: tuple[str, ...] = argument(nargs=-1, metavar="KERNELS...", type=VariantName())
     config: str = config_option("quick", "Config that sizes and policy come from.")
     margin: float = verdict_margin_option()
     fail_on: tuple[str, ...] = fail_on_option(
-        "Exit with 1 if a variant is slower than one named before it, with 4 if a verdict is inconclusive."
+        "Exit with 1 if a kernel is slower than one named before it, with 4 if a verdict is inconclusive."
     )
     sweep: SweepOptions
 
@@ -62,7 +62,7 @@ class CompareOptions:
     ),
 )
 def compare(request: RunRequest, options: CompareOptions) -> int:
-    """Measure VARIANTs together and report which is faster.
+    """Measure KERNELs together and report which is faster.
 
     \b
     gemmbench compare tiled cublas --sizes 2048  a kernel and the library

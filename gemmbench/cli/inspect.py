@@ -89,7 +89,7 @@ class InspectOptions:
 
 @command(InspectOptions)
 def inspect(request: RunRequest, options: InspectOptions) -> int:
-    """Show what the compiler made of VARIANT.
+    """Show what the compiler made of KERNEL.
 
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.

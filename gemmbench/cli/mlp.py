@@ -50,7 +50,7 @@ def _describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[st
 class NetworkOptions:
     """The options of `gemmbench mlp`."""
 
-    variants: tuple[str, ...] = argument(nargs=-1, metavar="[ROWS]...", type=VariantName())
+    variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("mlp")
     batch: int | None = option("--batch", type=INTEGER, heading=PROBLEM, help="Rows in a batch of inputs.")
     weights: str | None = option(
@@ -77,15 +77,15 @@ class NetworkOptions:
     common=("config", "batch", "weights", "params", "device", "rounds", "export_csv", "digit", "resume", "dry_run"),
 )
 def mlp(request: RunRequest, options: NetworkOptions) -> int:
-    """Verify and time a neural network, computed by each of ROWS.
+    """Verify and time a neural network, computed by each of KERNELS.
 
     \b
     gemmbench mlp                                the network of the config
     gemmbench mlp tiled cublas+graph --batch 64  two rows, one as a CUDA graph
     gemmbench mlp tiled --digit 7                classify an image; times nothing
 
-    The network is a multi-layer perceptron. A row is a GEMM kernel or library that computes it
-    layer by layer, or a kernel that computes all of it; without ROWS, the config names them.
+    The network is a multi-layer perceptron. It is computed layer by layer by a GEMM kernel or
+    library, or as a whole by a kernel for it; without KERNELS, the config names them.
     NAME+graph replays the launches of a row as one CUDA graph. Bias and activation are fused where
     the kernel supports it; otherwise they are separate launches, which count.
     """

@@ -78,9 +78,13 @@ def _list_configs() -> list[str]:
 
 
 class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """The name of a variant, or the path of its file."""
+    """The name of a kernel or library, or the path of a kernel's file."""
 
-    name = "variant"
+    name = "kernel"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What help calls it; several in brackets come from click."""
+        return "KERNELS" if param.nargs == -1 else "KERNEL"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Variants of the kernel files, those of --kernels included, and libraries; files where no name fits."""

@@ -38,7 +38,7 @@ class PlotOptions:
         help=f"{', '.join(CHARTS)}.  [default: what fits the results]",
     )
     percent: bool = option("--percent", is_flag=True, help="Percent of the baseline, or shares of the job's time.")
-    highlight: str = option("--highlight", default="", metavar="VARIANT", help="Make one variant stand out.")
+    highlight: str = option("--highlight", default="", metavar="KERNEL", help="Make one kernel stand out.")
     x: str = option("--x", default="", metavar="PARAMETER", help="The parameter across a heat map.")
     y: str = option("--y", default="", metavar="PARAMETER", help="The parameter up a heat map.")
     title: str = option("--title", default="", metavar="TEXT", help="Another title.")
@@ -50,7 +50,11 @@ class PlotOptions:
         "--layout", type=LAYOUT_NAMES, default="", metavar="NAME", heading=PROBLEM, help="Only this layout."
     )
     variants: tuple[str, ...] = option(
-        "--variant", multiple=True, type=VariantName(), heading=PROBLEM, help="Only this variant (repeatable)."
+        "--variant",
+        multiple=True,
+        type=VariantName(),
+        heading=PROBLEM,
+        help="Only this kernel or library (repeatable).",
     )
     output: str | None = option(
         "-o",

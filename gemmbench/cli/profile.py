@@ -52,7 +52,7 @@ class ProfileOptions:
 
 @command(ProfileOptions)
 def profile(request: RunRequest, options: ProfileOptions) -> int:
-    """Profile one launch of VARIANT with Nsight Compute.
+    """Profile one launch of KERNEL with Nsight Compute.
 
     Names what bounds the kernel, and shows how busy the FMA and tensor pipes, issue slots, DRAM,
     L2, L1 and shared memory are, bank conflicts, occupancy and stalls. Clocks stay as they are;
@@ -70,7 +70,7 @@ def profile(request: RunRequest, options: ProfileOptions) -> int:
 
 @command(OneLaunchOptions, "one-launch", hidden=True)
 def one_launch(request: RunRequest, options: OneLaunchOptions) -> int:
-    """Launch VARIANT once, in the range that a profiler records.
+    """Launch KERNEL once, in the range that a profiler records.
 
     A warm-up launch precedes it.
     """

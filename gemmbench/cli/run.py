@@ -47,7 +47,7 @@ class SweepOptions:
         "--tuned",
         is_flag=True,
         heading=PROBLEM,
-        help="Run variants without --param in the best configuration that tune found, if any.",
+        help="Run kernels without --param in the best configuration that tune found, if any.",
     )
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -86,14 +86,14 @@ class RunOptions:
     ),
 )
 def run(request: RunRequest, options: RunOptions) -> int:
-    """Verify and time VARIANTs and compare them with the baseline.
+    """Verify and time KERNELs and compare them with the baseline.
 
     \b
     gemmbench run naive tiled --sizes 1024,4096  two kernels at two sizes
     gemmbench run tiled --param all              which configuration is best?
     gemmbench run --resume                       continue the run that stopped
 
-    Without VARIANTs, the config names them. Every row is verified before it is timed, and written to
+    Without KERNELs, the config names them. Every row is verified before it is timed, and written to
     the results file as soon as it is measured.
     """
     return max(code for code, _ in conduct_sweeps(request, options.sweep))

@@ -80,7 +80,7 @@ class TuneOptions:
         "--write-pick",
         is_flag=True,
         heading=RESULTS,
-        help="Write what is best into the `pick` of a variant that picks from others.",
+        help="Write what is best into the `pick` of a kernel that picks from others.",
     )
     hold_out: float = option(
         "--hold-out",
@@ -114,7 +114,7 @@ class TuneOptions:
     common=("sizes", "precisions", "params", "device", "budget", "strategy", "goal", "show", "resume", "export_csv"),
 )
 def tune(request: RunRequest, options: TuneOptions) -> int:
-    """Search for the fastest configuration of each VARIANT.
+    """Search for the fastest configuration of each KERNEL.
 
     \b
     gemmbench tune blocktile_2d --sizes 2048  every configuration
@@ -128,11 +128,11 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
     that cannot be told apart are called ties.
 
     The winner is kept for this device, driver, compiler, code and problem: run --tuned uses it.
-    Of a VARIANT that picks from others by the shape, those are tuned, at all sizes. For each row of its
+    Of a KERNEL that picks from others by the shape, those are tuned, at all sizes. For each row of its
     `pick` it shows which of them serves the row best, and --write-pick writes that into the manifest.
     Conditions and comments stay.
 
-    With --show, --forget or --export, VARIANTS say which winners; without any, all.
+    With --show, --forget or --export, KERNELS say which winners; without any, all.
     """
     chosen = [name for name in ("show", "forget", "export") if getattr(options, name)]
     if len(chosen) > 1:

@@ -82,15 +82,15 @@ class VerifyOptions:
     ),
 )
 def verify(request: RunRequest, options: VerifyOptions) -> int:
-    """Verify VARIANTs on shapes where kernels often break.
+    """Verify KERNELs on shapes where kernels often break.
 
     \b
     gemmbench verify tiled                      one of gemmbench's kernels
     gemmbench verify ./mine.cu                  yours, with or without a manifest
     gemmbench verify tiled --sizes 33x65x64 -x  one size, to the first failure
 
-    Nothing is timed. Without VARIANTs, verifies all that run here. Sizes are 1, primes, one off a
-    tile and M != N != K, in every layout and precision that a variant declares (on the CPU device in
+    Nothing is timed. Without KERNELs, verifies all that run here. Sizes are 1, primes, one off a
+    tile and M != N != K, in every layout and precision that a kernel declares (on the CPU device in
     f32 and one layout, unless --all or other options name more), with alpha and beta other than 1
     and 0. Small problems are also tried with NaN, infinities, subnormals and values near overflow.
     Where rules refuse most sizes, those next to them are tried. Each cause of a failure is told
@@ -101,9 +101,9 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
     races, misaligned vectors, overflowing indices and barriers that threads miss fail a configuration
     with file, line and thread, also where its result is right; on a GPU it is then not launched.
 
-    With --sanitize, each variant runs under compute-sanitizer in its own process, with operands in
+    With --sanitize, each kernel runs under compute-sanitizer in its own process, with operands in
     allocations of exactly their size: two shapes, in the first precision that it declares. Write
-    VARIANTs before --sanitize.
+    KERNELs before --sanitize.
     """
     if options.sanitize is not None:
         options.where.refuse_fleet("--sanitize")
@@ -128,7 +128,7 @@ def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...
     if found.interrupted:
         return INTERRUPTED
     if all(result.verdict is None for result in found.results):
-        print_line("nothing ran: every variant was skipped, for the reasons above", to_stderr=True)
+        print_line("nothing ran: every kernel was skipped, for the reasons above", to_stderr=True)
         return NO_DEVICE
     if not all(result.clean for result in found.results):
         return BAD_ROW

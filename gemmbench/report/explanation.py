@@ -345,7 +345,7 @@ _MOST_LISTED = 12
 
 
 def find_row(comparison: Comparison, wanted: str) -> Row:
-    """The row with this number, or the only one of VARIANT or VARIANT@SIZE. Raises UsageError."""
+    """The row with this number, or the only one of KERNEL or KERNEL@SIZE. Raises UsageError."""
     rows, file = comparison.rows, comparison.run.path.name
     if wanted.isdecimal():
         if not 1 <= int(wanted) <= len(rows):

@@ -135,7 +135,7 @@ def _plan_pairs(
         for skip in planned.skips:
             if not catalog.get(skip.variant.name).is_library:
                 raise DeviceError(f"{skip.variant.name} at {skip.problem} cannot be checked: {skip.reason}")
-        raise UsageError("check against a revision takes kernels, but nothing else can run here; name VARIANTs")
+        raise UsageError("check against a revision takes kernels, but nothing else can run here; name KERNELs")
     baselines = {plan.problem: plan for plan in planned.plans if plan.variant.name == planned.sweep.baseline}
     groups: list[list[Chain]] = []
     new: list[str] = []

@@ -83,7 +83,7 @@ def sanitize_kernels(
 def _check_tools(tools: Sequence[str]) -> None:
     for name in tools:
         if name not in sanitizer.TOOLS:
-            hint = nearest(name, sanitizer.TOOLS) or "; name VARIANTs before --sanitize"
+            hint = nearest(name, sanitizer.TOOLS) or "; name KERNELs before --sanitize"
             raise UsageError(f"--sanitize: unknown tool '{name}'{hint}; known: {', '.join(sanitizer.TOOLS)}")
 
 

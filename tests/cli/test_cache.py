@@ -35,8 +35,8 @@ def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, filled):
         "CPU runtime 1",
         "GPU kernels 1",
         "size 4 KiB of at most 2 GiB",
-        "least recent use 2023-11-14T22:13:20+00:00",
-        "last use 2023-11-14T22:13:23+00:00",
+        "least recent use 2023-11-14 22:13 UTC",
+        "last use 2023-11-14 22:13 UTC",
         "",
         "Beyond its limit, what was used least recently is deleted first.",
     ]

@@ -230,7 +230,7 @@ def test_what_cannot_run_is_skipped_with_its_reason_and_if_nothing_can_that_is_t
     ("arguments", "words"),
     [
         (["--sanitize", "memchek"], "--sanitize: unknown tool 'memchek' (did you mean 'memcheck'?); known: memcheck, "),
-        (["--sanitize", "tiled"], "--sanitize: unknown tool 'tiled'; name VARIANTs before --sanitize; known: "),
+        (["--sanitize", "tiled"], "--sanitize: unknown tool 'tiled'; name KERNELs before --sanitize; known: "),
         (["nive", "--sanitize"], "unknown kernel 'nive' (did you mean 'naive'"),
         (["tiled", "--sanitize", "memcheck", "--param", "TIL=8"], "no chosen kernel has a parameter 'TIL'"),
     ],

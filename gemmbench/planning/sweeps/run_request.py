@@ -347,7 +347,7 @@ class Selection:
     baseline: str | None = option(
         "--baseline",
         kind=NAME_OF_VARIANT,
-        help="The variant that counts as 100 %.  [default: the config's, else cublas or openblas]",
+        help="The kernel or library that counts as 100 %.  [default: the config's, else cublas or openblas]",
     )
     kernels: str | None = option(
         "--kernels",
