@@ -89,7 +89,10 @@ class Bench:
         for nbytes in sizes:
             starts.append(starts[-1] + -(-(nbytes + _PAD) // ALIGN) * ALIGN)
         count, _ = count_cold_sets(sum(sizes), starts[-1], self._backend.device.target.l2, _ARENA)
-        return tuple(OperandSet(*(index * starts[-1] + start for start in starts[:3])) for index in range(count))
+        return tuple(
+            {name: index * starts[-1] + start for name, start in zip("ABC", starts[:3], strict=True)}
+            for index in range(count)
+        )
 
     def bind(self, plan: Plan, sets: tuple[OperandSet, ...], rotation: Rotation) -> Timed:
         """Make a plan ready. Raises GemmbenchError."""

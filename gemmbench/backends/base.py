@@ -129,17 +129,11 @@ class Artifact:
     build: Build
 
 
-@dataclass(frozen=True)
-class OperandSet:
-    """Byte offsets in a Memory of A, B and C of one launch, and of the bias if the plan adds one.
+OperandSet = Mapping[str, int]
+"""Where each operand of a launch begins, by its name: byte offsets in a Memory, or addresses.
 
-    If the plan computes a network: of its inputs, its parameters and its outputs.
-    """
-
-    A: int
-    B: int
-    C: int
-    bias: int = 0
+If a plan computes a network, A are its inputs, B its parameters, and C its outputs.
+"""
 
 
 @dataclass(frozen=True)

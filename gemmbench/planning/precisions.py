@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gemmbench.errors import UsageError, nearest
 
@@ -224,9 +224,6 @@ _TRIPLE_TF32 = PeakRates(
 )
 
 
-Granularity = Literal["none", "tensor", "row", "block"]
-
-
 @dataclass(frozen=True)
 class Accumulator:
     """The type sums are kept in; integers up to 2**exact_bits are summed without error.
@@ -262,15 +259,6 @@ class Accumulator:
 
 
 @dataclass(frozen=True)
-class ScaleFormat:
-    """Factors that A and B are multiplied by: one for a tensor, a row, or `block` elements along K."""
-
-    granularity: Granularity = "none"
-    type: StorageType | None = None
-    block: int = 0
-
-
-@dataclass(frozen=True)
 class Precision:
     """One way to store operands and to sum their products.
 
@@ -279,8 +267,8 @@ class Precision:
     whose operands are stored with 24). `product_class` is what verification must find: the class of
     the error that a single product has. With `splits_factors` a product may be the sum of products of
     parts of its factors, and has an error before it is summed; otherwise it is exact in the
-    accumulator or rounded once. `min_sm` is the first compute capability whose hardware offers it
-    (0: all), `peak` its peak rates.
+    accumulator or rounded once. With `is_scaled` libraries ask for a factor of A and one of B. `min_sm`
+    is the first compute capability whose hardware offers it (0: all), `peak` its peak rates.
     """
 
     name: str
@@ -291,7 +279,7 @@ class Precision:
     scalar: StorageType
     factor_bits: int
     product_class: str
-    scale: ScaleFormat = ScaleFormat()
+    is_scaled: bool = False
     min_sm: int = 0
     peak: PeakRates = field(default=PeakRates(), compare=False)
     splits_factors: bool = False
@@ -314,11 +302,6 @@ class Precision:
         """What declares the C++ types of this precision, in order."""
         types = self.a, self.b, self.c, self.accumulator.type
         return tuple(dict.fromkeys(kind.header for kind in types if kind.header))
-
-    @property
-    def is_scaled(self) -> bool:
-        """A and B have scale factors."""
-        return self.scale.granularity != "none"
 
     @property
     def exact_bits(self) -> int:
@@ -358,7 +341,7 @@ def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
         scalar=FLOAT32,
         factor_bits=a.significand,
         product_class=name.partition("_")[0],
-        scale=ScaleFormat("tensor", FLOAT32),
+        is_scaled=True,
         min_sm=89,
         peak=_FP8_TENSOR,
     )

@@ -1,12 +1,13 @@
-"""Problems: which GEMM to compute, the grids of them that a sweep measures, and panels of one."""
+"""Problems: lists of 2-D products over named operands, the grids of them that a sweep measures, and panels of one."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, overload
+from typing import Annotated, Literal, overload
 
 from msgspec import Meta
 
@@ -15,14 +16,51 @@ from gemmbench.planning.sizes import Dimension, Scalar, Shape
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
+Role = Literal["factor", "scale", "addend", "index", "initial", "result"]
+"""What an operand is for: it is multiplied, scales a factor, is added at the end, says where things begin, is the C
+that beta multiplies, or is written."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array of a problem: `shape` is as stored, outermost first, and a row is contiguous."""
+
+    name: str
+    role: Role
+    storage: StorageType
+    shape: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its products together."""
+        return math.prod(self.shape[:-1])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes from one row to the next."""
+        return self.storage.nbytes(self.shape[-1])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array."""
+        return self.rows * self.row_bytes
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Product `index` of a problem as one of its own; `starts` are elements from the start of each operand."""
+
+    index: int
+    problem: Problem
+    starts: tuple[tuple[str, int], ...]
+
 
 @dataclass(frozen=True)
 class Problem:
-    """C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N.
+    """`count` products C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N.
 
-    Operands are packed and row-major. `layout` gives, for A and then for B, whether it is
-    stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
-    `batch_count` products of this size are stored in sequence; no variant offers more than one.
+    Operands are packed and row-major, and those of one product follow those of the product before it. `layout` gives,
+    for A and then for B, whether it is stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
     """
 
     M: Dimension
@@ -32,13 +70,13 @@ class Problem:
     precision_name: str = "f32"
     alpha: Scalar = 1.0
     beta: Scalar = 0.0
-    batch_count: Dimension = 1
+    count: Dimension = 1
 
     @property
     def key(self) -> tuple[int | float | str, ...]:
-        """The fields that identify a problem; `batch_count` is among them if it is not 1."""
-        batch = () if self.batch_count == 1 else (self.batch_count,)
-        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *batch)
+        """The fields that identify a problem; `count` is among them if it is not 1."""
+        count = () if self.count == 1 else (self.count,)
+        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *count)
 
     @cached_property
     def precision(self) -> Precision:
@@ -48,7 +86,7 @@ class Problem:
     @property
     def flops(self) -> int:
         """Floating-point operations: 2 M N K for each product, a multiply and an add each."""
-        return 2 * self.batch_count * self.M * self.N * self.K
+        return 2 * self.count * self.M * self.N * self.K
 
     @property
     def trans_a(self) -> bool:
@@ -84,10 +122,45 @@ class Problem:
             "C": (self.M, self.N),
         }[operand]
 
+    @cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        """A, B and C; each has a leading dimension more where there are several products."""
+        roles: tuple[tuple[str, Role], ...] = (("A", "factor"), ("B", "factor"), ("C", "result"))
+        several = () if self.count == 1 else (self.count,)
+        return tuple(Operand(name, role, self.storage(name), (*several, *self.shape(name))) for name, role in roles)
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The operands that a launch only reads."""
+        return tuple(operand for operand in self.operands if operand.role != "result")
+
+    @property
+    def result(self) -> Operand:
+        """The operand that a launch writes."""
+        return next(operand for operand in self.operands if operand.role == "result")
+
+    def operand(self, name: str) -> Operand:
+        """The operand of this name."""
+        return next(operand for operand in self.operands if operand.name == name)
+
+    @property
+    def one(self) -> Problem:
+        """The first of its products as a problem of its own."""
+        return replace(self, count=1) if self.count > 1 else self
+
+    def stride(self, name: str) -> int:
+        """Elements from one product to the next in an operand."""
+        return math.prod(self.operand(name).shape[-2:])
+
+    def slices(self) -> Iterator[Slice]:
+        """Its products, in order."""
+        strides = [(operand.name, self.stride(operand.name)) for operand in self.operands]
+        for index in range(self.count):
+            yield Slice(index, self.one, tuple((name, index * stride) for name, stride in strides))
+
     def operand_bytes(self, operand: str) -> int:
-        """Bytes of the stored array A, B or C, of all products of a batch."""
-        rows, columns = self.shape(operand)
-        return self.batch_count * rows * self.storage(operand).nbytes(columns)
+        """Bytes of the stored array A, B or C, of all products."""
+        return self.operand(operand).nbytes
 
     @property
     def column_major(self) -> Problem:
@@ -97,19 +170,20 @@ class Problem:
     @property
     def bytes(self) -> int:
         """Bytes of A, B and C together: the least a launch must move (C twice if beta is not 0)."""
-        once = sum(self.operand_bytes(operand) for operand in "ABC")
+        once = sum(operand.nbytes for operand in self.operands)
         return once + (self.operand_bytes("C") if self.beta else 0)
 
     @property
     def size(self) -> str:
-        """`4096` for a cube, else `1024x768x1024` (M, N, K)."""
-        return size_text(self.M, self.N, self.K)
+        """`4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
+        return size_text(self.M, self.N, self.K, self.count)
 
     @property
     def title(self) -> str:
         """`M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0`, for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
-        return f"M = {self.M}, N = {self.N}, K = {self.K}, {self.layout}, {self.precision_name}{scalars}"
+        several = f"{self.count} products of " if self.count > 1 else ""
+        return f"{several}M = {self.M}, N = {self.N}, K = {self.K}, {self.layout}, {self.precision_name}{scalars}"
 
     @property
     def scaled(self) -> bool:
@@ -117,20 +191,20 @@ class Problem:
         return (self.alpha, self.beta) != (1, 0)
 
     def __repr__(self) -> str:
-        # Saved keys of batches hash this text, so that of a problem without a batch must not change.
+        # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
-        names += [] if self.batch_count == 1 else ["batch_count"]
+        names += [] if self.count == 1 else ["count"]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
         scalars = f" alpha={self.alpha:g} beta={self.beta:g}" if self.scaled else ""
-        batch = "" if self.batch_count == 1 else f"{self.batch_count} of "
-        return f"{batch}{self.size} {self.layout} {self.precision_name}{scalars}"
+        return f"{self.size} {self.layout} {self.precision_name}{scalars}"
 
 
-def size_text(M: int, N: int, K: int) -> str:
-    """`4096` for a cube, else `1024x768x1024`."""
-    return str(M) if M == N == K else f"{M}x{N}x{K}"
+def size_text(M: int, N: int, K: int, count: int = 1) -> str:
+    """`4096` for a cube, else `1024x768x1024`, and `64*4096` for 64 of them."""
+    size = str(M) if M == N == K else f"{M}x{N}x{K}"
+    return size if count == 1 else f"{count}*{size}"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 
 from gemmbench.backends import registry
-from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import DeviceError, SpecError, UsageError
@@ -193,8 +192,9 @@ def _explain_result(result: TriedResult) -> Diagnosis | None:
     if result.storage == "column":
         M, N, a, b, layout = N, M, b, a, _FLIPPED[layout[1]] + _FLIPPED[layout[0]]
     problem = Problem(M, N, K, layout=layout, precision_name=result.precision)
-    shaped = [each.reshape(problem.shape(name)) for name, each in zip("ABC", (a, b, result.C), strict=True)]
-    return Reference(problem, Operands(*shaped), 1.0, 0.0).check_exact(shaped[2]).diagnosis
+    flat = {"A": a, "B": b, "C": result.C}
+    shaped = {name: each.reshape(problem.shape(name)) for name, each in flat.items()}
+    return Reference(problem, shaped, 1.0, 0.0).check_exact(shaped["C"]).diagnosis
 
 
 def _describe_effort(found: FoundManifest) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet, Rotation, Step
+from gemmbench.backends.base import Rotation, Step
 from gemmbench.backends.cuda.gate import Gate
 from gemmbench.backends.cuda.library_variants import CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
-from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.errors import LaunchError, NotOffered, OutOfMemory
@@ -75,7 +75,7 @@ class Bound:
         starts = [index * size for index in range(sets)]
         b = [0 if shared_b else start for start in starts]
         self.sets = [
-            OperandSet(start + room["B"], b_start, start + room["B"] + room["A"])
+            {"A": start + room["B"], "B": b_start, "C": start + room["B"] + room["A"]}
             for start, b_start in zip(starts, b, strict=True)
         ]
         loaded = backend.load(NvccCompiler().compile(plan), plan)
@@ -83,11 +83,11 @@ class Bound:
         self.run = backend.bind(plan.variant.name, self.steps, self.memory)
 
     def write(self, name: str, array: np.ndarray, index: int = 0) -> None:
-        self.memory.write(getattr(self.sets[index], name), np.ascontiguousarray(array))
+        self.memory.write(self.sets[index][name], np.ascontiguousarray(array))
 
     def result(self, index: int = 0) -> np.ndarray:
         out = np.empty(self.problem.shape("C"), np.float32)
-        self.memory.read(self.sets[index].C, out)
+        self.memory.read(self.sets[index]["C"], out)
         return out
 
 
@@ -347,7 +347,7 @@ def test_an_absurd_allocation_does_not_fit(backend):
 
 
 CRASH = f"""
-from gemmbench.backends.base import OperandSet, Rotation, Step
+from gemmbench.backends.base import Rotation, Step
 from gemmbench.backends.cuda.backend import CudaBackend
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.errors import LaunchError
@@ -365,7 +365,7 @@ geometry = Geometry((1, 1, 1), (1, 1, 1), 0)
 plan = Plan(Problem(1, 1, 1), variant, Config(), "cuda", str(backend.device.target.sm), geometry)
 loaded, memory = backend.load(NvccCompiler().compile(plan), plan), backend.allocate(1024)
 try:
-    backend.bind("crash", [Step(loaded, plan, (OperandSet(0, 256, 512),))], memory).time(1)
+    backend.bind("crash", [Step(loaded, plan, ({"A": 0, "B": 256, "C": 512},))], memory).time(1)
 except LaunchError as fault:
     print("told:", fault)
 backend.close()
@@ -414,7 +414,7 @@ def test_no_launch_finds_its_own_result_in_graphs_and_between_them_and_the_arena
     problem = Problem(1, 1, 2)
     plan = kernel_plan(backend, FIND, problem, block=(1, 1, 1))
     arena, loaded = Arena(backend, GemmLayout(problem), sets), [backend.load(NvccCompiler().compile(plan), plan)]
-    inputs = Inputs((np.ones((1, 2), np.float32), np.array([[1], [0]], np.float32)))
+    inputs = {"A": np.ones((1, 2), np.float32), "B": np.array([[1], [0]], np.float32)}
     arena.prepare(inputs)
     steps = arena.make_steps([plan], loaded, Scratch(backend, [plan]), rotates=True)
     graph, plain = (backend.bind("test", steps, arena.memory, rotation=arena.rotation, turns=turns) for turns in (2, 0))

@@ -68,9 +68,9 @@ class Bench:
         return [replace(step, sets=step.sets[: self.arena.sets]) for step in steps]
 
     def want(self, launches: int = 1) -> np.ndarray:
-        a, b, problem = self.data.A, self.data.B, self.plan.problem
+        a, b, problem = self.data["A"], self.data["B"], self.plan.problem
         product = (a.T if problem.trans_a else a) @ (b.T if problem.trans_b else b)
-        result = self.data.C
+        result = self.data["C"]
         for _ in range(launches):
             result = ALPHA * product + BETA * result
         return result

@@ -14,7 +14,7 @@ import pytest
 
 from gemmbench.analysis import toolkit
 from gemmbench.backends import registry
-from gemmbench.backends.base import OperandSet, Place, Step
+from gemmbench.backends.base import Place, Step
 from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.bench.experiments.batch import make_gemm_batch
@@ -220,7 +220,7 @@ def trace(hopper):
         workspace = hopper.allocate(max(plan.workspace, 16))
         operands.fill(0, ends[-1], 0)
         workspace.fill(0, max(plan.workspace, 16), 0)
-        sets = (OperandSet(0, *ends[:2]),)
+        sets = ({"A": 0, "B": ends[0], "C": ends[1]},)
         step = Step(loaded, plan, sets, Place(workspace, 0))
         bound = hopper.bind("traced", [step], operands, turns=turns)
         bound.time(PRODUCTS)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends import registry
-from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.system import probe
 from gemmbench.backends.cuda.transfer_jobs import HostBuffer
@@ -103,11 +103,11 @@ def test_a_launch_before_its_copy_is_seen(backend):
     size = problem.operand_bytes("A")
     memory, host = backend.allocate(3 * size), HostBuffer(size, pinned=True)
     memory.fill(0, 3 * size, 0xFF)
-    at = OperandSet(0, size, 2 * size)
+    at = {"A": 0, "B": size, "C": 2 * size}
     ones = HostBuffer(size, pinned=True)
     ones.bytes.view(np.float32)[:] = 1
-    copies = [CopyStep(0, ones.bytes, at.A, True), CopyStep(0, ones.bytes, at.B, True)]
-    out = CopyStep(0, host.bytes, at.C, False)
+    copies = [CopyStep(0, ones.bytes, at["A"], True), CopyStep(0, ones.bytes, at["B"], True)]
+    out = CopyStep(0, host.bytes, at["C"], False)
     backend.job([LaunchStep(0, plan, code, at), *copies, out], memory, True).run()
     assert np.isnan(host.bytes.view(np.float32)).all()
     backend.job([*copies, LaunchStep(0, plan, code, at), out], memory, True).run()

@@ -9,13 +9,11 @@ from gemmbench.backends.sources import compiler_text
 from gemmbench.bench.operands.operand_values import make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.precisions import (
-    FLOAT32,
     INT8,
     INT32,
     PRECISIONS,
     Accumulator,
     Precision,
-    ScaleFormat,
     StorageType,
 )
 from gemmbench.planning.problems import Problem
@@ -112,7 +110,7 @@ def test_promotion_changes_nothing_where_there_is_one_partial_sum():
 def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
     data = make_operands(Problem(32, 16, 64, precision_name=name), fill, 1)
     for operand in "ABC":
-        values = getattr(data, operand)
+        values = data[operand]
         assert values.dtype == PRECISIONS[name].storage(operand).numpy_type()
         numbers = values.astype(np.float64)
         assert np.isfinite(numbers).all()
@@ -123,7 +121,7 @@ def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
 def test_sums_of_small_integers_doubled_are_exact(name):
     problem = Problem(48, 48, 4096, precision_name=name)
     ints = make_operands(problem, "ints", 3)
-    product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
+    product = ints["A"].astype(np.float64) @ ints["B"].astype(np.float64)
     assert np.abs(2 * product).max() <= 2.0**problem.precision.exact_bits
     assert ((2 * product).astype(problem.storage("C").numpy_type()).astype(np.float64) == 2 * product).all()
 
@@ -157,8 +155,3 @@ def test_cublas_finds_the_compute_type_by_the_accumulator():
     }
     for expected, names in by_type.items():
         assert {_compute_type(PRECISIONS[name], PEDANTIC) for name in names.split()} == {expected}
-
-
-def test_scale_factors_have_a_granularity_and_a_type():
-    assert PRECISIONS["e4m3"].scale == ScaleFormat("tensor", FLOAT32)
-    assert PRECISIONS["f32"].scale.granularity == "none"

@@ -52,15 +52,16 @@ def test_a_size_is_short_for_a_cube_and_scalars_are_printed_only_where_they_matt
     assert str(Problem(1, 2, 3, "tn", "tf32", 1.5, -0.5)) == "1x2x3 tn tf32 alpha=1.5 beta=-0.5"
 
 
-def test_a_batch_multiplies_work_and_bytes_and_is_part_of_the_key():
-    one, eight = Problem(3, 5, 7, beta=0.5), Problem(3, 5, 7, beta=0.5, batch_count=8)
+def test_several_products_multiply_work_and_bytes_and_are_part_of_the_key():
+    one, eight = Problem(3, 5, 7, beta=0.5), Problem(3, 5, 7, beta=0.5, count=8)
     assert (eight.flops, eight.bytes) == (8 * one.flops, 8 * one.bytes)
-    assert eight.shape("A") == one.shape("A")
+    assert (eight.shape("A"), eight.one) == (one.shape("A"), one)
+    assert [(each.index, dict(each.starts)["B"]) for each in eight.slices()][-1] == (7, 7 * 5 * 7)
     assert one.key == (3, 5, 7, "nn", "f32", 1.0, 0.5)
     assert eight.key == (*one.key, 8)
     assert repr(one) == ("Problem(M=3, N=5, K=7, layout='nn', precision_name='f32', alpha=1.0, beta=0.5)")
-    assert repr(eight) == repr(one)[:-1] + ", batch_count=8)"
-    assert str(eight) == "8 of 3x5x7 nn f32 alpha=1 beta=0.5"
+    assert repr(eight) == repr(one)[:-1] + ", count=8)"
+    assert str(eight) == "8*3x5x7 nn f32 alpha=1 beta=0.5"
 
 
 def test_precisions_hold_the_numbers_of_their_formats():

@@ -212,5 +212,5 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
     numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(step.sets)]
     for at in step.sets:
-        numbers += [at.A, at.B, at.C, at.bias]
+        numbers += [at.get(name, 0) for name in ("A", "B", "C", "bias")]
     return " ".join(map(str, numbers))

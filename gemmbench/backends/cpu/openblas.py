@@ -101,9 +101,9 @@ def _another_thread_runs() -> bool:
 
 def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """op(A), op(B) and C in place: a transposed view copies nothing, BLAS reads it where it is."""
-    a = memory.array(at.A, problem.shape("A"), problem.storage("A").name)
-    b = memory.array(at.B, problem.shape("B"), problem.storage("B").name)
-    c = memory.array(at.C, problem.shape("C"), problem.storage("C").name)
+    a = memory.array(at["A"], problem.shape("A"), problem.storage("A").name)
+    b = memory.array(at["B"], problem.shape("B"), problem.storage("B").name)
+    c = memory.array(at["C"], problem.shape("C"), problem.storage("C").name)
     return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
-from gemmbench.backends.base import Artifact, Memory, Rotation, Step
+from gemmbench.backends.base import Artifact, Memory, OperandSet, Rotation, Step
 from gemmbench.backends.cuda.cublas import ColdTimer, Cublas, MathChoice, list_loaded_versions
 from gemmbench.backends.cuda.cublaslt import CublasLt
 from gemmbench.backends.cuda.device_memory import ArrayKernels, DeviceMemory, SeparateMemory
@@ -21,7 +21,7 @@ from gemmbench.backends.cuda.driver import load_cubin, load_driver, pack_launch,
 from gemmbench.backends.cuda.function_lane import NON_BLOCKING, FunctionLane
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, why_gate_is_off
 from gemmbench.backends.cuda.graphs import find_overlap, join_calls, record_graphs, record_turns
-from gemmbench.backends.cuda.launch import Addresses, Kernel
+from gemmbench.backends.cuda.launch import Kernel
 from gemmbench.backends.cuda.launchers import Launcher, count_workspace
 from gemmbench.backends.cuda.library_variants import CUBLASLT
 from gemmbench.backends.cuda.nvcc import NvccCompiler
@@ -42,11 +42,8 @@ class Loaded(Protocol):
 
     errors: tuple[type[Exception], ...]
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
-        """Fix the arguments of a launch on each operand set.
-
-        `biases` are addresses, empty without a bias; `workspace` is an address, 0 without one.
-        """
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
+        """Fix the arguments of a launch on each operand set: addresses, also of the `workspace` if there is one."""
 
 
 class CudaBackend:
@@ -201,7 +198,7 @@ class CudaBackend:
     def _bind_function(
         self, step: Step, calls: Calls, memory: Memory, graph: bool, turns: int, rotation: Rotation | None
     ) -> WindowTimer:
-        at = cast(DeviceMemory, memory).address + step.sets[0].C
+        at = cast(DeviceMemory, memory).address + step.sets[0]["C"]
         result, known = (at, step.plan.problem.operand_bytes("C")), self._note_binding(step)
         return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
 
@@ -286,11 +283,10 @@ class CudaBackend:
 def _step_calls(step: Step, memory: Memory) -> Calls:
     loaded: Loaded = step.loaded
     at = cast(DeviceMemory, memory).address
-    addresses = [(at + each.A, at + each.B, at + each.C) for each in step.sets]
-    biases = [at + each.bias for each in step.sets] if "bias" in step.plan.epilogue else []
     place = step.workspace
-    workspace = cast(DeviceMemory, place.memory).address + place.offset if place else 0
-    calls = loaded.calls(step.plan, addresses, biases, workspace)
+    shared = {"workspace": cast(DeviceMemory, place.memory).address + place.offset} if place else {}
+    sets = [{**{name: at + start for name, start in each.items()}, **shared} for each in step.sets]
+    calls = loaded.calls(step.plan, sets)
     return replace(calls, keep=(calls.keep, place))
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.driver import load_driver
-from gemmbench.backends.cuda.launch import Addresses
 from gemmbench.backends.cuda.library_variants import (
     CUBLAS_DEFAULT,
     CUBLAS_PEDANTIC,
@@ -153,7 +153,7 @@ class Cublas:
         # After the stream: setting a stream restores the default workspace.
         self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered.
 
         Where there is a choice of math, both are launched on the operands, to see which is faster.
@@ -161,29 +161,29 @@ class Cublas:
         if self._workspace.reserve(plan.workspace):
             self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
         if not computes_in_f32(plan.problem.precision):
-            return self._fix_arguments(plan, addresses, "")
+            return self._fix_arguments(plan, sets, "")
         if plan.variant.name == CUBLAS_PEDANTIC.name:
-            return self._fix_arguments(plan, addresses, PEDANTIC)
+            return self._fix_arguments(plan, sets, PEDANTIC)
         if plan.variant.name == CUBLAS_DEFAULT.name:
-            return self._fix_arguments(plan, addresses, DEFAULT)
-        candidates = {math: self._fix_arguments(plan, addresses, math) for math in (DEFAULT, PEDANTIC)}
+            return self._fix_arguments(plan, sets, DEFAULT)
+        candidates = {math: self._fix_arguments(plan, sets, math) for math in (DEFAULT, PEDANTIC)}
         choice, problem = self._choice, plan.problem
         chosen = choice.choose(problem, candidates) if self._measures else choice.recall(problem)
         return replace(candidates[chosen], choice=chosen)
 
-    def _fix_arguments(self, plan: Plan, addresses: Addresses, math: str) -> Calls:
+    def _fix_arguments(self, plan: Plan, sets: Sequence[OperandSet], math: str) -> Calls:
         shape, types = to_column_major(plan.problem), library_types(plan.problem, self._sm, math)
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         trans = int(shape.trans_b), int(shape.trans_a)  # CUBLAS_OP_N is 0, CUBLAS_OP_T is 1
         gemm = partial(self._api.gemm_ex, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)
 
-        def bound(A: int, B: int, C: int) -> partial[None]:
-            first, second = (B, types.b, shape.ld_b), (A, types.a, shape.ld_a)
-            result = C, types.c, shape.ld_c
+        def bound(at: OperandSet) -> partial[None]:
+            first, second = (at["B"], types.b, shape.ld_b), (at["A"], types.a, shape.ld_a)
+            result = at["C"], types.c, shape.ld_c
             return partial(gemm, *first, *second, at_beta, *result, types.compute, _DEFAULT)
 
-        queue = tuple(bound(*each) for each in addresses)
+        queue = tuple(map(bound, sets))
         return Calls(queue, "cublasGemmEx", KERNELS, keep=scalars)
 
     def close(self) -> None:

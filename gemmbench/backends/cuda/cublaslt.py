@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.cublas import LibraryWorkspace
 from gemmbench.backends.cuda.device_memory import DeviceMemory
-from gemmbench.backends.cuda.launch import Addresses
 from gemmbench.backends.cuda.library_variants import (
     ALGORITHMS,
     DEFAULT,
@@ -104,7 +104,7 @@ class CublasLt:
         self._offers: tuple[tuple[object, ...], list[_Offer]] = ((), [])
         """The last query and its answer: the candidates of a product are bound in a row."""
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
         Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
@@ -114,9 +114,10 @@ class CublasLt:
         """
         self._workspace.reserve(plan.workspace)
         check_fp8(plan.problem, self._sm)
-        limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(addresses)}
+        limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(sets)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
+        biases = [each["bias"] for each in sets] if "bias" in plan.epilogue else []
         asked = plan.problem, plan.epilogue, *limits.values(), *biases[:1]
         if asked != self._offers[0]:
             self._offers = asked, self._list_offers(plan, limits, biases)
@@ -130,12 +131,12 @@ class CublasLt:
         how = algorithm.ctypes.data, self._workspace.address, self._workspace.nbytes, self._stream.handle
         first, second, result = matmul.layouts
 
-        def bound(operation: int, A: int, B: int, C: int) -> partial[None]:
+        def bound(operation: int, at: OperandSet) -> partial[None]:
             multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
-            return partial(multiply, B, first, A, second, at_beta, C, result, C, result, *how)
+            return partial(multiply, at["B"], first, at["A"], second, at_beta, at["C"], result, at["C"], result, *how)
 
-        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(addresses)
-        queue = tuple(bound(operation, *at) for operation, at in zip(operations, addresses, strict=True))
+        operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(sets)
+        queue = tuple(map(bound, operations, sets))
         return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, algorithm, scalars), choice=math)
 
     def _list_offers(self, plan: Plan, limits: Mapping[str, int], biases: Sequence[int]) -> list[_Offer]:
@@ -265,13 +266,14 @@ def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: 
     setter(target, which, held.ctypes.data, held.nbytes)
 
 
-def _limit_alignments(addresses: Addresses) -> dict[str, int]:
-    """The alignment of the operands as preferences; D is C."""
-    b, a, c = _alignments(addresses)  # column-major, so B comes first
-    return {f"MIN_ALIGNMENT_{name}_BYTES": nbytes for name, nbytes in zip("ABCD", (b, a, c, c), strict=True)}
+_COLUMN_MAJOR = {"A": "B", "B": "A", "C": "C", "D": "C"}
+"""The operand that cuBLASLt calls so: B comes first, and D is C."""
 
 
-def _alignments(addresses: Addresses) -> tuple[int, int, int]:
-    """The power of two up to 256 that divides every address of B, of A and of C."""
-    first, second, third = (reduce(int.__or__, column, _ALIGNED) for column in zip(*addresses, strict=True))
-    return second & -second, first & -first, third & -third
+def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:
+    """The alignment of the operands as preferences: the power of two up to 256 that divides all their addresses."""
+    limits = {}
+    for name, operand in _COLUMN_MAJOR.items():
+        together = reduce(int.__or__, (each[operand] for each in sets), _ALIGNED)
+        limits[f"MIN_ALIGNMENT_{name}_BYTES"] = together & -together
+    return limits

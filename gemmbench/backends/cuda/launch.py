@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.device_memory import DeviceMemory
 from gemmbench.backends.cuda.driver import Shape, load_bindings, load_cubin, load_driver, pack_launch
 from gemmbench.backends.cuda.window import Calls, queue_in_turn
 from gemmbench.backends.parameters import LETTERS, POINTER, list_parameters
 from gemmbench.errors import LaunchError, NotOffered
-from gemmbench.planning.manifests.variant import NULL, SCALARS
+from gemmbench.planning.manifests.variant import SCALARS
 from gemmbench.planning.plans.plan import Geometry, PassedArgument, Plan, TiledTensor
 from gemmbench.planning.precisions import BFLOAT16
 
@@ -154,7 +155,7 @@ Packed = tuple[str, list[float]]
 def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     """The arguments of the standard signature; `at` has the address of every operand."""
     problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
-    trailing = [at[name] for name in plan.variant.trailing]
+    trailing = [at.get(name, 0) for name in plan.variant.trailing]
     letters = POINTER * len(trailing)
     if plan.network:
         return f"iPPP{letters}", [problem.M, *pointers, *trailing]
@@ -173,7 +174,7 @@ def _find_value(plan: Plan, argument: PassedArgument, at: Mapping[str, int], sca
     if argument.by_pointer:
         return scalars.find(argument)
     if argument.role and argument.role not in SCALARS:
-        return 0 if argument.role == NULL else at[argument.role]
+        return at.get(argument.role, 0)
     return _find_number(plan, argument)
 
 
@@ -219,33 +220,28 @@ _GRAIN = 16
 # Element types of CUtensorMapDataType by storage type; other types are moved as bytes.
 _TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
 _BYTES = "UINT8"
-_OPERANDS = ("A", "B", "C", "workspace")
-
-Places = Sequence[tuple[int, int, int, int]]
-"""Device addresses of A, B, C and the workspace, for each operand set."""
 
 
-def _write_maps(plan: Plan, places: Places) -> DeviceMemory:
+def _write_maps(plan: Plan, sets: Sequence[OperandSet]) -> DeviceMemory:
     """The maps of every stop, one array after the other, on the device.
 
     Raises NotOffered, OutOfMemory.
     """
-    words = _encode_maps(plan, places)
+    words = _encode_maps(plan, sets)
     memory = DeviceMemory(words.nbytes)
     memory.write(0, words)
     return memory
 
 
-def _encode_maps(plan: Plan, places: Places) -> np.ndarray:
+def _encode_maps(plan: Plan, sets: Sequence[OperandSet]) -> np.ndarray:
     """Stops x maps x 16 words (uint64); a map that the plan does not use is zero.
 
     Raises NotOffered.
     """
     driver = load_bindings("tensor maps")
-    words = np.zeros((len(places), len(plan.tensor_maps), BYTES // 8), np.uint64)
+    words = np.zeros((len(sets), len(plan.tensor_maps), BYTES // 8), np.uint64)
     encoded: dict[tuple[int, int], list[int]] = {}  # an operand has the same place at several stops
-    for index, place in enumerate(places):
-        at = dict(zip(_OPERANDS, place, strict=True))
+    for index, at in enumerate(sets):
         for number, tensor in enumerate(plan.tensor_maps):
             if tensor is not None:
                 kind, address = _TYPES.get(plan.problem.storage(tensor.operand).name, _BYTES), at[tensor.operand]
@@ -283,8 +279,6 @@ def _constant(kind: Any, group: str, name: str) -> Any:
 
 # Shared memory of a block, static and dynamic, that every GPU gives by default.
 _PORTABLE_SHARED = 48 * 1024
-Addresses = Sequence[tuple[int, int, int]]
-"""Device addresses of A, B and C, for each operand set."""
 
 
 class Kernel:
@@ -307,18 +301,16 @@ class Kernel:
         self._launches = [_KernelLaunch(module.get_function(symbol), symbol, each, smem) for symbol, each in launches]
         self._stream = stream
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a launch on each operand set.
 
-        `biases` are addresses, empty without a bias; `workspace` is an address, 0 if the plan has
-        none. The returned object keeps the tensor maps and scalars alive. Raises NotOffered, OutOfMemory.
+        The returned object keeps the tensor maps and scalars alive. Raises NotOffered, OutOfMemory.
         """
-        maps = _write_maps(plan, [(*each, workspace) for each in addresses]) if plan.tensor_maps else None
+        maps = _write_maps(plan, sets) if plan.tensor_maps else None
         scalars = ScalarMemory(plan)
         queue = []
-        for index, (A, B, C) in enumerate(addresses):
-            at = {"A": A, "B": B, "C": C, "bias": biases[index] if biases else 0, "workspace": workspace}
-            at["maps"] = maps.address + index * BYTES * len(plan.tensor_maps) if maps else 0
+        for index, operands in enumerate(sets):
+            at = {**operands, "maps": maps.address + index * BYTES * len(plan.tensor_maps)} if maps else operands
             layout, arguments = _list_declared(plan, at, scalars) if plan.arguments else _list_standard(plan, at)
             queue.append(queue_in_turn([launch.bound(self._stream, layout, arguments) for launch in self._launches]))
         words = ", then ".join(launch.words for launch in self._launches)

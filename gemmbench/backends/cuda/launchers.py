@@ -8,8 +8,8 @@ from ctypes import CDLL, RTLD_GLOBAL, Array, Structure, byref, c_char, c_char_p,
 from functools import cache
 from typing import Any
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.cuda.driver import load_driver
-from gemmbench.backends.cuda.launch import Addresses
 from gemmbench.backends.cuda.launcher_code import (
     RUN,
     WORKSPACE,
@@ -127,7 +127,7 @@ class Launcher:
             raise LaunchError(f"{plan.zeroed} zeroed bytes of a workspace of {nbytes} ({plan.variant.path})")
         return nbytes
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a launch on each operand set.
 
         A plan's first launch runs on the first set, and a second one is recorded, to see that it only
@@ -135,14 +135,14 @@ class Launcher:
         """
         arguments = list_arguments(plan)
         scalars = HostScalars(plan)
-        shared = {"workspace": workspace, STREAM: int(self._stream.handle)}
+        shared = {STREAM: int(self._stream.handle)}
         shared |= {each.place: scalars.find(each.passed) for each in arguments if each.passed.by_pointer}
 
-        def bind(operands: tuple[int, int, int]) -> Callable[[], None]:
-            found = {**shared, **dict(zip("ABC", operands, strict=True))}
+        def bind(operands: OperandSet) -> Callable[[], None]:
+            found = {"workspace": 0, **shared, **operands}
             return self._library.bind(pack_slots([each.fill(plan.problem, found) for each in arguments]))
 
-        queue = tuple(map(bind, addresses))
+        queue = tuple(map(bind, sets))
         if plan not in self._kernels:
             self._kernels[plan] = self._try(queue[0])
         return Calls(queue, f"{plan.variant.name}: {self._host}", self._kernels[plan], (self, scalars))

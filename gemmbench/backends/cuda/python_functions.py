@@ -14,10 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gemmbench.backends.base import OperandSet
 from gemmbench.backends.code_cache import content_key
 from gemmbench.backends.cuda.device_arrays import DeviceArray, GemmProblem
 from gemmbench.backends.cuda.driver import to_plan_error
-from gemmbench.backends.cuda.launch import Addresses
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.backends.sources import find_pip_line
 from gemmbench.errors import DeviceLost, LaunchError, NotOffered, OutOfMemory, PlanError
@@ -256,15 +256,15 @@ class PythonFunction:
         self.findings: Findings | None = None
         weakref.finalize(self, release_memory).atexit = False
 
-    def calls(self, plan: Plan, addresses: Addresses, biases: Sequence[int] = (), workspace: int = 0) -> Calls:
+    def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a call on each operand set; a function adds no bias and has no workspace."""
         problem, params = GemmProblem.of(plan.problem), dict(plan.config.values)
 
-        def bound(at: tuple[int, int, int]) -> partial[None]:
-            arrays = [self._find_array(plan, name, address) for name, address in zip("ABC", at, strict=True)]
+        def bound(at: OperandSet) -> partial[None]:
+            arrays = [self._find_array(plan, name, at[name]) for name in "ABC"]
             return partial(self._call, partial(self._gemm, problem, *arrays, self._stream, **params))
 
-        return Calls(tuple(map(bound, addresses)), f"gemm of {self.variant.path}", keep=self)
+        return Calls(tuple(map(bound, sets)), f"gemm of {self.variant.path}", keep=self)
 
     @contextmanager
     def watch_memory(self) -> Iterator[None]:

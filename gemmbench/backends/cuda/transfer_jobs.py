@@ -156,11 +156,12 @@ class CudaJob:
     def _prepare_launch(self, step: LaunchStep) -> Callable[[], object]:
         code = self._load(step.artifact, step.plan, step.stream)
         self._errors = tuple({*self._errors, *code.errors})
-        addresses = [(self._address + step.at.A, self._address + step.at.B, self._address + step.at.C)]
+        operands = {name: self._address + start for name, start in step.at.items()}
         with translate_errors(self._errors, step.plan.variant.name):
             plan = replace(step.plan, workspace=count_workspace(code, step.plan))
             workspace = _allocate_workspace(plan)
-            calls: Calls = code.calls(plan, addresses, workspace=workspace.address if workspace else 0)
+            shared = {"workspace": workspace.address} if workspace else {}
+            calls: Calls = code.calls(plan, [{**operands, **shared}])
         self._words = calls.launch
         self._kernels += calls.kernels - 1  # a step may queue several
         self._keep += [code, calls, workspace]

@@ -61,7 +61,7 @@ class FakeStep:
 
     def launch(self, at: OperandSet) -> None:
         """Do the work of one launch."""
-        c = self._view(at.C, "C")
+        c = self._view(at["C"], "C")
         self._store(at, c, self._network(self.plan.network, at) if self.plan.network else self._gemm(at, c))
         self.launched += 1
 
@@ -75,18 +75,18 @@ class FakeStep:
         kind = np.float64 if self.problem.precision.accumulator.type == FLOAT64 else np.float32
         result = np.zeros(c.shape, kind)
         if self.alpha:
-            a, b = self._view(at.A, "A"), self._view(at.B, "B")
+            a, b = self._view(at["A"], "A"), self._view(at["B"], "B")
             a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
             result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
         if self.beta:
             result += kind(self.beta) * c.astype(kind)
         if "bias" in self.plan.epilogue:
-            result += self._floats(at.bias, (1, self.problem.N))
+            result += self._floats(at["bias"], (1, self.problem.N))
         return _activate(result, self.plan.epilogue)
 
     def _network(self, network: Network, at: OperandSet) -> np.ndarray:
-        parameters = self._floats(at.B, (network.parameters,))
-        h = self._floats(at.A, (network.batch, network.sizes[0]))
+        parameters = self._floats(at["B"], (network.parameters,))
+        h = self._floats(at["A"], (network.batch, network.sizes[0]))
         for index, activation in enumerate(network.activations):
             inputs, outputs = network.sizes[index : index + 2]
             w, b = network.weights_at[index], network.biases_at[index]
@@ -106,7 +106,7 @@ class FakeStep:
             return
         c[:] = 0 if self.fault == "zero" else result
         if self.fault == "overrun":
-            self.memory.fill(at.C + self.problem.operand_bytes("C"), 4, 0)
+            self.memory.fill(at["C"] + self.problem.operand_bytes("C"), 4, 0)
         if self.fault == "race" and self.launched % 7 == 6:
             c[0, 0] += 1
 

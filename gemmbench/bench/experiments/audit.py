@@ -12,7 +12,8 @@ from gemmbench.backends.base import Executable
 from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import CHANGE, CHANGES, AuditCase, Turn
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.arena import Arena
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.timing.rounds import LONG_WINDOW
 from gemmbench.bench.verify.diagnosis import RACE, Diagnosis
 from gemmbench.bench.verify.reference import Check
@@ -192,7 +193,7 @@ class Turns:
         return self.trial.audited is not None and self.trial.audited == self.arena.sum_result()
 
     def _launch(self) -> None:
-        if self.case.inputs.initial is not None:
+        if self.arena.result.name in self.case.inputs:
             self.arena.reset(self.case.inputs, self.count, factor=CHANGE)
         self.arena.rotation.position = 0
         for start in range(0, self.count, self.max_launches):
@@ -239,7 +240,7 @@ class Audit:
     """
 
     arena: Arena
-    timed: Inputs
+    timed: Operands
     case: AuditCase
     max_seconds: float
     max_launches: int

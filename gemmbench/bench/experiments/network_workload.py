@@ -11,9 +11,10 @@ import numpy as np
 from gemmbench.backends.base import Backend, Compiler, Executable
 from gemmbench.bench.experiments.workload import CHANGES, VerificationCase, Workload
 from gemmbench.bench.operands.alterations import Altered
-from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import NetworkLayout
 from gemmbench.bench.operands.network_parameters import Digits, Parameters
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.bench.verify import network_reference
 from gemmbench.bench.verify.network_reference import Case
@@ -27,7 +28,7 @@ from gemmbench.planning.sweeps.run_request import Fill
 class NetworkCase:
     """An AuditCase; `case` is that of set 0 before the change. Biases and relu make it not linear."""
 
-    inputs: Inputs
+    inputs: Operands
     case: Case
     is_linear = False
     _cases: dict[float, Case] = field(default_factory=dict)
@@ -96,9 +97,9 @@ def _make_case(network: Network, case: Case) -> VerificationCase:
     return VerificationCase(inputs, case.exact, lambda result, _: case.judge(result))
 
 
-def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Inputs:
+def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Operands:
     """A batch of inputs and the parameters, as they lie on the device."""
-    return Inputs((np.ascontiguousarray(inputs), parameters.pack(network)))
+    return {"X": np.ascontiguousarray(inputs), "parameters": parameters.pack(network)}
 
 
 def _measure_accuracy(
@@ -132,13 +133,13 @@ class OpenNetwork:
         steps = self._arena.make_steps(plans, loaded, self._scratch[-1], rotates=False)
         return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
 
-    def write(self, one: np.ndarray) -> Inputs:
+    def write(self, one: np.ndarray) -> Operands:
         """Write one input, repeated to fill the batch; returns all inputs."""
         inputs = make_inputs(self.network, self._parameters, np.tile(one, (self.network.batch, 1)))
         self._arena.write(inputs, 1)
         return inputs
 
-    def clear(self, inputs: Inputs) -> None:
+    def clear(self, inputs: Operands) -> None:
         """Fill the outputs with NaN, so that what a chain does not write cannot look right."""
         self._arena.reset(inputs, 1)
 

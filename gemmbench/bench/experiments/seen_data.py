@@ -53,7 +53,7 @@ class SeenData:
     _is_read: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._is_read = self.case.inputs.initial is not None
+        self._is_read = self.arena.result.name in self.case.inputs
 
     def renew(self, launches: int) -> None:
         """Change a few elements of what the next launches read, at places drawn anew.

@@ -15,7 +15,7 @@ from gemmbench.bench.experiments.audit import Audit
 from gemmbench.bench.experiments.context import WARMING_SHARE
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import DAMAGED, Trial
-from gemmbench.bench.operands.arena import Inputs
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.record import Load, Sustained
 from gemmbench.bench.timing.blocks import Observation, Steadiness, Tolerance
 from gemmbench.bench.timing.telemetry import Energy, EnergyCounter
@@ -274,7 +274,7 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
     blocks.run(loaded, next((trial for trial in loaded if trial.name == baseline), None))
 
 
-def _is_intact(setup: Setup, inputs: Inputs, trial: Trial) -> bool:
+def _is_intact(setup: Setup, inputs: Operands, trial: Trial) -> bool:
     """Whether a load wrote nothing but its outputs. If not, the trial ends, and the operands are restored."""
     with trial.catch_faults():
         if not setup.arena.find_damage():

@@ -56,7 +56,7 @@ class HostMatrices:
 
     def write(self, operands: Operands) -> None:
         """Fill A, B and C0."""
-        for name, array in (("A", operands.A), ("B", operands.B), ("C0", operands.C)):
+        for name, array in (("A", operands["A"]), ("B", operands["B"]), ("C0", operands["C"])):
             if name in self._memory:
                 self.whole(name)[:] = array.reshape(-1).view(np.uint8)
 
@@ -94,7 +94,7 @@ def make_job_steps(
     matrices: HostMatrices, pieces: Sequence[Piece], operands: OperandSet, streams: int
 ) -> list[JobStep]:
     """The steps of a job on these operands, where panels of A and C are packed in order."""
-    steps: list[JobStep] = [CopyStep(0, matrices.whole("B"), operands.B, inward=True)]
+    steps: list[JobStep] = [CopyStep(0, matrices.whole("B"), operands["B"], inward=True)]
     for number, piece in enumerate(pieces):
         after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
         steps += _make_panel_steps(matrices, piece, operands, number % streams, after)
@@ -105,12 +105,12 @@ def _make_panel_steps(
     matrices: HostMatrices, piece: Piece, operands: OperandSet, stream: int, after: int | None
 ) -> list[JobStep]:
     panel, problem = piece.panel, matrices.problem
-    a = operands.A + panel.first * (problem.operand_bytes("A") // problem.M)
-    c = operands.C + panel.first * (problem.operand_bytes("C") // problem.M)
+    a = operands["A"] + panel.first * (problem.operand_bytes("A") // problem.M)
+    c = operands["C"] + panel.first * (problem.operand_bytes("C") // problem.M)
     steps: list[JobStep] = [CopyStep(stream, matrices.panel("A", panel), a, True, after)]
     if problem.beta:
         steps.append(CopyStep(stream, matrices.panel("C0", panel), c, True))
-    steps.append(LaunchStep(stream, piece.plan, piece.artifact, OperandSet(a, operands.B, c)))
+    steps.append(LaunchStep(stream, piece.plan, piece.artifact, {**operands, "A": a, "C": c}))
     return [*steps, CopyStep(stream, matrices.panel("C", panel), c, False)]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gemmbench.backends.base import Executable
 from gemmbench.bench.operands.alterations import Altered
-from gemmbench.bench.operands.arena import Arena, Inputs
+from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.operands.scratch import count_cold_sets
@@ -40,7 +40,7 @@ class AuditCase(Protocol):
     """
 
     @property
-    def inputs(self) -> Inputs:
+    def inputs(self) -> Operands:
         """The inputs of set 0, unchanged."""
 
     @property
@@ -90,13 +90,13 @@ Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
 
 @dataclass(frozen=True)
 class VerificationCase:
-    """Inputs to verify a row on, and how to judge its result.
+    """Operands to verify a row on, and how to judge its result.
 
     `exact` cases have one right result, bit by bit, and are launched in every mode of the back end
     that verifies. `scalars` are alpha and beta if they are not those of the problem.
     """
 
-    inputs: Inputs
+    inputs: Operands
     exact: bool
     judge: Judge
     scalars: tuple[float, float] | None = None
@@ -130,7 +130,7 @@ _MULTIPLES = [sign * 2.0**power for power in range(-1, 4) for sign in (1, -1)]
 class GemmCase:
     """An AuditCase; `reference` is that of set 0 before the change."""
 
-    inputs: Inputs
+    inputs: Operands
     reference: Reference
     declared: str = ""
 
@@ -180,7 +180,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
         return make_reference(problem, fill, seed, problem.alpha, problem.beta)
 
     @cache
-    def find_inputs(fill: Fill, seed: int) -> Inputs:
+    def find_inputs(fill: Fill, seed: int) -> Operands:
         return make_inputs(find_reference(fill, seed).operands, problem.beta)
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
@@ -202,9 +202,9 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
     return Workload(GemmLayout(problem), touched, make_cases, find_case)
 
 
-def make_inputs(operands: Operands, beta: float) -> Inputs:
-    """A and B, and C if beta makes a kernel read it."""
-    return Inputs((operands.A, operands.B), operands.C if beta else None)
+def make_inputs(operands: Operands, beta: float) -> Operands:
+    """What a launch may read: C only if beta makes it."""
+    return operands if beta else {name: array for name, array in operands.items() if name != "C"}
 
 
 def _make_special_case(values: SpecialValues) -> VerificationCase:

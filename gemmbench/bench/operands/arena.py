@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gemmbench.backends.base import Backend, Memory, Range, Rotation, ScaledArray, Step
+from gemmbench.backends.base import Backend, Memory, OperandSet, Range, Rotation, ScaledArray, Step
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.alterations import Alteration
 from gemmbench.bench.operands.guards import GuardedLayout
-from gemmbench.bench.operands.layouts import SetLayout, Starts
+from gemmbench.bench.operands.layouts import SetLayout
+from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.operands.placement import SetPlacement
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.plans.plan import Plan
@@ -48,7 +49,7 @@ class Sealed:
 class Seal:
     """The inputs of every set, and its guard zones if it has any, as they were at the last `take`."""
 
-    def __init__(self, memory: Memory, guarded: GuardedLayout, starts: Sequence[Starts], guards: bool):
+    def __init__(self, memory: Memory, guarded: GuardedLayout, starts: Sequence[OperandSet], guards: bool):
         self._memory = memory
         self._sealed = [each for index, at in enumerate(starts) for each in _list_sealed(guarded, index, at, guards)]
         self._sums: list[int] = []
@@ -67,24 +68,13 @@ class Seal:
         return self._memory.checksums([sealed.range for sealed in self._sealed])
 
 
-def _list_sealed(guarded: GuardedLayout, index: int, starts: Starts, guards: bool) -> list[Sealed]:
+def _list_sealed(guarded: GuardedLayout, index: int, starts: OperandSet, guards: bool) -> list[Sealed]:
     inputs = [(region.name, starts[region.name], region.nbytes) for region in guarded.inputs]
     sealed = [Sealed(Range(start, start + nbytes), index, name) for name, start, nbytes in inputs]
     if guards:
         base = starts[guarded.inputs[0].name] - guarded.inputs[0].offset
         sealed += [Sealed(Range(base + zone.offset, base + zone.end), index) for zone in guarded.zones]
     return sealed
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a launch reads: the input arrays in the order of the layout, and the initial result.
-
-    `initial` is None if the result must not be read; it then holds NaN.
-    """
-
-    arrays: tuple[np.ndarray, ...]
-    initial: np.ndarray | None = None
 
 
 def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
@@ -125,7 +115,7 @@ class Arena:
         """The number of operand sets."""
         return len(self.factors)
 
-    def _set_starts(self, starts: Sequence[Starts]) -> None:
+    def _set_starts(self, starts: Sequence[OperandSet]) -> None:
         shared = {region.name: starts[0][region.name] for region in self._guarded.inputs[1:] if self.shared}
         self.starts = [{**each, **shared} for each in starts]
         self._seal, self._first_seal = (
@@ -221,14 +211,15 @@ class Arena:
                 starts = np.array([self.starts[index][region.name] for index in sets])
                 yield (starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region
 
-    def write(self, inputs: Inputs, sets: int) -> None:
+    def write(self, inputs: Operands, sets: int) -> None:
         """Write the inputs into the first set, and times their factors into the others up to `sets`.
 
         If `sets` is 1 and there are more, the last set gets an exact copy for
         `find_changed_input` to compare with.
         """
         first, last = self.starts[0], self.starts[-1]
-        for number, (region, array) in enumerate(zip(self._guarded.inputs, inputs.arrays, strict=True)):
+        for number, region in enumerate(self._guarded.inputs):
+            array = inputs[region.name]
             self.memory.write(first[region.name], array)
             if sets > 1:
                 self._scale_from_first(region, sets, scaled=number == 0)
@@ -262,11 +253,11 @@ class Arena:
         for region in self._guarded.outputs:
             self.memory.fill_each([each[region.name] for each in starts], region.nbytes, byte)
 
-    def reset(self, inputs: Inputs, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
+    def reset(self, inputs: Operands, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
         """Fill the outputs of the first sets with a byte, or the result with `factor` times its initial values."""
         self.fill_outputs(range(sets), byte)
-        if inputs.initial is not None:
-            self.memory.write(self.starts[0][self.result.name], inputs.initial)
+        if (initial := inputs.get(self.result.name)) is not None:
+            self.memory.write(self.starts[0][self.result.name], initial)
             self._scale_in_place(self.result, 1, factor)
             if sets > 1:
                 self._scale_from_first(self.result, sets, scaled=True)
@@ -304,12 +295,12 @@ class Arena:
         start = self.starts[0][self.result.name]
         return self.memory.checksums([Range(start, start + self.result.nbytes)])[0]
 
-    def prepare(self, inputs: Inputs) -> None:
+    def prepare(self, inputs: Operands) -> None:
         """Write every set, and remember it for `find_damage`; what its outputs hold does not matter yet."""
         self.write(inputs, self.sets)
         self.seal()
 
-    def prepare_outputs(self, inputs: Inputs) -> None:
+    def prepare_outputs(self, inputs: Operands) -> None:
         """Let the outputs of every set hold finite, wrong values, or what C was initially.
 
         An audit finds out what is not written.
@@ -338,7 +329,7 @@ class Arena:
         """Remember what the first set holds outside its outputs, for `find_damage_of_first_set`."""
         self._first_seal.take()
 
-    def find_damage_of_first_set(self, inputs: Inputs) -> str:
+    def find_damage_of_first_set(self, inputs: Operands) -> str:
         """What was written outside the outputs of the first set since `seal_first_set`, in words, or "".
 
         Guard zones are restored, but `inputs`, which were written there, are not.
@@ -354,13 +345,14 @@ class Arena:
         breach = self._guarded.find_breach(self.memory, self._bases[index])
         return self._guarded.describe(breach) if breach else ""
 
-    def find_changed_input(self, inputs: Inputs) -> str:
+    def find_changed_input(self, inputs: Operands) -> str:
         """Which input of the first set differs from what was written, in words, or "".
 
         Only the first set may have been used.
         """
         first, last = self.starts[0], self.starts[-1]
-        for region, array in zip(self._guarded.inputs, inputs.arrays, strict=True):
+        for region in self._guarded.inputs:
+            array = inputs[region.name]
             start, copy = first[region.name], last[region.name]
             unchanged = self.memory.equal(start, copy, array.nbytes) if copy != start else self._holds(start, array)
             if not unchanged:

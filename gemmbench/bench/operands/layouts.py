@@ -6,7 +6,7 @@ network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern |
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,13 +16,10 @@ from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.precisions import FLOAT32, StorageType
+from gemmbench.planning.precisions import FLOAT32
 from gemmbench.planning.problems import Problem
 
 _NETWORK_GUARD = 16 << 10
-
-Starts = Mapping[str, int]
-"""Where each array of one operand set begins in the memory, by its name."""
 
 
 class SetLayout(Protocol):
@@ -46,7 +43,7 @@ class SetLayout(Protocol):
     def empty_result(self) -> np.ndarray:
         """A host array for the result."""
 
-    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+    def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """The operands of each step."""
 
 
@@ -56,16 +53,17 @@ class GemmLayout:
     def __init__(self, problem: Problem):
         self.problem, self.guarded = problem, GuardedLayout()
         self.rows, self.inner, self.columns = problem.M, problem.K, problem.N
-        row_bytes = max(problem.operand_bytes(name) // problem.shape(name)[0] for name in "ABC")
+        row_bytes = max(operand.row_bytes for operand in problem.operands)
         # A kernel that forgets a bound check goes a tile too far: 128 rows, within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
         guard += -guard % ALIGN
-        for name in "AB":
+        for operand in problem.inputs:
             self.guarded.guard(guard, guards.NAN)
-            self.guarded.add_input(name, *_describe_array(problem, name))
+            self.guarded.add_input(operand.name, operand.storage, operand.nbytes, operand.rows)
         self.guarded.guard(guard, guards.NAN)
         self.guarded.guard(guard, guards.PATTERN)
-        self.guarded.add_output("C", *_describe_array(problem, "C"))
+        result = problem.result
+        self.guarded.add_output(result.name, result.storage, result.nbytes, result.rows)
         self.guarded.guard(guard, guards.PATTERN)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -78,16 +76,11 @@ class GemmLayout:
 
     def empty_result(self) -> np.ndarray:
         """As SetLayout."""
-        return np.empty(self.problem.shape("C"), self.problem.storage("C").numpy_type())
+        return np.empty(self.problem.result.shape, self.problem.result.storage.numpy_type())
 
-    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+    def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """As SetLayout."""
-        return [OperandSet(starts["A"], starts["B"], starts["C"]) for _ in steps]
-
-
-def _describe_array(problem: Problem, name: str) -> tuple[StorageType, int, int]:
-    """Type, bytes and rows of A, B or C."""
-    return problem.storage(name), problem.operand_bytes(name), problem.shape(name)[0]
+        return [starts for _ in steps]
 
 
 class NetworkLayout:
@@ -119,7 +112,7 @@ class NetworkLayout:
         """As SetLayout."""
         return np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
 
-    def locate(self, steps: Sequence[Plan], starts: Starts) -> list[OperandSet]:
+    def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """As SetLayout."""
         located, layer = [], -1
         for step in steps:
@@ -127,14 +120,14 @@ class NetworkLayout:
             located.append(self._whole(starts) if step.network else self._layer(layer, starts))
         return located
 
-    def _whole(self, starts: Starts) -> OperandSet:
-        return OperandSet(starts["X"], starts["parameters"], starts["Y"])
+    def _whole(self, starts: OperandSet) -> OperandSet:
+        return {"A": starts["X"], "B": starts["parameters"], "C": starts["Y"]}
 
-    def _layer(self, layer: int, starts: Starts) -> OperandSet:
+    def _layer(self, layer: int, starts: OperandSet) -> OperandSet:
         network, parameters = self.network, starts["parameters"]
-        return OperandSet(
-            starts[self._outputs[layer - 1]] if layer else starts["X"],
-            parameters + 4 * network.weights_at[layer],
-            starts[self._outputs[layer]],
-            parameters + 4 * network.biases_at[layer],
-        )
+        return {
+            "A": starts[self._outputs[layer - 1]] if layer else starts["X"],
+            "B": parameters + 4 * network.weights_at[layer],
+            "C": starts[self._outputs[layer]],
+            "bias": parameters + 4 * network.biases_at[layer],
+        }

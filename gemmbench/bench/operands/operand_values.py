@@ -7,15 +7,14 @@ in 20 ms.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
@@ -24,30 +23,29 @@ _SMALL = np.array([-2, -1, 1, 2], np.float32)
 _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
-@dataclass(frozen=True)
-class Operands:
-    """A, B and C as they are stored, on the host."""
+Operands = Mapping[str, np.ndarray]
+"""Arrays on the host as they are stored, by the names of the operands.
 
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
+What a launch finds in its result, such as C, is among them only if it may be read: otherwise that holds NaN.
+"""
 
 
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """A, B and the C that beta multiplies, read-only. `ints` are small integers with exact sums."""
+    """Every operand, and the C that beta multiplies, read-only. `ints` are small integers with exact sums."""
     return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
 def is_cached(problem: Problem) -> bool:
     """Small enough to be kept for the next batches."""
-    return sum(problem.operand_bytes(name) for name in "ABC") <= _CACHED_BYTES
+    return sum(operand.nbytes for operand in problem.operands) <= _CACHED_BYTES
 
 
 def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    matrices = [np.empty(problem.shape(name), problem.storage(name).numpy_type()) for name in "ABC"]
+    operands = problem.operands
+    matrices = [np.empty(operand.shape, operand.storage.numpy_type()) for operand in operands]
     pieces: list[Callable[[], None]] = []
     for number, matrix in enumerate(matrices):
-        flat, operand = matrix.reshape(-1), "ABC"[number]
+        flat, operand = matrix.reshape(-1), operands[number]
         for start in range(0, flat.size, _PIECE):
             stream = [seed, number, start // _PIECE]
             pieces.append(partial(_fill_piece, flat[start : start + _PIECE], problem, fill, operand, stream))
@@ -60,20 +58,20 @@ def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
                 done.result()
     for matrix in matrices:
         matrix.flags.writeable = False
-    return Operands(*matrices)
+    return {operand.name: matrix for operand, matrix in zip(operands, matrices, strict=True)}
 
 
 _fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem: two to verify with, one to time
 
 
-def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: str, stream: list[int]) -> None:
-    """Fill a piece of A, B or C."""
-    storage = problem.storage(operand)
+def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operand, stream: list[int]) -> None:
+    """Fill a piece of an operand."""
+    storage = operand.storage
     values = _draw_values(np.random.default_rng(stream), problem, storage, piece.size, fill)
     if storage.is_integer:
         piece[:] = _scale_to_integers(values, problem.precision, fill)
     else:
-        piece[:] = values if operand == "C" else round_factor(values, problem.precision)
+        piece[:] = round_factor(values, problem.precision) if operand.role == "factor" else values
 
 
 def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:

@@ -74,7 +74,7 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
             yield Explanation(f"transposed {names}", f"if {names} were read transposed")
     flat = sample.i * wrong.problem.N + sample.j
     i, j = flat % wrong.problem.M, flat // wrong.problem.M
-    sums, before = sample.products(a, b, i, j).sum(axis=1), wrong.operands.C[i, j].astype(np.float64)
+    sums, before = sample.products(a, b, i, j).sum(axis=1), wrong.operands["C"][i, j].astype(np.float64)
     base = wrong.beta * before if wrong.beta else 0.0
     if sample.matches(wrong.alpha * sums + base).all() or sample.matches(sample.apply_scalars(sums)).all():
         yield Explanation("transposed C", "if C were stored transposed")
@@ -165,7 +165,7 @@ def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: n
     wrong = sample.wrong
     i, j = np.where(valid, i, sample.i), np.where(valid, j, sample.j)
     product = wrong.alpha * sample.products(wrong.a, wrong.b, i, j).sum(axis=1)
-    shifted = wrong.beta * wrong.operands.C[i, j].astype(np.float64) if wrong.beta else 0.0
+    shifted = wrong.beta * wrong.operands["C"][i, j].astype(np.float64) if wrong.beta else 0.0
     in_place = wrong.beta * sample.before if wrong.beta else 0.0
     return any(bool((sample.matches(product + base) | ~valid).all()) for base in (in_place, shifted))
 
@@ -308,7 +308,7 @@ def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
 def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] | None:
     """The wrong elements hold what the kernel did not compute: NaN, the old C, or 0."""
     got = wrong.got[wrong.mask]
-    before = wrong.operands.C[wrong.rows].astype(np.float64)[wrong.mask]
+    before = wrong.operands["C"][wrong.rows].astype(np.float64)[wrong.mask]
     if np.isnan(got).all():
         if region.kind == regions.ALL:
             words = "C was never written" if wrong.beta else "C was never written, or C was read although beta is 0"

@@ -84,8 +84,8 @@ class Probe:
     @cached_property
     def flat(self) -> dict[str, np.ndarray]:
         """A and B as they lie in memory, with a NaN at the end."""
-        operands = {"A": self.result.operands.A, "B": self.result.operands.B}
-        return {name: np.append(each.reshape(-1).astype(np.float64), np.nan) for name, each in operands.items()}
+        operands = self.result.operands
+        return {name: np.append(operands[name].reshape(-1).astype(np.float64), np.nan) for name in "AB"}
 
     @cached_property
     def padded(self) -> dict[str, np.ndarray]:

@@ -144,7 +144,7 @@ class _Reordered:
     exchanged: bool
 
     def __call__(self, step: Step) -> Step:
-        sets = tuple(replace(each, A=each.B, B=each.A) for each in step.sets) if self.exchanged else step.sets
+        sets = tuple({**each, "A": each["B"], "B": each["A"]} for each in step.sets) if self.exchanged else step.sets
         return replace(step, plan=replace(step.plan, arguments=self.arguments), sets=sets)
 
 

@@ -74,11 +74,11 @@ class Reference:
 
     @cached_property
     def _a(self) -> np.ndarray:
-        return self.operands.A.T if self.problem.trans_a else self.operands.A
+        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
 
     @cached_property
     def _b(self) -> np.ndarray:
-        return self.operands.B.T if self.problem.trans_b else self.operands.B
+        return self.operands["B"].T if self.problem.trans_b else self.operands["B"]
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -101,13 +101,13 @@ class Reference:
 
     def _compute_rows(self, rows: np.ndarray) -> np.ndarray:
         product = self.alpha * _multiply(self._a[rows].astype(np.float64), self._b)
-        return product + self.beta * self.operands.C[rows].astype(np.float64) if self.beta else product
+        return product + self.beta * self.operands["C"][rows].astype(np.float64) if self.beta else product
 
     @cached_property
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
         product = abs(self.alpha) * _multiply(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
-        return np.asarray(product + abs(self.beta) * np.abs(self.operands.C[self.rows].astype(np.float64)))
+        return np.asarray(product + abs(self.beta) * np.abs(self.operands["C"][self.rows].astype(np.float64)))
 
     @cached_property
     def _inverse_units(self) -> np.ndarray:
@@ -144,7 +144,7 @@ class Reference:
     def expected_projections(self) -> np.ndarray:
         """alpha A (B x) + beta C0 x for these vectors, exact for integers."""
         product = self.alpha * _multiply_in_threads(self._a, _multiply_in_threads(self._b, self.vectors))
-        return product + self.beta * _multiply_in_threads(self.operands.C, self.vectors) if self.beta else product
+        return product + self.beta * _multiply_in_threads(self.operands["C"], self.vectors) if self.beta else product
 
     def check_exact(self, result: np.ndarray) -> Check:
         """Compare an integer result for equality, element by element or with Freivalds' vectors."""

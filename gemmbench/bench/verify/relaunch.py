@@ -11,7 +11,7 @@ import numpy as np
 
 from gemmbench.backends.base import Executable, Step
 from gemmbench.bench.operands import guards
-from gemmbench.bench.operands.arena import Arena, Inputs, have_same_bits
+from gemmbench.bench.operands.arena import Arena, have_same_bits
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import NEVER_WRITTEN, NO_BARRIER, OTHER_LAUNCH, RACE, UNKNOWN, ZEROS
 from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer, find_line
@@ -51,7 +51,7 @@ class Relauncher:
     ) -> np.ndarray:
         """C after a launch on `data`; before it, `fill` fills C if `poisoned`, and `scratch` fills workspaces.
 
-        Otherwise C is data.C.
+        Otherwise C is that of `data`.
 
         Raises what a launch raises.
         """
@@ -75,7 +75,7 @@ class Relauncher:
         return self._launch(self.bind(mode, None), data, True, guards.NAN)
 
     def _launch(self, executable: Executable, data: Operands, poisoned: bool, scratch: int) -> int:
-        inputs = Inputs((data.A, data.B), None if poisoned else data.C)
+        inputs = {name: array for name, array in data.items() if not poisoned or name != self.arena.result.name}
         self.arena.write(inputs, 1)
         self.arena.reset(inputs, 1, self.fill)
         if self.fill_scratch is not None:
@@ -108,7 +108,7 @@ def explain_by_relaunch(
             or _find_read_of_poison(check, reference, launch)
         )
     finally:
-        launch.arena.write(Inputs((reference.operands.A, reference.operands.B)), 1)
+        launch.arena.write(reference.operands, 1)
     cause, words = better or (check.diagnosis.cause, check.diagnosis.words)
     is_own = bool(words) and not words.startswith("right if")
     line = find_line(launch.plan, cause, words) if launch.plan and is_own else ""
@@ -162,10 +162,10 @@ def _find_added_product(
     if reference.beta or check.rule != "exact":
         return None
     data = reference.operands
-    other = Operands(data.A, data.B, (data.C + data.C).astype(data.C.dtype))
+    other = {**data, "C": (data["C"] + data["C"]).astype(data["C"].dtype)}
     for each in (data, other):
-        added = launch(each, False).astype(np.float64) - each.C.astype(np.float64)
-        if not reference.is_exactly_right(added.astype(data.C.dtype)):
+        added = launch(each, False).astype(np.float64) - each["C"].astype(np.float64)
+        if not reference.is_exactly_right(added.astype(data["C"].dtype)):
             return None
     if launch.fill == guards.NAN:
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
@@ -241,10 +241,9 @@ def _find_kept_state(
     if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
         return "remembers", "C was not written, although an earlier launch was right: state is kept between launches"
     data = reference.operands
-    if cause != UNKNOWN or not data.A.any() or not data.B.any():
+    if cause != UNKNOWN or not data["A"].any() or not data["B"].any():
         return None
-    twice = {name: (each + each).astype(each.dtype) for name, each in (("A", data.A), ("B", data.B))}
-    changed = Operands(twice["A"], data.B, data.C), Operands(data.A, twice["B"], data.C)
+    changed = [{**data, name: (data[name] + data[name]).astype(data[name].dtype)} for name in "AB"]
     unused = [
         name
         for name, each in zip("AB", changed, strict=True)
@@ -276,11 +275,11 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
     again = launch(data, False)
     if is_right(again):
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
-    if is_right(again - data.C):  # on real data; on integers it is known already
+    if is_right(again - data["C"]):  # on real data; on integers it is known already
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
-        if words.startswith("C was never written") and 2 * _count_differences(again, data.C) > again.size:
+        if words.startswith("C was never written") and 2 * _count_differences(again, data["C"]) > again.size:
             return "C read at beta 0", "C is read although beta is 0, and the result is wrong with numbers in it, too"
         for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
             words = words.replace(doubt, "")

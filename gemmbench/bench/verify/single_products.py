@@ -81,7 +81,7 @@ class SingleProducts:
 
     @cached_property
     def _a(self) -> np.ndarray:
-        return self.operands.A.T if self.problem.trans_a else self.operands.A
+        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
 
     def measure_error(self, result: np.ndarray) -> ProductError:
         """The largest error of the elements of C; infinite for a NaN."""
@@ -188,7 +188,8 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
     rows[-1], rows[0] = problem.K - 1, 0
     b = np.zeros(problem.shape("B"), storage[1].numpy_type())
     (b.T if problem.trans_b else b)[rows, np.arange(problem.N)] = factors
-    return SingleProducts(problem, Operands(a, b, np.zeros(problem.shape("C"), storage[2].numpy_type())), rows, factors)
+    operands = {"A": a, "B": b, "C": np.zeros(problem.shape("C"), storage[2].numpy_type())}
+    return SingleProducts(problem, operands, rows, factors)
 
 
 _make_cached = lru_cache(maxsize=1)(_make)

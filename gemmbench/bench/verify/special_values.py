@@ -53,13 +53,13 @@ class SpecialValues:
     def _terms(self) -> np.ndarray:
         """alpha A[i][k] B[k][j], M x K x N, in a type in which none of them overflows."""
         kind = np.longdouble if self.problem.storage("A") == FLOAT64 else np.float64
-        a = self.operands.A.T if self.problem.trans_a else self.operands.A
-        b = self.operands.B.T if self.problem.trans_b else self.operands.B
+        a = self.operands["A"].T if self.problem.trans_a else self.operands["A"]
+        b = self.operands["B"].T if self.problem.trans_b else self.operands["B"]
         return np.asarray(self.alpha * a.astype(kind)[:, :, None] * b.astype(kind)[None])
 
     @cached_property
     def _base(self) -> np.ndarray:
-        return np.asarray(self.beta * self.operands.C.astype(np.float64) if self.beta else 0.0)
+        return np.asarray(self.beta * self.operands["C"].astype(np.float64) if self.beta else 0.0)
 
     @cached_property
     def _scale(self) -> np.ndarray:
@@ -184,7 +184,7 @@ def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Ope
     stored = [_round(problem, "A", a), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
     first, second = (np.ascontiguousarray(one.T if swap else one) for one, swap in zip(stored, swapped, strict=True))
-    return Operands(first, second, c.astype(problem.storage("C").numpy_type()))
+    return {"A": first, "B": second, "C": c.astype(problem.storage("C").numpy_type())}
 
 
 def _round(problem: Problem, operand: str, values: np.ndarray) -> np.ndarray:

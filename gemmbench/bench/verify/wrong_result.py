@@ -49,12 +49,12 @@ class WrongResult:
     @cached_property
     def a(self) -> np.ndarray:
         """op(A), M x K."""
-        return self.operands.A.T if self.problem.trans_a else self.operands.A
+        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
 
     @cached_property
     def b(self) -> np.ndarray:
         """op(B), K x N."""
-        return self.operands.B.T if self.problem.trans_b else self.operands.B
+        return self.operands["B"].T if self.problem.trans_b else self.operands["B"]
 
     @cached_property
     def sample(self) -> WrongSample:
@@ -84,7 +84,7 @@ class WrongSample:
     @cached_property
     def before(self) -> np.ndarray:
         """C0 at these elements."""
-        return np.asarray(self.wrong.operands.C[self.i, self.j], np.float64)
+        return np.asarray(self.wrong.operands["C"][self.i, self.j], np.float64)
 
     @cached_property
     def scale(self) -> np.ndarray:

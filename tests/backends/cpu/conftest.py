@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gemmbench.backends import registry
-from gemmbench.backends.base import Executable, OperandSet, Step
+from gemmbench.backends.base import Executable, Step
 from gemmbench.backends.cpu.backend import CpuBackend
 from gemmbench.backends.cpu.kernel_process import CpuMemory
 from gemmbench.backends.cpu.translation import CpuCompiler
@@ -77,18 +77,18 @@ class Bench:
         size = -(-max(a.nbytes, b.nbytes, c[0].nbytes) // 64) * 64
         memory = self.backend.allocate(3 * size * len(c))
         self.memories.append(memory)
-        sets = [OperandSet(i * size, (i + 1) * size, (i + 2) * size) for i in range(0, 3 * len(c), 3)]
+        sets = [{"A": i * size, "B": (i + 1) * size, "C": (i + 2) * size} for i in range(0, 3 * len(c), 3)]
         for at, initial in zip(sets, c, strict=True):
-            memory.write(at.A, a)
-            memory.write(at.B, b)
-            memory.write(at.C, initial)
+            memory.write(at["A"], a)
+            memory.write(at["B"], b)
+            memory.write(at["C"], initial)
         loaded = self.backend.load(self.compiler.compile(plan), plan)
         scaled = replace(plan, problem=replace(plan.problem, alpha=alpha))
         scratch = Scratch(self.backend, [plan])
         self.memories.append(scratch)
         step = Step(loaded, scaled, tuple(sets), *scratch.places)
         executable = self.backend.bind("test", [step], memory, mode=mode)
-        return executable, [memory.array(at.C, plan.problem.shape("C"), "float32") for at in sets]
+        return executable, [memory.array(at["C"], plan.problem.shape("C"), "float32") for at in sets]
 
     def bind_one(self, plan: Plan) -> Executable:
         """An executable on 1x1 matrices of zeros."""

@@ -30,7 +30,7 @@ from gemmbench.errors import NotOffered
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.problems import Problem
 
-SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
+SETS = [{"A": 0x10000, "B": 0x20000, "C": 0x30000}, {"A": 0x40000, "B": 0x50000, "C": 0x60000}]
 STREAM = SimpleNamespace(handle=7)
 COMPUTE_32F, COMPUTE_PEDANTIC = 68, 69  # cublasComputeType_t
 EITHER = MathChoice(lambda calls: lambda: 1.0)

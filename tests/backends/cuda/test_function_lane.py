@@ -85,7 +85,7 @@ def bind(gpu, make_function, monkeypatch):
         variant = make_function(head + indent(body, "    "))
         there = FunctionLane(gpu.stream, None, gpu.gate if gated else None, 0, lambda: False, lambda: None)
         function = there.load(variant)
-        calls = function.calls(Plan(PROBLEM, variant, Config(), "cuda", "90", None), [(0, 512, C)])
+        calls = function.calls(Plan(PROBLEM, variant, Config(), "cuda", "90", None), [{"A": 0, "B": 512, "C": C}])
         wanted = {"graph": False, "turns": 0, "rotation": None} | how
         return function, there.bind(function, calls, (C, SIZE), False, **wanted)
 

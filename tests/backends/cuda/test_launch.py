@@ -22,7 +22,7 @@ from gemmbench.planning.problems import Problem
 
 VARIANT = Catalog([Path(__file__).parents[2] / "kernels"]).get
 STREAM = SimpleNamespace(handle=7, synchronize=lambda: None)
-SETS = [(0x10000, 0x20000, 0x30000), (0x40000, 0x50000, 0x60000)]
+SETS = [{"A": 0x10000, "B": 0x20000, "C": 0x30000}, {"A": 0x40000, "B": 0x50000, "C": 0x60000}]
 FIRST, SECOND = Geometry((8, 1, 1), (64, 1, 1), 0), Geometry((3, 4, 1), (128, 1, 1), 100 << 10, pdl=True)
 
 
@@ -98,12 +98,16 @@ def overlapping(make_text_plan):
     return replace(make_text_plan(""), problem=problem, launches=(("turn", FIRST), ("gemm", SECOND)))
 
 
+def with_workspace(sets):
+    return [{**each, "workspace": 1 << 20} for each in sets]
+
+
 def load(plan, smem=128 << 10):
     return Kernel("code.cubin", "90", plan.launches, smem, STREAM)
 
 
 def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_arguments(log, split_k):
-    calls = load(split_k).calls(split_k, SETS, workspace=1 << 20)
+    calls = load(split_k).calls(split_k, with_workspace(SETS))
     assert (calls.kernels, len(calls.queue)) == (2, 2)
     calls.queue[1]()
     expected = struct.pack("@iiifPPfPP", 33, 18, 50, 2.0, 0x40000, 0x50000, 0.5, 0x60000, 1 << 20)
@@ -137,7 +141,7 @@ def test_every_set_has_its_own_maps(log, memory, encoded, tma):
 
 def test_a_map_is_encoded_as_it_is_declared(encoded, plan_variant):
     plan = plan_variant(VARIANT("tma"), Problem(40, 36, 66, "tn"))
-    load(plan).calls(plan, SETS[:1], workspace=1 << 20)
+    load(plan).calls(plan, with_workspace(SETS[:1]))
     workspace, b = encoded
     assert workspace[:3] == ("CU_TENSOR_MAP_DATA_TYPE_FLOAT32", 2, 1 << 20)
     assert workspace[3:7] == ([66, 40], [4 * 68], [32, 32], [1, 1])
@@ -148,7 +152,7 @@ def test_a_map_is_encoded_as_it_is_declared(encoded, plan_variant):
 
 def test_an_operand_that_is_not_aligned_here_is_not_offered(encoded, tma):
     with pytest.raises(NotOffered, match="tensor map of A: its address is not a multiple of 16 here"):
-        load(tma).calls(tma, [(0x10004, 0x20000, 0x30000)])
+        load(tma).calls(tma, [{**SETS[0], "A": 0x10004}])
 
 
 def test_a_map_that_the_driver_refuses_is_not_offered(bindings, encoded, tma):

@@ -56,5 +56,7 @@ def test_without_nvmath_the_row_is_skipped_with_the_fix(monkeypatch):
 
 
 def test_the_heuristic_hears_the_alignment_all_sets_share():
-    sets = [(1 << 20, (1 << 20) + 64, 4096), ((1 << 20) + 16, 1 << 21, 8192)]
-    assert cublaslt._alignments(sets) == (64, 16, 256)
+    first = {"A": 1 << 20, "B": (1 << 20) + 64, "C": 4096}
+    second = {"A": (1 << 20) + 16, "B": 1 << 21, "C": 8192}
+    limits = cublaslt._limit_alignments([first, second])  # column-major, so B comes first, and D is C
+    assert limits == dict(zip((f"MIN_ALIGNMENT_{name}_BYTES" for name in "ABCD"), (64, 16, 256, 256), strict=True))

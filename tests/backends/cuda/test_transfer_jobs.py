@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
 from gemmbench.backends.cuda.window import Calls
 from gemmbench.backends.jobs import CopyStep, LaunchStep
@@ -78,8 +78,8 @@ def job(log, make_text_plan):
         )
 
     def load(artifact, plan, number):
-        def calls(plan, addresses, workspace):
-            text = f"s{number} launch {addresses[0]} {plan.problem.alpha:g} {plan.problem.beta:g}"
+        def calls(plan, sets):
+            text = f"s{number} launch {tuple(sets[0].values())} {plan.problem.alpha:g} {plan.problem.beta:g}"
             return Calls((lambda: log.append(text),), "gemm: grid 1x1x1")
 
         return SimpleNamespace(errors=(KeyError,), calls=calls)
@@ -88,7 +88,7 @@ def job(log, make_text_plan):
         streams = [open_stream(number) for number in range(1 + max(step.stream for step in steps))]
         return CudaJob(steps, 1000, streams, load, log if gate else None)
 
-    make.launch = lambda number, after=None: LaunchStep(number, plan, CODE, OperandSet(0, 8, 16), after)
+    make.launch = lambda number, after=None: LaunchStep(number, plan, CODE, {"A": 0, "B": 8, "C": 16}, after)
     return make
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet, Step
+from gemmbench.backends.base import Step
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler, FakeMemory
 from gemmbench.backends.fake.script import FAULTS, Script, read_script
 from gemmbench.backends.registry import choose_device, describe_machine, make_compilers, open_backends
@@ -23,10 +23,10 @@ def bound(make_plan):
         backend = FakeBackend(script or Script())
         rng = np.random.default_rng(0)
         host = {operand: rng.integers(-3, 4, problem.shape(operand)).astype(np.float32) for operand in "ABC"}
-        memory, sets = backend.allocate(4096), (OperandSet(0, 512, 1024), OperandSet(2048, 2560, 3072))
+        memory, sets = backend.allocate(4096), ({"A": 0, "B": 512, "C": 1024}, {"A": 2048, "B": 2560, "C": 3072})
         for at in sets:
             for operand, array in host.items():
-                memory.write(getattr(at, operand), array)
+                memory.write(at[operand], array)
         plan = make_plan(name, replace(problem, alpha=alpha, beta=beta))
         return backend.bind(name, [Step("code", plan, sets)], memory), memory, sets, host
 
@@ -35,7 +35,7 @@ def bound(make_plan):
 
 def result(memory, at, problem=EXACT):
     out = np.empty(problem.shape("C"), np.float32)
-    memory.read(at.C, out)
+    memory.read(at["C"], out)
     return out
 
 
@@ -53,7 +53,7 @@ def test_it_computes_a_gemm(bound, layout, alpha, beta):
 def test_launches_take_the_sets_in_turn_and_do_not_read_c_when_beta_is_0(bound):
     kernel, memory, sets, host = bound()
     right = host["A"] @ host["B"]
-    memory.fill(sets[0].C, 24, 0xFF)
+    memory.fill(sets[0]["C"], 24, 0xFF)
     kernel.time(1)
     assert (result(memory, sets[0]) == right).all() and (result(memory, sets[1]) != right).any()
     kernel.time(1)
@@ -72,7 +72,7 @@ def test_times_come_from_the_script_window_by_window_in_turn_or_are_a_millisecon
 def wrong_places(bound, fault, launches=1):
     kernel, memory, sets, host = bound(Script(faults={"naive": fault}))
     for at in sets:
-        memory.fill(at.C, 24, 0xFF)
+        memory.fill(at["C"], 24, 0xFF)
     for _ in range(launches):
         kernel.time(1)
     return np.argwhere(result(memory, sets[0]) != host["A"] @ host["B"]).tolist(), memory, sets
@@ -85,7 +85,7 @@ def test_each_fault_spoils_what_it_is_called(bound):
     zero, memory, sets = wrong_places(bound, "zero")
     assert zero and (result(memory, sets[0]) == 0).all()
     places, memory, sets = wrong_places(bound, "overrun")
-    assert places == [] and not memory.bytes[sets[0].C + 24 : sets[0].C + 28].any()
+    assert places == [] and not memory.bytes[sets[0]["C"] + 24 : sets[0]["C"] + 28].any()
     assert wrong_places(bound, "race")[0] == []
     assert wrong_places(bound, "race", launches=7)[0] == [[0, 0]]
 

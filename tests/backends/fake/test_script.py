@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import Artifact, Build, OperandSet
+from gemmbench.backends.base import Artifact, Build
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.backends.fake.script import FakeMonitor, Script, read_script
 from gemmbench.backends.jobs import CopyStep, LaunchStep
@@ -26,7 +26,7 @@ def run(make_plan):
         stream, what, *rest = text.split()
         after = int(rest[1]) if rest else None
         if what == "launch":
-            return LaunchStep(int(stream), plan, CODE, OperandSet(0, 64, 128), after)
+            return LaunchStep(int(stream), plan, CODE, {"A": 0, "B": 64, "C": 128}, after)
         return CopyStep(int(stream), host, 0, what == "in", after)
 
     def go(*texts, pinned=True):
@@ -60,7 +60,7 @@ def test_data_go_in_through_the_kernel_and_out(make_plan):
     steps = [
         CopyStep(0, ones[:16], 0, True),
         CopyStep(0, ones[16:], 16, True),
-        LaunchStep(0, make_plan("naive", problem), CODE, OperandSet(0, 16, 32)),
+        LaunchStep(0, make_plan("naive", problem), CODE, {"A": 0, "B": 16, "C": 32}),
         CopyStep(0, host, 32, False),
     ]
     backend.job(steps, memory, True).run()

@@ -36,6 +36,6 @@ def surround(experiment, launch):
 
 def is_audited(step, at):
     """Whether A is doubled, as only the audit does between launches of one executable."""
-    size = np.abs(step._view(at.A, "A")[0, 0])
+    size = np.abs(step._view(at["A"], "A")[0, 0])
     step.sizes = getattr(step, "sizes", {})
-    return bool(size != step.sizes.setdefault(at.A, size))
+    return bool(size != step.sizes.setdefault(at["A"], size))

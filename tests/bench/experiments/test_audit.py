@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeStep
 from gemmbench.bench.experiments.audit import Turns
 from tests.bench.experiments.conftest import FIVE_BLOCKS, FIVE_SETS, is_audited, open_device
@@ -36,7 +35,7 @@ def counting(function):
 
 
 def view_c(step, at):
-    return step._view(at.C, "C")
+    return step._view(at["C"], "C")
 
 
 def stop(step, at, before):
@@ -68,7 +67,7 @@ def test_a_kernel_that_always_reads_the_first_set(audit):
 
     def reads_first(step, at):
         kept = first.setdefault(id(step), at)
-        FakeStep.launch(step, OperandSet(kept.A, kept.B, at.C))
+        FakeStep.launch(step, {"A": kept["A"], "B": kept["B"], "C": at["C"]})
 
     audit(reads_first, "wrong operand set", f"{FIRST_RESULT}: the kernel always reads the operands of one set")
 
@@ -78,9 +77,9 @@ def test_a_kernel_that_keeps_a_copy_of_an_operand_from_its_first_launch_on_a_set
     kept = {}
 
     def keeps(step, at):
-        mine = step._view(getattr(at, name), name)
+        mine = step._view(at[name], name)
         before = mine.copy()
-        mine[:] = kept.setdefault((id(step), getattr(at, name)), before)
+        mine[:] = kept.setdefault((id(step), at[name]), before)
         FakeStep.launch(step, at)
         mine[:] = before
 
@@ -95,7 +94,7 @@ def test_a_kernel_that_keeps_its_first_result_or_that_of_each_set(audit, each_se
     kept = {}
 
     def keeps(step, at):
-        key = (id(step), at.A if each_set else None)
+        key = (id(step), at["A"] if each_set else None)
         if key not in kept:
             FakeStep.launch(step, at)
             kept[key] = view_c(step, at).copy()
@@ -128,7 +127,7 @@ def test_a_kernel_that_computes_only_where_c_is_nan(surround, names):
 def test_a_kernel_that_skips_an_eighth_of_k_where_c_is_filled(audit):
     def skips(step, at):
         filled = np.isfinite(view_c(step, at)).all()
-        a = step._view(at.A, "A")
+        a = step._view(at["A"], "A")
         kept = a[:, ::8].copy()
         if filled:
             a[:, ::8] = 0
@@ -189,8 +188,8 @@ def test_every_set_but_the_first_may_be_wrong(audit):
     def spoils_others(step, at):
         FakeStep.launch(step, at)
         outputs = seen.setdefault(id(step), set())
-        outputs.add(at.C)
-        if min(outputs) < at.C:
+        outputs.add(at["C"])
+        if min(outputs) < at["C"]:
             view_c(step, at)[-1, -1] += 1
 
     audit(spoils_others, "race", "1 of 8400 elements wrong, first C[299][27]")

@@ -74,7 +74,7 @@ def test_a_hot_kernel_repeats_two_sets_with_one_b(measure, watch_calls):
     record, _ = measure(10e-6, cache="hot")
     assert (record.graph, record.cache, record.sets) == (True, "hot", 2)
     assert record.launches > 4
-    assert [len({getattr(at, name) for at in stops[-1]}) for name in "ABC"] == [2, 1, 2]
+    assert [len({at[name] for at in stops[-1]}) for name in "ABC"] == [2, 1, 2]
 
 
 def test_a_short_load_is_neither_verified_nor_audited(measure):
@@ -187,7 +187,7 @@ class Watched(FakeExecutable):
         self.memory.ran.append("watched")
         (step,), (at,) = self.steps, self.sets[0]
         step.launch(at)
-        self.memory.result = step._view(at.C, "C").copy()
+        self.memory.result = step._view(at["C"], "C").copy()
 
 
 @pytest.fixture
@@ -221,8 +221,8 @@ def test_one_launch_to_warm_up_and_one_to_watch_on_uniform_data(run_once, beta):
     memory = run_once(problem)
     assert memory.ran == [1, "watched"]
     data = make_operands(problem, "uniform", 3)
-    product = data.A.astype(np.float64) @ data.B
-    once = product + beta * data.C
+    product = data["A"].astype(np.float64) @ data["B"]
+    once = product + beta * data["C"]
     np.testing.assert_allclose(memory.result, product + beta * once if beta else product, rtol=1e-4, atol=1e-4)
 
 

@@ -24,7 +24,7 @@ FASTER = (
 
 
 def view(step, at, name):
-    return step._view(getattr(at, name), name)
+    return step._view(at[name], name)
 
 
 def read(step, at, name):
@@ -122,8 +122,8 @@ def test_a_kernel_that_packs_a_b_that_it_has_not_seen_is_faster_on_seen_data(rem
 
     def knows(step, at):
         b = read(step, at, "B")
-        known = np.array_equal(packed.get(at.B), b)
-        packed[at.B] = b
+        known = np.array_equal(packed.get(at["B"]), b)
+        packed[at["B"]] = b
         if known:
             FakeStep.launch(step, at)
         return known
@@ -139,10 +139,10 @@ def test_a_kernel_that_looks_at_a_few_numbers_is_wrong_when_it_is_timed(remember
         return tuple(view(step, at, name)[::50, ::9].tobytes() for name in names)
 
     def knows(step, at):
-        return seen.get((id(step), at.A)) == sample(step, at) and np.isfinite(view(step, at, "C")).all()
+        return seen.get((id(step), at["A"])) == sample(step, at) and np.isfinite(view(step, at, "C")).all()
 
     def learn(step, at):
-        seen[id(step), at.A] = sample(step, at)
+        seen[id(step), at["A"]] = sample(step, at)
 
     record = remember(knows, learn)
     assert (record.status, record.check_rule) == ("wrong", "audit")
@@ -156,7 +156,7 @@ def test_a_kernel_that_only_gets_slower_when_a_was_changed_is_no_cheat_unless_it
 
     def knows(step, at):
         a = read(step, at, "A").tobytes()
-        known, seen[at.A] = seen.get(at.A) == a, a
+        known, seen[at["A"]] = seen.get(at["A"]) == a, a
         FakeStep.launch(step, at)
         return known and next(calls) % 10 == 0
 

@@ -140,7 +140,7 @@ def test_what_computes_wrongly_under_load_is_wrong(measure, loads, watch_calls):
 @pytest.mark.parametrize("culprit", ["tiled", "base"])
 def test_who_writes_over_operands_under_load_is_named(measure, loads, watch_calls, culprit):
     def overwrite(self, *_):
-        self.memory.bytes[self.sets[0][0].A] ^= self.name == culprit
+        self.memory.bytes[self.sets[0][0]["A"]] ^= self.name == culprit
 
     watch_calls(FakeExecutable, "sustain", overwrite)
     found = measure("naive", "tiled", "base")

@@ -22,7 +22,7 @@ def places(watch_calls):
 
     def note(self, name, steps, *rest, **options):
         if len(steps[0].sets) > 1:
-            found.setdefault(name, []).append(steps[0].sets[0].A)
+            found.setdefault(name, []).append(steps[0].sets[0]["A"])
 
     watch_calls(FakeBackend, "bind", note)
     return found

@@ -118,7 +118,7 @@ def test_what_changes_in_its_last_bits_is_wrong_unless_its_sums_may(measured, ta
     def drifts(self, at):
         launch(self, at)
         if self.problem.M == 64 and (number := next(count)) > 40:
-            self._view(at.C, "C")[0, 0] *= np.float32(1 + 2**-23) ** (number % 3)
+            self._view(at["C"], "C")[0, 0] *= np.float32(1 + 2**-23) ** (number % 3)
 
     monkeypatch.setattr(FakeStep, "launch", drifts)
     rows = measured(task(deterministic=deterministic))
@@ -218,7 +218,7 @@ def test_every_launch_of_a_pipeline_has_operands_of_its_own(measured, watch_call
     seen = []
 
     def note(self, queue, *rest):
-        seen.append([(step.at.A, step.at.C) for step in queue if isinstance(step, LaunchStep)])
+        seen.append([(step.at["A"], step.at["C"]) for step in queue if isinstance(step, LaunchStep)])
 
     watch_calls(FakeBackend, "job", note)
     measured()

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend, FakeCompiler
 from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import FakeHost, Script
@@ -18,7 +17,7 @@ from gemmbench.planning.plans.plan import Geometry
 from gemmbench.planning.problems import LAYOUTS, Panel, PanelCut, Problem, cut_into_panels
 from tests.bench.conftest import CODE
 
-AT = OperandSet(1000, 2000, 3000)
+AT = {"A": 1000, "B": 2000, "C": 3000}
 
 
 @pytest.fixture
@@ -36,7 +35,7 @@ def queue(make_plan):
 
 def words(step):
     if not isinstance(step, CopyStep):
-        return f"{step.stream} launch {step.plan.problem.M} {step.at.A} {step.at.B} {step.at.C}"
+        return f"{step.stream} launch {step.plan.problem.M} {step.at['A']} {step.at['B']} {step.at['C']}"
     way = "in" if step.inward else "out"
     after = "" if step.after is None else f" after {step.after}"
     return f"{step.stream} {way} {step.host.nbytes} {step.device}{after}"
@@ -84,7 +83,7 @@ def test_a_panel_holds_its_rows_of_op_a(layout):
     data = make_operands(problem, "uniform", 0)
     matrices.write(data)
     panel = matrices.panel("A", Panel(64, 32))
-    used = data.A.T if problem.trans_a else data.A
+    used = data["A"].T if problem.trans_a else data["A"]
     want = used[64:96].T if problem.trans_a else used[64:96]
     assert panel.tobytes() == want.tobytes()
     assert panel.flags.c_contiguous == (not problem.trans_a)

@@ -29,7 +29,7 @@ def blame(surround):
 
 def spoil(step, at):
     """Change one element of B."""
-    step._view(at.B, "B")[3, 4] += 1
+    step._view(at["B"], "B")[3, 4] += 1
 
 
 def test_a_kernel_that_changes_only_the_bytes_around_another_set(blame):
@@ -39,7 +39,7 @@ def test_a_kernel_that_changes_only_the_bytes_around_another_set(blame):
         FakeStep.launch(step, at)
         first = seen.setdefault(id(step), at)
         if first != at:
-            step.memory.fill(first.C + step.problem.operand_bytes("C"), 4, 0)
+            step.memory.fill(first["C"] + step.problem.operand_bytes("C"), 4, 0)
 
     blame(strays, "wrote outside its output: 4 bytes after the end of C changed")
 
@@ -115,7 +115,7 @@ def test_a_kernel_that_crashes_in_the_audit_leaves_nothing_to_the_next_row(surro
 def test_each_copy_is_checked_where_sums_may_change_their_order(surround, make_plan, added, status):
     def reorders(step, at):
         FakeStep.launch(step, at)
-        a, c = step._view(at.A, "A"), step._view(at.C, "C")
+        a, c = step._view(at["A"], "A"), step._view(at["C"], "C")
         if step.launched > 3:
             c[0, 0] = np.nextafter(c[0, 0], np.float32(9 * (-1) ** step.launched))
         if is_audited(step, at) and a[0, 0] < 0:  # in some sets

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemmbench.backends.base import OperandSet
 from gemmbench.backends.fake.backend import FakeBackend
 from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
 from gemmbench.bench.operands.alterations import draw_lines
@@ -45,7 +44,7 @@ def test_every_set_holds_operands_times_its_factor_with_nan_around_inputs_and_a_
     for at, factor in zip(arena.starts, arena.factors, strict=True):
         for name, scale in (("A", factor), ("B", 1), ("C", factor)):
             start, end = at[name], at[name] + problem.operand_bytes(name)
-            assert (floats(arena, start, end) == scale * getattr(data, name).ravel()).all()
+            assert (floats(arena, start, end) == scale * data[name].ravel()).all()
             around = np.concatenate([floats(arena, start - 4096, start), floats(arena, end, end + 4096)])
             if name == "C":
                 assert np.isfinite(around).all() and len(set(around)) == 1
@@ -158,7 +157,7 @@ def test_without_guards_each_operand_is_an_allocation_of_its_exact_size(watch_ca
     arena, data, inputs = build(problem, 2.0, 2, backend)
     assert asked == [problem.operand_bytes(name) for name in "ABCABCC"]  # one more for a copy of a result
     assert tuple(start for starts in arena.starts for start in starts.values()) == arena.memory.starts[:-1]
-    assert all((arena.read(index) == arena.factors[index] * data.C).all() for index in range(2))
+    assert all((arena.read(index) == arena.factors[index] * data["C"]).all() for index in range(2))
     arena.write(inputs, 1)
     assert (arena.find_breach(0), arena.find_breach(1), arena.find_changed_input(inputs)) == ("", "", "")
 
@@ -175,8 +174,8 @@ def test_the_rotation_goes_over_all_sets_twice_and_moves_the_outputs_on_by_one_s
     backend, plan = FakeBackend(), make_plan("naive", ODD)
     arena = Arena(backend, GemmLayout(ODD), count)
     (step,) = arena.make_steps([plan], ["code"], Scratch(backend, [plan]), rotates=True)
-    own = [OperandSet(*(at[name] for name in "ABC")) for at in arena.starts]
-    moved = [replace(one, C=other.C) for one, other in zip(own, own[1:] + own[:1], strict=True)]
+    own = arena.starts
+    moved = [{**one, "C": other["C"]} for one, other in zip(own, own[1:] + own[:1], strict=True)]
     assert list(step.sets) == (own if count == 1 else own + moved)
     assert arena.rotation.stops == len(step.sets)
     (first,) = arena.make_steps([plan], ["code"], Scratch(backend, [plan]), rotates=False)
@@ -241,4 +240,4 @@ def test_sets_that_share_b_have_one_b_which_is_scaled_once():
     assert arena.starts[0]["B"] == arena.starts[1]["B"] and arena.starts[0]["A"] != arena.starts[1]["A"]
     arena.scale_inputs([2.0, -1.0])
     a, b = read_inputs(arena, ODD, 1)
-    assert (a == 2 * arena.factors[1] * data.A).all() and (b == -data.B).all()
+    assert (a == 2 * arena.factors[1] * data["A"]).all() and (b == -data["B"]).all()

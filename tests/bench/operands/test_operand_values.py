@@ -16,9 +16,9 @@ ODD = Problem(33, 17, 65)
 @pytest.mark.parametrize("kind", ["uniform", "ints"])
 def test_a_matrix_of_many_pieces_repeats_none_and_is_the_same_on_any_number_of_cores(monkeypatch, kind):
     monkeypatch.setattr(module, "_PIECE", 64)
-    whole = make_operands(ODD, kind, 1).A
+    whole = make_operands(ODD, kind, 1)["A"]
     monkeypatch.setattr(module, "ThreadPoolExecutor", lambda: ThreadPoolExecutor(1))
-    assert (whole == make_operands(ODD, kind, 1).A).all()
+    assert (whole == make_operands(ODD, kind, 1)["A"]).all()
     pieces = whole.reshape(-1)[: whole.size // 64 * 64].reshape(-1, 64)
     assert len(np.unique(pieces, axis=0)) == len(pieces) > 30
 
@@ -26,14 +26,14 @@ def test_a_matrix_of_many_pieces_repeats_none_and_is_the_same_on_any_number_of_c
 @pytest.mark.parametrize("fill", ["uniform", "normal", "ints"])
 def test_a_seed_gives_the_same_data_again_and_another_seed_other_data(fill):
     one, same, other = (make_operands(ODD, fill, seed) for seed in (1, 1, 2))
-    assert (one.A == same.A).all() and (one.B == same.B).all() and (one.C == same.C).all()
-    assert (one.A != other.A).any()
+    assert (one["A"] == same["A"]).all() and (one["B"] == same["B"]).all() and (one["C"] == same["C"]).all()
+    assert (one["A"] != other["A"]).any()
 
 
 @pytest.mark.parametrize("name", ["f32", "tf32", "f64"])
 def test_integers_of_32_bits_are_small_and_never_0_so_that_no_product_can_hide(name):
     data = make_operands(Problem(200, 200, 200, precision_name=name), "ints", 0)
-    for values in (data.A, data.B, data.C):
+    for values in (data["A"], data["B"], data["C"]):
         assert set(np.unique(values)) == {-2.0, -1.0, 1.0, 2.0}
 
 
@@ -41,26 +41,26 @@ def test_integers_of_32_bits_are_small_and_never_0_so_that_no_product_can_hide(n
 def test_integer_products_doubled_stay_exact_in_c_at_the_largest_size_of_the_posts(name):
     problem = Problem(48, 48, 16384, precision_name=name)
     ints = make_operands(problem, "ints", 3)
-    product = ints.A.astype(np.float64) @ ints.B.astype(np.float64)
+    product = ints["A"].astype(np.float64) @ ints["B"].astype(np.float64)
     assert np.abs(2 * product).max() <= 2**problem.precision.exact_bits
-    assert product.any(axis=1).all() and set(np.unique(np.abs(ints.A.astype(float)))) <= {0, 1, 2}
+    assert product.any(axis=1).all() and set(np.unique(np.abs(ints["A"].astype(float)))) <= {0, 1, 2}
 
 
 def test_the_fills_are_what_they_are_called():
     cube = Problem(200, 200, 200)
-    uniform, normal = make_operands(cube, "uniform", 0).A, make_operands(cube, "normal", 0).A
+    uniform, normal = make_operands(cube, "uniform", 0)["A"], make_operands(cube, "normal", 0)["A"]
     assert uniform.min() >= -1 and uniform.max() <= 1
     assert abs(uniform.mean()) < 0.02 and abs(uniform.var() - 1 / 3) < 0.02
     assert abs(normal.mean()) < 0.03 and abs(normal.var() - 1) < 0.05
-    assert (make_operands(cube, "zeros", 0).A == 0).all() and (make_operands(cube, "ones", 0).B == 1).all()
+    assert (make_operands(cube, "zeros", 0)["A"] == 0).all() and (make_operands(cube, "ones", 0)["B"] == 1).all()
 
 
 @pytest.mark.parametrize("fill", ["uniform", "normal", "zeros", "ones", "ints"])
 def test_arrays_have_the_stored_shape_and_type(fill):
     problem = Problem(5, 7, 3, "tn", "tf32")
     data = make_operands(problem, fill, 0)
-    assert (data.A.shape, data.B.shape, data.C.shape) == ((3, 5), (3, 7), (5, 7))
-    assert {values.dtype.name for values in (data.A, data.B, data.C)} == {"float32"}
+    assert (data["A"].shape, data["B"].shape, data["C"].shape) == ((3, 5), (3, 7), (5, 7))
+    assert {values.dtype.name for values in (data["A"], data["B"], data["C"])} == {"float32"}
 
 
 def test_rounding_to_tf32_keeps_eleven_bits_to_nearest_and_factors_of_its_problems_are_rounded():
@@ -71,6 +71,6 @@ def test_rounding_to_tf32_keeps_eleven_bits_to_nearest_and_factors_of_its_proble
     assert abs(found[6] / 3e-20 - 1) <= 2.0**-11
     assert (round_factor(given, PRECISIONS["f32"]) == given).all()
     data = make_operands(Problem(50, 50, 50, precision_name="tf32"), "uniform", 0)
-    for values in (data.A, data.B):
+    for values in (data["A"], data["B"]):
         assert not (values.view(np.uint32) & 0x1FFF).any()
-    assert (data.C.view(np.uint32) & 0x1FFF).any()
+    assert (data["C"].view(np.uint32) & 0x1FFF).any()

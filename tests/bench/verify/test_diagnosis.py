@@ -36,7 +36,7 @@ class Case:
     def __init__(self, shape=SHAPE, layout="nn", precision="f32", alpha=2.0, beta=0.0):
         self.problem = Problem(*shape, layout=layout, precision_name=precision)
         self.data, self.alpha, self.beta = make_operands(self.problem, "ints", 1), alpha, beta
-        a, b, self.c = (getattr(self.data, name).astype(float) for name in "ABC")
+        a, b, self.c = (self.data[name].astype(float) for name in "ABC")
         self.a, self.b = a.T if self.problem.trans_a else a, b.T if self.problem.trans_b else b
         self.right = self.of(self.a, self.b)
 
@@ -106,7 +106,7 @@ def test_a_cause_is_recomputed_if_all_of_c_is_as_it_makes_it(columns, is_recompu
 @pytest.mark.parametrize("shape", [SHAPE, (48, 48, 48)])
 def test_an_operand_read_as_if_it_were_stored_the_other_way(way, layout, operand, shape):
     case = Case(shape, layout)
-    stored = getattr(case.data, operand).astype(float)
+    stored = case.data[operand].astype(float)
     trans = case.problem.trans_a if operand == "A" else case.problem.trans_b
     # What is stored K x M for a transposed A is M x K now, and the other way round.
     turned = stored.reshape(stored.shape[::-1])
@@ -240,7 +240,7 @@ def check_rounded(change=lambda values: values, alpha=1.0, beta=0.0, after=lambd
     """The message about a kernel that changes its factors, or its sums."""
     problem = Problem(40, 30, 200, alpha=alpha, beta=beta)
     data = make_operands(problem, "uniform", 2)
-    result = np.float32(alpha) * after(change(data.A) @ change(data.B)) + np.float32(beta) * data.C
+    result = np.float32(alpha) * after(change(data["A"]) @ change(data["B"])) + np.float32(beta) * data["C"]
     check = Reference(problem, data, alpha, beta).check_rounding(result)
     assert check.diagnosis.cause == "lower precision"
     return check.message
@@ -294,7 +294,7 @@ def test_a_result_that_differs_from_launch_to_launch_is_a_race(diagnose, grows, 
         FakeStep.launch(self, at)
         number = next(launches)
         if grows or number == 1:
-            self._view(at.C, "C")[3, 4] += number
+            self._view(at["C"], "C")[3, 4] += number
 
     cause, reason = diagnose(race)
     assert cause == "race" and words in reason
@@ -307,9 +307,9 @@ def test_a_kernel_that_repeats_its_first_result_or_writes_only_in_its_first_laun
     def remember(self, at):
         if not kept:
             FakeStep.launch(self, at)
-            kept.append(self._view(at.C, "C").copy())
+            kept.append(self._view(at["C"], "C").copy())
         elif keeps:
-            self._view(at.C, "C")[:] = kept[0]
+            self._view(at["C"], "C")[:] = kept[0]
 
     cause, reason = diagnose(remember, beta)
     words = "an earlier launch was right" + ": other operands give the same result" * keeps
@@ -337,7 +337,7 @@ ADDS = "the product is added to C although beta is 0: its old values must not be
 )
 def test_reading_c_adding_to_it_and_leaving_it_are_three_causes(diagnose, factor, cause, words):
     def use_c(self, at):
-        a, b, c = (self._view(getattr(at, name), name) for name in "ABC")
+        a, b, c = (self._view(at[name], name) for name in "ABC")
         if factor is not None:
             c[:] = np.float32(factor) * c + np.float32(self.alpha) * (a @ b)
 
@@ -348,7 +348,7 @@ def test_reading_c_adding_to_it_and_leaving_it_are_three_causes(diagnose, factor
 def test_the_kernels_after_a_diagnosis_find_their_operands_untouched(experiment, launch):
     def noisy(self, at):
         FakeStep.launch(self, at)
-        self._view(at.C, "C")[[1, 2, 5], [3, 9, 4]] -= 7
+        self._view(at["C"], "C")[[1, 2, 5], [3, 9, 4]] -= 7
 
     launch(noisy)
     bad, good = experiment("bad", "naive")

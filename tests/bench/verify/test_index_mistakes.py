@@ -14,7 +14,7 @@ SIDE = 16
 def diagnose(compute, shape=SHAPE, layout="nn", alpha=2.0):
     problem = Problem(*shape, layout=layout)
     data = make_operands(problem, "ints", 1)
-    a, b = (np.append(getattr(data, name).astype(float), np.nan) for name in "AB")
+    a, b = (np.append(data[name].astype(float), np.nan) for name in "AB")
     result = alpha * compute(a, b, *shape)
     check = Reference(problem, data, alpha, 0.0).check_exact(result.reshape(shape[:2]).astype(np.float32))
     assert not check.ok

@@ -33,9 +33,9 @@ def large(monkeypatch):
 def exact(problem=SMALL, alpha=2.0, beta=0.0, seed=1):
     """A reference on integers, and the right result."""
     data = make_operands(problem, "ints", seed)
-    a = data.A.T if problem.trans_a else data.A
-    b = data.B.T if problem.trans_b else data.B
-    right = (alpha * (a.astype(int) @ b.astype(int)) + beta * data.C).astype(np.float32)
+    a = data["A"].T if problem.trans_a else data["A"]
+    b = data["B"].T if problem.trans_b else data["B"]
+    right = (alpha * (a.astype(int) @ b.astype(int)) + beta * data["C"]).astype(np.float32)
     return Reference(problem, data, alpha, beta), right
 
 
@@ -137,9 +137,9 @@ def real(problem, alpha=1.0, beta=0.0):
 
 def summed(data, order, width=1):
     """A B in float32, adding slabs of k in this order, one after another."""
-    total = np.zeros((data.A.shape[0], data.B.shape[1]), np.float32)
+    total = np.zeros((data["A"].shape[0], data["B"].shape[1]), np.float32)
     for k in order:
-        total += data.A[:, k : k + width] @ data.B[k : k + width]
+        total += data["A"][:, k : k + width] @ data["B"][k : k + width]
     return total
 
 
@@ -153,7 +153,7 @@ def test_correct_float32_passes_in_any_order_of_summation(depth, order):
         "backward": lambda: summed(data, reversed(every)),
         "slabs of 16": lambda: summed(data, range(0, depth, 16), 16),
         "even then odd": lambda: summed(data, [*every[::2], *every[1::2]]),
-        "numpy": lambda: data.A @ data.B,
+        "numpy": lambda: data["A"] @ data["B"],
     }[order]()
     check = reference.check_rounding(result)
     assert check.ok and check.message == ""
@@ -163,15 +163,15 @@ def test_correct_float32_passes_in_any_order_of_summation(depth, order):
 def test_alpha_and_beta_belong_to_the_rounding_reference():
     reference = real(Problem(17, 19, 23), 1.5, -0.5)
     data = reference.operands
-    right = np.float32(1.5) * (data.A @ data.B) + np.float32(-0.5) * data.C
+    right = np.float32(1.5) * (data["A"] @ data["B"]) + np.float32(-0.5) * data["C"]
     assert reference.check_rounding(right).ok
-    for wrong in (right + np.float32(0.5) * data.C, data.A @ data.B, right / np.float32(1.5)):
+    for wrong in (right + np.float32(0.5) * data["C"], data["A"] @ data["B"], right / np.float32(1.5)):
         assert not reference.check_rounding(wrong).ok
 
 
 def test_the_error_is_in_units_of_the_roundoff_times_the_magnitudes():
     reference = real(Problem(1, 1, 2))
-    a, b = reference.operands.A.astype(float), reference.operands.B.astype(float)
+    a, b = reference.operands["A"].astype(float), reference.operands["B"].astype(float)
     unit = 2.0**-24 * (np.abs(a) @ np.abs(b))
     check = reference.check_rounding((a @ b + 100 * unit).astype(np.float32))
     assert not check.ok
@@ -181,7 +181,7 @@ def test_the_error_is_in_units_of_the_roundoff_times_the_magnitudes():
 @pytest.mark.parametrize("depth", [64, 256, 2048])
 def test_tf32_under_an_f32_label_is_a_lower_precision_inside(depth):
     reference = real(Problem(64, 64, depth))
-    a, b = (round_factor(values, PRECISIONS["tf32"]) for values in (reference.operands.A, reference.operands.B))
+    a, b = (round_factor(values, PRECISIONS["tf32"]) for values in (reference.operands["A"], reference.operands["B"]))
     check = reference.check_rounding(a @ b)
     assert not check.ok and check.error > 100
     assert "as if A and B were rounded to tf32: computed in a lower precision" in check.message
@@ -190,15 +190,15 @@ def test_tf32_under_an_f32_label_is_a_lower_precision_inside(depth):
 
 def test_a_tf32_problem_accepts_products_of_rounded_factors():
     reference = real(Problem(64, 64, 512, precision_name="tf32"))
-    assert reference.check_rounding(reference.operands.A @ reference.operands.B).ok
+    assert reference.check_rounding(reference.operands["A"] @ reference.operands["B"]).ok
 
 
 @pytest.mark.parametrize("depth", [16, 1024])
 def test_one_lost_product_of_one_element_is_beyond_rounding(depth):
     reference = real(Problem(9, 9, depth))
     data = reference.operands
-    wrong = data.A @ data.B
-    wrong[4, 5] -= data.A[4, 7] * data.B[7, 5]
+    wrong = data["A"] @ data["B"]
+    wrong[4, 5] -= data["A"][4, 7] * data["B"][7, 5]
     check = reference.check_rounding(wrong)
     assert not check.ok and "first C[4][5]" in check.message
 
@@ -206,7 +206,7 @@ def test_one_lost_product_of_one_element_is_beyond_rounding(depth):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_value_that_is_not_finite_has_no_finite_error(value):
     reference = real(Problem(9, 9, 16))
-    wrong = reference.operands.A @ reference.operands.B
+    wrong = reference.operands["A"] @ reference.operands["B"]
     wrong[2, 3] = value
     check = reference.check_rounding(wrong)
     assert not check.ok and check.error == np.inf
@@ -224,7 +224,7 @@ def test_of_a_large_problem_128_rows_are_compared_with_the_edges_among_them_and_
     rows = reference.rows.tolist()
     assert len(rows) == len(set(rows)) == 128 and rows == sorted(rows)
     assert {0, 7, 8, 15, 16, 127, 128, 255, 256, 959, 960, 999} <= set(rows)
-    right = reference.operands.A @ reference.operands.B
+    right = reference.operands["A"] @ reference.operands["B"]
     assert reference.check_rounding(right).ok
     right[999, 1] += 1
     assert "first C[999][1]" in reference.check_rounding(right).message

@@ -78,7 +78,7 @@ CLASSES = {
 def compute(products, way="exact"):
     """alpha op(A) op(B), the way of a class or exactly, in the type of C."""
     problem, data = products.problem, products.operands
-    a, b = (data.A.T if problem.trans_a else data.A), (data.B.T if problem.trans_b else data.B)
+    a, b = (data["A"].T if problem.trans_a else data["A"]), (data["B"].T if problem.trans_b else data["B"])
     kind = problem.precision.accumulator.type.numpy_type()
     product = a.astype(kind) @ b.astype(kind)
     if way != "exact":

@@ -21,7 +21,7 @@ PROBLEM = Problem(31, 61, 97, alpha=1.5, beta=-0.5)
 def compute(case, change=lambda a, b: (a, b), order=1):
     """C by float sums over k, forwards or backwards, of op(A) and op(B) after a change."""
     problem, data = case.problem, case.operands
-    a, b = (data.A.T if problem.trans_a else data.A), (data.B.T if problem.trans_b else data.B)
+    a, b = (data["A"].T if problem.trans_a else data["A"]), (data["B"].T if problem.trans_b else data["B"])
     kind = problem.precision.accumulator.type.numpy_type()
     with np.errstate(all="ignore"):
         a, b = change(a.astype(kind), b.astype(kind))
@@ -30,7 +30,7 @@ def compute(case, change=lambda a, b: (a, b), order=1):
             total += a[:, k : k + 1] * b[k : k + 1]
         total = kind.type(case.alpha) * total
         if case.beta:
-            total += kind.type(case.beta) * data.C.astype(kind)
+            total += kind.type(case.beta) * data["C"].astype(kind)
         return total.astype(problem.storage("C").numpy_type())
 
 
@@ -53,24 +53,24 @@ def test_a_correct_kernel_passes_in_any_order_of_summation(name, layout, order):
 def test_every_case_has_what_it_is_named_after(rule):
     for name in ("f32", "f64"):
         case = find(rule, replace(PROBLEM, precision_name=name))
-        least = np.finfo(case.operands.A.dtype).smallest_normal
+        least = np.finfo(case.operands["A"].dtype).smallest_normal
         with np.errstate(all="ignore"):
             want = case.want
         if rule == NOT_FINITE:
             assert np.isnan(want).any() and (want == np.inf).any() and (want == -np.inf).any()
             assert np.isfinite(want).mean() > 0.8
         elif rule == SUBNORMAL:
-            assert np.abs(case.operands.A[0]).min() > 0 and np.abs(case.operands.A[0]).max() < least
+            assert np.abs(case.operands["A"][0]).min() > 0 and np.abs(case.operands["A"][0]).max() < least
             assert (np.abs(want[1::2, 1::2]) < least).mean() > 0.9 and (np.abs(want[::2, ::2]) > least).all()
         else:
-            limits = np.finfo(case.operands.A.dtype)
-            assert np.isinf(compute(case)).any() and np.abs(case.operands.A).max() > limits.max / 4
+            limits = np.finfo(case.operands["A"].dtype)
+            assert np.isinf(compute(case)).any() and np.abs(case.operands["A"]).max() > limits.max / 4
 
 
 def test_padding_times_zero_spreads_infinities():
     case = find(NOT_FINITE)
     with np.errstate(all="ignore"):
-        spread = compute(case) + 0 * case.operands.A[:, -1:]
+        spread = compute(case) + 0 * case.operands["A"][:, -1:]
     check = case.judge(spread)
     assert not check.ok and "an infinity becomes NaN: it is multiplied by 0, as by padding" in check.message
 

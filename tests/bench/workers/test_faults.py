@@ -41,7 +41,7 @@ def test_a_kernel_that_goes_wrong_while_it_is_timed_is_wrong(experiment, launch,
 
     def drifting(self, at):
         FakeStep.launch(self, at)
-        self._view(at.C, "C")[0, 0] += max(0, next(launches) - 25)
+        self._view(at["C"], "C")[0, 0] += max(0, next(launches) - 25)
 
     launch(drifting)
     (bad,) = experiment("bad", policy=Policy(cache=cache, rounds=32, until=0.0))
@@ -59,18 +59,18 @@ def test_a_right_kernel_is_right_for_any_scalars_and_layout(experiment, alpha, b
 
 def read_beyond_a(self, at):
     FakeStep.launch(self, at)
-    end = at.A + self.problem.operand_bytes("A")
-    self._view(at.C, "C")[-1, -1] += self.memory.bytes[end : end + 4].view(np.float32)[0]
+    end = at["A"] + self.problem.operand_bytes("A")
+    self._view(at["C"], "C")[-1, -1] += self.memory.bytes[end : end + 4].view(np.float32)[0]
 
 
 def write_beyond_c(self, at, width):
     FakeStep.launch(self, at)
-    self.memory.fill(at.C + self.problem.operand_bytes("C"), width, 0)
+    self.memory.fill(at["C"] + self.problem.operand_bytes("C"), width, 0)
 
 
 def spoil_a(self, at):
     FakeStep.launch(self, at)
-    self.memory.fill(at.A, 4, 0)
+    self.memory.fill(at["A"], 4, 0)
 
 
 @pytest.mark.parametrize(
