@@ -4,6 +4,7 @@ order: 40
 symbol: gemm
 precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2]
 layouts: [nn, nt, tn, tt]
+kinds: [one, many]
 epilogue: [bias, relu]
 params:
   BM: [128, 64, 32]
@@ -21,6 +22,7 @@ tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
+  - count
 block:
   - BM * BN / (TM * TN)
 sass:
@@ -65,6 +67,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __shared__ TA As[BK][BM + PAD];
     __shared__ TB Bs[BK][BN + PAD];
 
+#if MANY  // product blockIdx.z of a batch
+    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+#endif
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;

@@ -4,6 +4,7 @@ order: 30
 symbol: gemm
 precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2]
 layouts: [nn, nt, tn, tt]
+kinds: [one, many]
 epilogue: [bias, relu]
 params:
   TILE: [16, 8, 32]
@@ -11,6 +12,7 @@ tile: [TILE, TILE]
 grid:
   - cdiv(N, TILE)
   - cdiv(M, TILE)
+  - count
 block:
   - TILE
   - TILE
@@ -55,6 +57,9 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
     __shared__ TA As[TILE][PITCH_A];
     __shared__ TB Bs[TILE][PITCH_B];
 
+#if MANY  // product blockIdx.z of a batch
+    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+#endif
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
     const int tx = threadIdx.x, ty = threadIdx.y;

@@ -4,6 +4,7 @@ order: 200
 symbol: gemm
 precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32]
 layouts: [nn, nt, tn, tt]
+kinds: [one, many]
 min_sm: 80
 epilogue: [bias, relu]
 params:
@@ -21,6 +22,7 @@ tile: [BM, BN]
 grid:
   - cdiv(N, BN)
   - cdiv(M, BM)
+  - count
 block:
   - (BM / WM) * (BN / WN) * 32
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definitions
@@ -117,6 +119,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     __shared__ __align__(32) TB Bs[kRowsB * kPitchB];
     __shared__ __align__(32) TACC patches[kWarps][16 * 16];
 
+#if MANY  // product blockIdx.z of a batch
+    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+#endif
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;
 

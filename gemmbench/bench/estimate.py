@@ -143,15 +143,15 @@ class Work:
         if network:
             total = NetworkLayout(network).guarded.total
             return cls(problem, total, network.bytes, 4 * network.batch * network.sizes[-1], 3, True)
-        touched = sum(problem.operand_bytes(name) for name in "ABC")
-        small = problem.M * problem.N * problem.K <= _ALL
+        touched = sum(operand.nbytes for operand in problem.operands)
+        small = problem.flops <= 2 * _ALL
         cases = 2 if problem.beta else 1
         return cls(problem, GemmLayout(problem).guarded.total, touched, problem.operand_bytes("C"), cases, small)
 
     @property
     def elements(self) -> int:
         """Of A, B and C."""
-        return sum(math.prod(self.problem.shape(name)) for name in "ABC")
+        return sum(math.prod(operand.shape) for operand in self.problem.operands)
 
     def count_sets(self, device: Device) -> int:
         """Operand sets that keep every launch cold."""
@@ -162,7 +162,7 @@ class Work:
         """Seconds to make the right results: three products, or some rows of two and a few vectors."""
         M, N, K = self.problem.M, self.problem.N, self.problem.K
         flops = 6 * M * N * K if self.small else 4 * _FEW * N * K + 4 * _VECTORS * (M * K + K * N)
-        return flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)
+        return self.problem.count * flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)
 
     def estimate_filling(self, host: HostSpeed) -> float:
         """Seconds to make A, B and C on the host."""
@@ -170,7 +170,7 @@ class Work:
 
     def estimate_judgement(self, host: HostSpeed) -> float:
         """Seconds to read a result and to compare it."""
-        cells = self.problem.M * self.problem.N
+        cells = self.problem.count * self.problem.M * self.problem.N
         compared = cells if self.small else cells / 8
         return self.result_bytes / host.copy + compared / _JUDGE
 
@@ -208,7 +208,7 @@ def _estimate_threads(chain: Chain, host: HostSpeed) -> float:
     if launches and not chain.network:
         largest = max(launches, key=lambda each: each.blocks * each.threads)
         cores = min(cores, largest.blocks)
-        elements = max(1.0, problem.M * problem.N / (largest.blocks * largest.threads))
+        elements = max(1.0, chain.steps[0].launched.count * problem.M * problem.N / (largest.blocks * largest.threads))
     walks_alone = _evicts_lines(problem) and not any(_has_barriers(step.variant) for step in chain.steps)
     step = _STEP + (_EVICTED if walks_alone else 0.0)
     slowdown = _CONVERSION if 0 < problem.storage("A").exponent < FLOAT32.exponent else 1

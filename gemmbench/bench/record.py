@@ -339,6 +339,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         pdl: Whether a product could begin before the product before it had ended (programmatic dependent
             launch).
         overlap_unknown: Whether that could not be found out, of code that launches itself.
+        per_product: Whether a batch was launched product by product, since the kernel takes no batch.
         printed: What the kernel printed while its batch ran: the number of lines, and the first one, escaped and
             cut. Rows of one kernel in a batch share it.
     """
@@ -366,6 +367,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     gated: bool = True
     pdl: bool = False
     overlap_unknown: bool = False
+    per_product: bool = False
     printed: str = ""
 
     @property

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, overload
 from msgspec import Meta
 
 from gemmbench.planning.precisions import Precision, StorageType, find_precision
-from gemmbench.planning.sizes import Dimension, Scalar, Shape
+from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, size_text
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -87,6 +87,11 @@ class Problem:
     def flops(self) -> int:
         """Floating-point operations: 2 M N K for each product, a multiply and an add each."""
         return 2 * self.count * self.M * self.N * self.K
+
+    @property
+    def dimensions(self) -> AnyShape:
+        """M, N and K, behind the count of its products if there are several."""
+        return add_count(self.count, (self.M, self.N, self.K))
 
     @property
     def trans_a(self) -> bool:
@@ -176,7 +181,7 @@ class Problem:
     @property
     def size(self) -> str:
         """`4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
-        return size_text(self.M, self.N, self.K, self.count)
+        return size_text(self.dimensions)
 
     @property
     def title(self) -> str:
@@ -201,10 +206,10 @@ class Problem:
         return f"{self.size} {self.layout} {self.precision_name}{scalars}"
 
 
-def size_text(M: int, N: int, K: int, count: int = 1) -> str:
-    """`4096` for a cube, else `1024x768x1024`, and `64*4096` for 64 of them."""
-    size = str(M) if M == N == K else f"{M}x{N}x{K}"
-    return size if count == 1 else f"{count}*{size}"
+def make_problem(shape: AnyShape, layout: str, precision_name: str, alpha: float = 1.0, beta: float = 0.0) -> Problem:
+    """The problem of this shape."""
+    *several, M, N, K = shape
+    return Problem(M, N, K, layout, precision_name, alpha, beta, *several)
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class ProblemGrid(Sequence[Problem]):
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[AnyShape, ...]
     alpha: float = 1.0
     beta: float = 0.0
 
@@ -234,8 +239,8 @@ class ProblemGrid(Sequence[Problem]):
         precision, layout = divmod(rest, len(self.layouts))
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
-    def _make(self, precision: str, layout: str, shape: Shape) -> Problem:
-        return Problem(*shape, layout, precision, self.alpha, self.beta)
+    def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:
+        return make_problem(shape, layout, precision, self.alpha, self.beta)
 
 
 ROWS = 64

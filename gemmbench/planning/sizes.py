@@ -1,12 +1,12 @@
-"""Sizes as they are written, `1024`, `1024x768x512` (M x N x K) or `512:4096:512`, and how large numbers may be."""
+"""Sizes as they are written, `1024`, `1024x768x512` (M x N x K), `512:4096:512` or `64*512`, and their limits."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta
 
@@ -80,16 +80,41 @@ def count_digits(number: str | int) -> int:
 
 
 Shape = tuple[int, int, int]
+"""M, N and K of one product."""
+
+
+class Many(NamedTuple):
+    """A batch of products of M x N x K, at least two."""
+
+    products: int
+    M: int
+    N: int
+    K: int
+
+
+AnyShape = Shape | Many
 LARGEST = 2**31 - 1
 MOST = 10_000
-_FORMS = "write 1024, 1024x768x512 or 512:4096:512"
+_FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
 
 
-def parse_sizes(text: str | int) -> list[Shape]:
+def size_text(shape: AnyShape) -> str:
+    """`4096` for a cube, else `1024x768x1024`; `64*4096` for 64 products."""
+    *several, M, N, K = shape
+    size = str(M) if M == N == K else f"{M}x{N}x{K}"
+    return f"{several[0]}*{size}" if several else size
+
+
+def add_count(count: int, shape: Shape) -> AnyShape:
+    """So many products of a shape; one is the shape itself."""
+    return Many(count, *shape) if count > 1 else shape
+
+
+def parse_sizes(text: str | int) -> list[AnyShape]:
     """Parse sizes separated by commas; a single number is a cube. Raises UsageError."""
     items = _parse_items(text)
     check_plans(sum(map(len, items)))
-    return [shape for item in items for shape in _list_shapes(item)]
+    return [shape for item in items for shape in item]
 
 
 @dataclass(frozen=True)
@@ -97,7 +122,7 @@ class Sizes:
     """The shapes to measure, and the text that they were written as."""
 
     text: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[AnyShape, ...]
 
 
 def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
@@ -146,24 +171,46 @@ def check_size(written: int) -> None:
     _check_part(str(written), str(written))
 
 
-def _parse_items(text: str | int) -> list[list[Shape] | range]:
-    """What each item means: one shape, or a range of cubes."""
+@dataclass(frozen=True)
+class _Item:
+    """What an item means: one shape, or a range of cubes, each of them `count` times."""
+
+    count: int
+    shapes: tuple[Shape, ...] | range
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __iter__(self) -> Iterator[AnyShape]:
+        for each in self.shapes:
+            yield add_count(self.count, (each, each, each) if isinstance(each, int) else each)
+
+
+def _parse_items(text: str | int) -> list[_Item]:
     return [_parse_item(item.strip()) for item in str(text).split(",")]
 
 
-def _list_shapes(item: list[Shape] | range) -> list[Shape]:
-    return [(size, size, size) for size in item] if isinstance(item, range) else item
+def _parse_item(item: str) -> _Item:
+    several = re.fullmatch(r"(-?\d+)\*(.*)", item)
+    count, size = (_check_count(several[1], item), several[2]) if several else (1, item)
+    return _Item(count, _parse_shapes(size, item))
 
 
-def _parse_item(item: str) -> list[Shape] | range:
-    if re.fullmatch(r"-?\d+", item):
-        size = _check_part(item, item)
-        return [(size, size, size)]
-    if re.fullmatch(r"-?\d+(x-?\d+){2}", item):
-        m, n, k = (_check_part(part, item) for part in item.split("x"))
-        return [(m, n, k)]
-    if re.fullmatch(r"-?\d+:-?\d+:-?\d+", item):
-        first, last, step = (_check_part(part, item) for part in item.split(":"))
+def _check_count(count: str, item: str) -> int:
+    if re.fullmatch("-.*|0+", count):
+        raise UsageError(f"size '{item}': a batch of {count} products; write at least 1")
+    return _check_part(count, item)
+
+
+def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:
+    if re.fullmatch(r"-?\d+", size):
+        side = _check_part(size, item)
+        return ((side, side, side),)
+    if re.fullmatch(r"-?\d+(x-?\d+){2}", size):
+        m, n, k = (_check_part(part, item) for part in size.split("x"))
+        return ((m, n, k),)
+    if re.fullmatch(r"-?\d+:-?\d+:-?\d+", size):
+        first, last, step = (_check_part(part, item) for part in size.split(":"))
         if first > last:
             raise UsageError(f"size '{item}': the start is above the end; {_FORMS}")
         sizes = range(first, last + 1, step)

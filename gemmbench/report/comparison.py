@@ -14,8 +14,8 @@ from gemmbench.bench.record import MODES, Environment, Record, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.problems import Problem, size_text
-from gemmbench.planning.sizes import Shape
+from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import AnyShape, size_text
 from gemmbench.report.percent_of_baseline import (
     clock_ratio,
     compare_with_best_library,
@@ -187,7 +187,7 @@ def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
 class RowFilter:
     """Which rows of a run to show; what is empty selects all. `variants` are names or patterns such as `sgemm*`."""
 
-    sizes: tuple[Shape, ...] = ()
+    sizes: tuple[AnyShape, ...] = ()
     precisions: tuple[str, ...] = ()
     layouts: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ class RowFilter:
 
     def _includes(self, problem: Problem) -> bool:
         return (
-            (not self.sizes or (problem.M, problem.N, problem.K) in self.sizes)
+            (not self.sizes or problem.dimensions in self.sizes)
             and (not self.precisions or problem.precision_name in self.precisions)
             and (not self.layouts or problem.layout in self.layouts)
         )
@@ -229,11 +229,11 @@ class RowFilter:
             if not any(fnmatchcase(name, asked) for name in names):
                 held = ", ".join(dict.fromkeys(names))
                 raise UsageError(f"no row of '{asked}'{nearest(asked, set(names))}; the results hold: {held}")
-        shapes = {(each.problem.M, each.problem.N, each.problem.K) for each in comparison.problems}
+        shapes = {each.problem.dimensions for each in comparison.problems}
         for size in self.sizes:
             if size not in shapes:
                 held = ", ".join(dict.fromkeys(each.problem.size for each in comparison.problems))
-                raise UsageError(f"no row of size {size_text(*size)}; the results hold: {held}")
+                raise UsageError(f"no row of size {size_text(size)}; the results hold: {held}")
 
 
 def compare_rows(run: Run) -> Comparison:

@@ -45,6 +45,7 @@ MEANINGS = {
     "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
     "P": "PDL: a product may begin before the product before it has ended, and is not ranked",
     "L": "launches unknown: whether its products overlap cannot be found out",
+    "E": "each product launched: the kernel takes no batch, so it was launched per product",
     "U": "ungated: host time may be in some samples",
 }
 """Every letter, in the order in which rows show them."""
@@ -139,6 +140,8 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "U", "the gate was off, or opened by itself twice while a window was queued"
     if record.pdl:
         yield "P", "it overlaps with the previous product, so a single one takes longer than the time per launch"
+    if record.per_product:
+        yield "E", f"launched per product, {record.problem.count} times: its manifest does not say `kinds: [one, many]`"
     if record.overlap_unknown:
         yield "L", "it launches by itself, and cannot be recorded as a CUDA graph, which would show it"
     if record.reads_c:

@@ -21,7 +21,7 @@ from gemmbench.planning.plans import configurations
 from gemmbench.planning.plans.expansion import make_plans
 from gemmbench.planning.plans.plan import Chain, Config, Plan, Skip, make_chain
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape
+from gemmbench.planning.sizes import Shape, add_count
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.session.reporter import Reporter
@@ -40,6 +40,8 @@ _EXPLAINED = ": as if "
 _WIDE = (31, 97, 61)
 """A kernel that reads outside its operands at the usual shape has a mistake that shows what it is where N is largest:
 most leading dimensions that are wrong are then too small."""
+_MOST_PRODUCTS = 3
+"""Of an awkward batch."""
 _OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
 _Answer = Mapping[str, str]
 
@@ -49,7 +51,8 @@ def plan_awkwardly(
 ) -> Plan | Skip:
     """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
-    The shape is the usual one, or `shape`, or one near it; if none is allowed, the Skip is for this shape.
+    The shape is the usual one, or `shape`, or one near it, and there are a few products if `problem` has several; if
+    none is allowed, the Skip is for this shape.
     """
     wanted = shape or configurations.AWKWARD
 
@@ -66,7 +69,8 @@ def plan_awkwardly(
 
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
-    problems = configurations.make_problems(variant, [shape], [problem.layout], [problem.precision_name])
+    several = add_count(min(problem.count, _MOST_PRODUCTS), shape)
+    problems = configurations.make_problems(variant, [several], [problem.layout], [problem.precision_name])
     chosen = [(variant, [config])]
     (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return item

@@ -22,7 +22,7 @@ from gemmbench.planning.plans.configurations import check_params, list_configura
 from gemmbench.planning.plans.expansion import check_memory, make_plans, plan_network
 from gemmbench.planning.plans.plan import Plan, Skip
 from gemmbench.planning.precisions import PRECISIONS
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import make_problem
 from gemmbench.planning.sizes import read_sizes
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection, to_words
 from gemmbench.report.diagnostics.inspection_report import (
@@ -59,7 +59,7 @@ def plan_kernel(selection: Selection, variant: Variant, machine: Machine) -> lis
     chosen = [(variant, list_configurations(variant, selection.params))]
     precisions, layouts = selection.precisions or variant.precisions[:1], selection.layouts or variant.layouts[:1]
     combinations = itertools.product(precisions, layouts, (selection.sizes or _USUAL_SIZES).shapes)
-    problems = [Problem(*shape, layout=layout, precision_name=name) for name, layout, shape in combinations]
+    problems = [make_problem(shape, layout, name) for name, layout, shape in combinations]
     return make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
 
 

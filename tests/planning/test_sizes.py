@@ -8,6 +8,7 @@ from gemmbench.planning.manifests.variant import ALL
 from gemmbench.planning.plans.configurations import Configurations, list_configurations
 from gemmbench.planning.sizes import (
     LARGEST,
+    Many,
     check_digits,
     check_plans,
     count_digits,
@@ -17,7 +18,7 @@ from gemmbench.planning.sizes import (
 )
 from gemmbench.planning.yaml_document import parse_document
 
-FORMS = "write 1024, 1024x768x512 or 512:4096:512"
+FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,9 @@ FORMS = "write 1024, 1024x768x512 or 512:4096:512"
         ("7:7:1", [(7, 7, 7)]),
         ("64, 1x2x3 ,5:6:1", [(64, 64, 64), (1, 2, 3), (5, 5, 5), (6, 6, 6)]),
         (str(LARGEST), [(LARGEST,) * 3]),
+        ("8*64,1*64", [Many(8, 64, 64, 64), (64, 64, 64)]),
+        ("3*1x2x3", [Many(3, 1, 2, 3)]),
+        ("3*5:6:1", [Many(3, 5, 5, 5), Many(3, 6, 6, 6)]),
     ],
 )
 def test_every_form_is_read_as_m_n_k(text, shapes):
@@ -54,6 +58,8 @@ NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
     ("text", "message"),
     [
         ("0", f"size '0': 0 {NOT_POSITIVE}"),
+        ("0*64", "size '0*64': a batch of 0 products; write at least 1"),
+        ("-2*64", "size '-2*64': a batch of -2 products; write at least 1"),
         ("-5", f"size '-5': -5 {NOT_POSITIVE}"),
         ("8,4x0x4", f"size '4x0x4': 0 {NOT_POSITIVE}"),
         ("1:9:0", f"size '1:9:0': 0 {NOT_POSITIVE}"),

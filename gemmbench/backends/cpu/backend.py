@@ -210,7 +210,9 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     numbers += [problem.alpha, problem.beta, len(plan.arguments), *(each.value for each in plan.arguments)]
     place = step.workspace
     numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
-    numbers += [*(problem.operand_bytes(name) for name in "ABC"), len(step.sets)]
+    numbers += [*(problem.operand_bytes(name) for name in "ABC"), plan.products]
+    numbers += [problem.operand_bytes(name) // plan.products for name in "ABC"]
+    numbers.append(len(step.sets))
     for at in step.sets:
         numbers += [at.get(name, 0) for name in ("A", "B", "C", "bias")]
     return " ".join(map(str, numbers))

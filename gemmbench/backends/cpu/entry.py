@@ -13,7 +13,7 @@ from gemmbench.backends.devices import DeviceChoice
 from gemmbench.backends.host import count_cores
 from gemmbench.backends.registry import BackendEntry
 from gemmbench.backends.sources import find_package_version
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import KINDS, Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import LAYOUTS
 
@@ -95,6 +95,7 @@ OPENBLAS = Variant(
     devices=("cpu",),
     precisions=("f32", "f64"),
     layouts=LAYOUTS,
+    kinds=KINDS,
     deterministic=False,  # the order of its sums depends on the number of its threads
     source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
 )

@@ -101,10 +101,8 @@ def _another_thread_runs() -> bool:
 
 def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """op(A), op(B) and C in place: a transposed view copies nothing, BLAS reads it where it is."""
-    a = memory.array(at["A"], problem.shape("A"), problem.storage("A").name)
-    b = memory.array(at["B"], problem.shape("B"), problem.storage("B").name)
-    c = memory.array(at["C"], problem.shape("C"), problem.storage("C").name)
-    return a.T if problem.trans_a else a, b.T if problem.trans_b else b, c
+    a, b, c = (memory.array(at[each.name], each.shape, each.storage.name) for each in problem.operands)
+    return a.swapaxes(-1, -2) if problem.trans_a else a, b.swapaxes(-1, -2) if problem.trans_b else b, c
 
 
 class CpuSoftware(Mapping[str, str]):

@@ -169,7 +169,7 @@ class _WatchedProcess(KernelProcess):
 
 
 def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, counts: bool = False) -> dict[str, Any]:
-    problem, numbers = plan.problem, list[float]()
+    problem, numbers = plan.launched, list[float]()
     sampled = counts or problem.bytes > _MOST_BYTES
     seconds = _COUNT_SECONDS if counts else _SAMPLE_SECONDS if sampled else _SECONDS
     with ExitStack() as held:
@@ -216,8 +216,8 @@ def _element_bytes(problem: Problem, name: str) -> int:
 
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     """The regions of memory as the runtime numbers them."""
-    problem = plan.problem
-    is_row_major = not plan.variant.call.column_major
+    problem = plan.launched
+    is_row_major = not plan.variant.call.column_major and problem.count == 1
     operands = [
         Operand(name, _element_bytes(problem, name), problem.shape(name) if is_row_major else None) for name in "ABC"
     ]

@@ -28,10 +28,11 @@ from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.cuda.python_functions import PythonFunction
 from gemmbench.backends.cuda.system import device, nvml
 from gemmbench.backends.cuda.transfer_jobs import CudaJob, HostBuffer
-from gemmbench.backends.cuda.window import Calls, WindowTimer
+from gemmbench.backends.cuda.window import Calls, WindowTimer, queue_in_turn
 from gemmbench.backends.jobs import JobStep
 from gemmbench.errors import BuildError, DeviceError
 from gemmbench.planning.plans.plan import Plan
+from gemmbench.planning.problems import Problem
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
 _FLUSH_FACTOR = 4  # times the L2 cache
@@ -286,8 +287,20 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
     place = step.workspace
     shared = {"workspace": cast(DeviceMemory, place.memory).address + place.offset} if place else {}
     sets = [{**{name: at + start for name, start in each.items()}, **shared} for each in step.sets]
-    calls = loaded.calls(step.plan, sets)
-    return replace(calls, keep=(calls.keep, place))
+    plan, products = step.plan, step.plan.products
+    if products == 1:
+        calls = loaded.calls(plan, sets)
+        return replace(calls, keep=(calls.keep, place))
+    each = [_move(plan.problem, at, number) for at in sets for number in range(products)]
+    calls = loaded.calls(replace(plan, problem=plan.launched), each)
+    queue = [queue_in_turn(calls.queue[first : first + products]) for first in range(0, len(each), products)]
+    return replace(calls, queue=tuple(queue), kernels=products * calls.kernels, keep=(calls.keep, place))
+
+
+def _move(problem: Problem, at: OperandSet, number: int) -> OperandSet:
+    """The operands of one product of a batch, of which `at` are those of all."""
+    strides = {operand.name: operand.nbytes // problem.count for operand in problem.operands}
+    return {name: start + number * strides.get(name, 0) for name, start in at.items()}
 
 
 def _compile_helpers(sm: int) -> str:

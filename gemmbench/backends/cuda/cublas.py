@@ -128,7 +128,7 @@ class MathChoice:
 
 
 def _find_shape(problem: Problem) -> tuple[object, ...]:
-    return problem.M, problem.N, problem.K, problem.layout
+    return problem.dimensions, problem.layout
 
 
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
@@ -176,15 +176,18 @@ class Cublas:
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         trans = int(shape.trans_b), int(shape.trans_a)  # CUBLAS_OP_N is 0, CUBLAS_OP_T is 1
-        gemm = partial(self._api.gemm_ex, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)
+        several = shape.count > 1
+        function = self._api.gemm_strided_batched_ex if several else self._api.gemm_ex
+        gemm = partial(function, self._handle, *trans, shape.m, shape.n, shape.k, at_alpha)
 
         def bound(at: OperandSet) -> partial[None]:
-            first, second = (at["B"], types.b, shape.ld_b), (at["A"], types.a, shape.ld_a)
-            result = at["C"], types.c, shape.ld_c
+            first = at["B"], types.b, shape.ld_b, *([shape.stride_b] if several else [])
+            second = at["A"], types.a, shape.ld_a, *([shape.stride_a] if several else [])
+            result = at["C"], types.c, shape.ld_c, *([shape.stride_c, shape.count] if several else [])
             return partial(gemm, *first, *second, at_beta, *result, types.compute, _DEFAULT)
 
         queue = tuple(map(bound, sets))
-        return Calls(queue, "cublasGemmEx", KERNELS, keep=scalars)
+        return Calls(queue, "cublasGemmStridedBatchedEx" if several else "cublasGemmEx", KERNELS, keep=scalars)
 
     def close(self) -> None:
         """Free handle and workspace."""

@@ -186,9 +186,9 @@ class _Matmul:
         self._held = ExitStack()
         weakref.finalize(self, self._held.close)
         self.layouts = (
-            self._layout(types.b, shape.m, shape.k, shape.trans_b, shape.ld_b),
-            self._layout(types.a, shape.k, shape.n, shape.trans_a, shape.ld_a),
-            self._layout(types.c, shape.m, shape.n, False, shape.ld_c),
+            self._layout(types.b, shape.m, shape.k, shape.trans_b, shape.ld_b, shape.stride_b),
+            self._layout(types.a, shape.k, shape.n, shape.trans_a, shape.ld_a, shape.stride_a),
+            self._layout(types.c, shape.m, shape.n, False, shape.ld_c, shape.stride_c),
         )
 
     def operation(self, bias: int = 0) -> int:
@@ -251,10 +251,16 @@ class _Matmul:
             _set_attribute(api.matmul_preference_set_attribute, wish, which, dtype, value)
         return wish
 
-    def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int) -> int:
-        """A descriptor of the stored array of an operand used as rows x columns."""
-        stored = (columns, rows) if transposed else (rows, columns)
-        return self._keep(self._api.matrix_layout_create(kind, *stored, ld), self._api.matrix_layout_destroy)
+    def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int, stride: int) -> int:
+        """A descriptor of the stored array of an operand used as rows x columns; of a batch with its `stride`."""
+        api, stored = self._api, (columns, rows) if transposed else (rows, columns)
+        created = self._keep(api.matrix_layout_create(kind, *stored, ld), api.matrix_layout_destroy)
+        if self._shape.count > 1:
+            for name, value in (("BATCH_COUNT", self._shape.count), ("STRIDED_BATCH_OFFSET", stride)):
+                which = api.MatrixLayoutAttribute[name]
+                dtype = api.get_matrix_layout_attribute_dtype(which)
+                _set_attribute(api.matrix_layout_set_attribute, created, which, dtype, value)
+        return created
 
     def _keep(self, descriptor: int, destroy: Callable[[int], None]) -> int:
         self._held.callback(destroy, descriptor)

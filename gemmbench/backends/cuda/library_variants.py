@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import KINDS, Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -62,6 +62,7 @@ CUBLAS = Variant(
     devices=("cuda",),
     precisions=_UNSCALED,
     layouts=LAYOUTS,
+    kinds=KINDS,
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
@@ -77,6 +78,7 @@ CUBLASLT = Variant(
     devices=("cuda",),
     precisions=tuple(PRECISIONS),
     layouts=LAYOUTS,
+    kinds=KINDS,
     params=(("ALGO", tuple(range(2 * ALGORITHMS))),),
     epilogue=("bias", "relu"),
     shortlist=4,
@@ -91,7 +93,7 @@ class ColumnMajor:
 
     A row-major array is the transpose of the same bytes read column-major, so an operand
     that is stored as it is used needs no transposition here either. `ld_b`, `ld_a` and `ld_c` are
-    leading dimensions.
+    leading dimensions, and each `stride` is the elements from one of `count` products to the next.
     """
 
     m: int
@@ -102,13 +104,21 @@ class ColumnMajor:
     ld_b: int
     ld_a: int
     ld_c: int
+    count: int = 1
+    stride_b: int = 0
+    stride_a: int = 0
+    stride_c: int = 0
 
 
 def to_column_major(problem: Problem) -> ColumnMajor:
     """The problem as cuBLAS sees it."""
     M, N, K = problem.M, problem.N, problem.K
     ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
-    return ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
+    packed = ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
+    if problem.count == 1:
+        return packed
+    stride_a, stride_b, stride_c = (problem.stride(name) for name in "ABC")
+    return replace(packed, count=problem.count, stride_b=stride_b, stride_a=stride_a, stride_c=stride_c)
 
 
 @dataclass(frozen=True)

@@ -221,18 +221,18 @@ class WindowTimer:
     def _most_launches(self) -> int:
         """The launches that the queue has room for."""
         unit = self._calls.graph_launches
-        return _MOST_GRAPHS * unit if unit else QUEUE // self._calls.kernels
+        return _MOST_GRAPHS * unit if unit else max(1, QUEUE // self._calls.kernels)
 
     def _split(self, launches: int) -> Iterator[int]:
         """The launches of each window that the launch queue has room for."""
         if unit := self._calls.graph_launches:
             return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
-        return _split_launches(launches, QUEUE // self._calls.kernels)
+        return _split_launches(launches, max(1, QUEUE // self._calls.kernels))
 
     def time_alone(self) -> float:
         """As base.LoneExecutable; a graph of turns is left aside."""
         gate = self._gate
-        if gate is None or not self._loaded:
+        if gate is None or not self._loaded or self._calls.kernels > QUEUE:
             return math.nan
         start, end = self._events
         with translate_errors(self._errors, self._calls.launch):
@@ -260,7 +260,9 @@ class WindowTimer:
             cuda.stop_profiler()
 
     def _window(self, launches: int) -> Window:
-        gate = self._gate if self._loaded else None
+        # A launch of more kernels than the queue holds would wait for the gate, unless it is part of a graph.
+        fits = self._calls.graphs is not None or self._calls.kernels <= QUEUE
+        gate = self._gate if self._loaded and fits else None
         self._loaded = True
         window = self._time_window(launches, gate)
         return window if window.gated or gate is None else self._time_window(launches, gate)

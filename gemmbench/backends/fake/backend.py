@@ -66,7 +66,7 @@ class FakeStep:
         self.launched += 1
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
-        shape = self.problem.shape(operand)
+        shape = self.problem.operand(operand).shape
         kind = self.problem.storage(operand).numpy_type()
         nbytes = self.problem.operand_bytes(operand)
         return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
@@ -76,7 +76,10 @@ class FakeStep:
         result = np.zeros(c.shape, kind)
         if self.alpha:
             a, b = self._view(at["A"], "A"), self._view(at["B"], "B")
-            a, b = (a.T if self.problem.trans_a else a), (b.T if self.problem.trans_b else b)
+            a, b = (
+                (a.swapaxes(-1, -2) if self.problem.trans_a else a),
+                (b.swapaxes(-1, -2) if self.problem.trans_b else b),
+            )
             result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
         if self.beta:
             result += kind(self.beta) * c.astype(kind)
@@ -102,13 +105,13 @@ class FakeStep:
         if self.fault == "unwritten":
             return
         if self.fault == "last_column":
-            c[:, :-1] = result[:, :-1]
+            c[..., :-1] = result[..., :-1]
             return
         c[:] = 0 if self.fault == "zero" else result
         if self.fault == "overrun":
             self.memory.fill(at["C"] + self.problem.operand_bytes("C"), 4, 0)
         if self.fault == "race" and self.launched % 7 == 6:
-            c[0, 0] += 1
+            c[..., 0, 0] += 1
 
 
 @dataclass(frozen=True)

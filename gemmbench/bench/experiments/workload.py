@@ -198,7 +198,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
     def find_case(fill: Fill, seed: int) -> GemmCase:
         return GemmCase(find_inputs(fill, seed), find_reference(fill, seed))
 
-    touched = sum(problem.operand_bytes(operand) for operand in "ABC")
+    touched = sum(operand.nbytes for operand in problem.operands)
     return Workload(GemmLayout(problem), touched, make_cases, find_case)
 
 

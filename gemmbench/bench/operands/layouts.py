@@ -14,6 +14,7 @@ import numpy as np
 from gemmbench.backends.base import ALIGN, OperandSet
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.guards import GuardedLayout
+from gemmbench.bench.operands.operand_values import make_array
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.precisions import FLOAT32
@@ -41,18 +42,18 @@ class SetLayout(Protocol):
         """Where these elements are in the second input, counted in elements."""
 
     def empty_result(self) -> np.ndarray:
-        """A host array for the result."""
+        """A host array for the result, all its rows one below the other."""
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """The operands of each step."""
 
 
 class GemmLayout:
-    """A, B and C of one problem."""
+    """The operands of a problem; its rows and columns are those of all products, one after the other."""
 
     def __init__(self, problem: Problem):
         self.problem, self.guarded = problem, GuardedLayout()
-        self.rows, self.inner, self.columns = problem.M, problem.K, problem.N
+        self.rows, self.inner, self.columns = problem.count * problem.M, problem.K, problem.count * problem.N
         row_bytes = max(operand.row_bytes for operand in problem.operands)
         # A kernel that forgets a bound check goes a tile too far: 128 rows, within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
@@ -68,15 +69,21 @@ class GemmLayout:
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """As SetLayout."""
-        return np.asarray(inner * self.rows + rows if self.problem.trans_a else rows * self.inner + inner)
+        problem = self.problem
+        product, row = np.divmod(rows, problem.M)
+        inside = inner * problem.M + row if problem.trans_a else row * problem.K + inner
+        return np.asarray(product * problem.stride("A") + inside)
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """As SetLayout."""
-        return np.asarray(columns * self.inner + inner if self.problem.trans_b else inner * self.columns + columns)
+        problem = self.problem
+        product, column = np.divmod(columns, problem.N)
+        inside = column * problem.K + inner if problem.trans_b else inner * problem.N + column
+        return np.asarray(product * problem.stride("B") + inside)
 
     def empty_result(self) -> np.ndarray:
         """As SetLayout."""
-        return np.empty(self.problem.result.shape, self.problem.result.storage.numpy_type())
+        return make_array(self.problem.result)
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """As SetLayout."""

@@ -24,10 +24,26 @@ _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
 Operands = Mapping[str, np.ndarray]
-"""Arrays on the host as they are stored, by the names of the operands.
+"""Arrays on the host as they are stored, rows below rows, by the names of the operands.
 
 What a launch finds in its result, such as C, is among them only if it may be read: otherwise that holds NaN.
 """
+
+
+def make_array(operand: Operand) -> np.ndarray:
+    """A host array for an operand: the rows of all its products one below the other, not yet filled."""
+    return np.empty((operand.rows, operand.shape[-1]), operand.storage.numpy_type())
+
+
+def view_products(problem: Problem, operands: Operands, name: str) -> np.ndarray:
+    """An operand of every product, count x rows x columns, as it is stored."""
+    return operands[name].reshape(problem.count, *problem.shape(name))
+
+
+def view_factor(problem: Problem, operands: Operands, name: str) -> np.ndarray:
+    """op(A) or op(B) of every product, count x rows x columns."""
+    stored = view_products(problem, operands, name)
+    return stored.swapaxes(1, 2) if (problem.trans_a if name == "A" else problem.trans_b) else stored
 
 
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
@@ -42,7 +58,7 @@ def is_cached(problem: Problem) -> bool:
 
 def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     operands = problem.operands
-    matrices = [np.empty(operand.shape, operand.storage.numpy_type()) for operand in operands]
+    matrices = [make_array(operand) for operand in operands]
     pieces: list[Callable[[], None]] = []
     for number, matrix in enumerate(matrices):
         flat, operand = matrix.reshape(-1), operands[number]

@@ -247,7 +247,7 @@ INDEX = "index: "
 WATCHED = "watched: "
 """How the keys of faults begin that were seen when the accesses of a kernel were watched."""
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
-LOWER_PRECISION = "lower precision"
+LOWER_PRECISION, PRODUCT_NEVER_WRITTEN = "lower precision", "product never written"
 _MOSTLY_WRONG, _NEARLY_ALL = 0.5, 0.95
 _LARGEST_ROUNDING = 1e5
 """In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
@@ -287,6 +287,12 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
         is_recomputed=recomputed is not None and _is_everywhere(region),
         region="" if region.kind == regions.ALL else region.subject.rstrip(","),
     )
+
+
+def explain_product(wrong: WrongResult) -> tuple[str, Diagnosis]:
+    """A wrong result of one product in words, and its most likely cause."""
+    diagnosis = diagnose(wrong)
+    return describe(wrong, diagnosis), diagnosis
 
 
 def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:

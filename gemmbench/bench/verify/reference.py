@@ -19,8 +19,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from gemmbench.bench.operands.alterations import Altered
-from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands
-from gemmbench.bench.verify.diagnosis import Diagnosis, describe, diagnose
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
+from gemmbench.bench.verify.batch_mistakes import explain_batch
+from gemmbench.bench.verify.diagnosis import Diagnosis, explain_product
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
@@ -29,7 +30,8 @@ from gemmbench.planning.sweeps.run_request import Fill
 _FULL_CHECK_LIMIT = 1024**3
 """The most products M N K of a problem of which every element is compared."""
 _VECTORS = 32
-_ROWS = 128
+_ROWS, _LEAST_ROWS, _MOST_ROWS = 128, 4, 1 << 13
+"""Of each product of a large problem that are compared: at most, at least where there are many, and of all of them."""
 _CHUNK = 1 << 19  # elements that are converted to float64 at a time
 _MAP_ROWS = 16
 _THREADS = min(4, os.cpu_count() or 1)  # more threads compete for the caches and for BLAS
@@ -58,7 +60,7 @@ class Check:
 class Reference:
     """What a problem's result must be for given operands and scalars; computed once, in float64.
 
-    `chosen` are the rows to compare, if not the usual ones.
+    Rows are those of all its products, one below the other. `chosen` are the rows to compare, if not the usual ones.
     """
 
     problem: Problem
@@ -70,29 +72,36 @@ class Reference:
     @property
     def compares_all(self) -> bool:
         """Whether the problem is small enough to compare every element."""
-        return self.problem.M * self.problem.N * self.problem.K <= _FULL_CHECK_LIMIT
+        return self.problem.flops <= 2 * _FULL_CHECK_LIMIT
 
     @cached_property
     def _a(self) -> np.ndarray:
-        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
+        """op(A) of every product, count x M x K."""
+        return view_factor(self.problem, self.operands, "A")
 
     @cached_property
     def _b(self) -> np.ndarray:
-        return self.operands["B"].T if self.problem.trans_b else self.operands["B"]
+        """op(B) of every product, count x K x N."""
+        return view_factor(self.problem, self.operands, "B")
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows to compare: all, or 128 (the first, the last, tile edges, random ones)."""
-        M = self.problem.M
+        """The rows to compare: all, or 128 of each product (the first, the last, tile edges, random ones).
+
+        Of very many large products it is fewer rows.
+        """
+        M, count = self.problem.M, self.problem.count
         if self.chosen is not None:
             return self.chosen
-        if self.compares_all or M <= _ROWS:
-            return np.arange(M)
+        most = min(_ROWS, max(_LEAST_ROWS, _MOST_ROWS // count))
+        if self.compares_all or most >= M:
+            return np.arange(count * M)
         edges = [row for tile in (8, 16, 32, 64, 128, 256) for row in (tile - 1, tile, M - M % tile - 1, M - M % tile)]
         certain = sorted({0, M - 1, *(row for row in edges if 0 <= row < M)})
         random = np.random.default_rng(0).permutation(M)
-        picked = dict.fromkeys([*certain, *random.tolist()])
-        return np.array(sorted(list(picked)[:_ROWS]))
+        picked = dict.fromkeys([*(certain if most == _ROWS else (0, M - 1)), *random.tolist()])
+        chosen = np.array(sorted(list(picked)[:most]))
+        return np.asarray((np.arange(count)[:, None] * M + chosen).reshape(-1))
 
     @cached_property
     def expected(self) -> np.ndarray:
@@ -100,13 +109,35 @@ class Reference:
         return self._compute_rows(self.rows)
 
     def _compute_rows(self, rows: np.ndarray) -> np.ndarray:
-        product = self.alpha * _multiply(self._a[rows].astype(np.float64), self._b)
+        product = self.alpha * self._multiply_rows(rows)
         return product + self.beta * self.operands["C"][rows].astype(np.float64) if self.beta else product
+
+    def _multiply_rows(self, rows: np.ndarray, absolute: bool = False) -> np.ndarray:
+        """These rows of A B, or of |A| |B|."""
+        problem = self.problem
+        if len(rows) == problem.count * problem.M and problem.count > 1:
+            return self._multiply_all(absolute)
+        found = np.empty((len(rows), problem.N))
+        product, row = np.divmod(rows, problem.M)
+        for number in np.unique(product):
+            mine = np.flatnonzero(product == number) if problem.count > 1 else slice(None)
+            factors = self._a[number, row[mine]].astype(np.float64)
+            found[mine] = _multiply(np.abs(factors) if absolute else factors, self._b[number], absolute)
+        return found
+
+    def _multiply_all(self, absolute: bool) -> np.ndarray:
+        """Every row of A B, or of |A| |B|: many small products at a time."""
+        problem = self.problem
+        found = np.empty((problem.count, problem.M, problem.N))
+        for part in _split_products(problem):
+            a, b = self._a[part].astype(np.float64), self._b[part].astype(np.float64)
+            np.matmul(np.abs(a, out=a) if absolute else a, np.abs(b, out=b) if absolute else b, out=found[part])
+        return found.reshape(-1, problem.N)
 
     @cached_property
     def scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0| on the compared rows."""
-        product = abs(self.alpha) * _multiply(np.abs(self._a[self.rows].astype(np.float64)), self._b, absolute=True)
+        product = abs(self.alpha) * self._multiply_rows(self.rows, absolute=True)
         return np.asarray(product + abs(self.beta) * np.abs(self.operands["C"][self.rows].astype(np.float64)))
 
     @cached_property
@@ -143,8 +174,16 @@ class Reference:
     @cached_property
     def expected_projections(self) -> np.ndarray:
         """alpha A (B x) + beta C0 x for these vectors, exact for integers."""
-        product = self.alpha * _multiply_in_threads(self._a, _multiply_in_threads(self._b, self.vectors))
+        product = self.alpha * np.concatenate([self._project(part) for part in _split_products(self.problem)])
         return product + self.beta * _multiply_in_threads(self.operands["C"], self.vectors) if self.beta else product
+
+    def _project(self, part: slice) -> np.ndarray:
+        """A (B x) for some products."""
+        a, b = self._a[part], self._b[part]
+        if len(a) == 1:
+            return _multiply_in_threads(a[0], _multiply_in_threads(b[0], self.vectors))
+        projected = a.astype(np.float64) @ (b.astype(np.float64) @ self.vectors)
+        return np.asarray(projected.reshape(-1, _VECTORS))
 
     def check_exact(self, result: np.ndarray) -> Check:
         """Compare an integer result for equality, element by element or with Freivalds' vectors."""
@@ -154,6 +193,8 @@ class Reference:
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
+        if self.problem.count > 1:  # those of one product show more of it
+            wrong = wrong[wrong // self.problem.M == wrong[0] // self.problem.M]
         spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
         return self._compare_exactly(result[spread], spread, wrong)
 
@@ -215,7 +256,8 @@ class Reference:
         The bounds are the same, since they depend on absolute values. It costs no product of matrices.
         """
         rows = self.rows[places]
-        a = self._a[rows].astype(np.float64)
+        product, row = np.divmod(rows, self.problem.M)
+        a = self._a[product, row].astype(np.float64)
         inner, which = np.unique(altered.inner, return_inverse=True)
         changed = np.zeros((len(rows), len(inner)), bool)
         for number, row in enumerate(rows):
@@ -223,7 +265,11 @@ class Reference:
         less = np.where(changed, 2 * a[:, inner], 0.0)
         a[:, inner] -= less
         lines = altered.lines
-        lost = less @ self._b[inner].astype(np.float64) + 2 * a[:, lines] @ self._b[lines].astype(np.float64)
+        lost = np.empty((len(rows), self.problem.N))
+        for number in np.unique(product):
+            mine, b = product == number, self._b[number]
+            lost[mine] = less[mine] @ b[inner].astype(np.float64)
+            lost[mine] += 2 * a[mine][:, lines] @ b[lines].astype(np.float64)
         other = replace(self, chosen=rows)
         other.__dict__.update(expected=self.expected[places] - self.alpha * lost, scale=self.scale[places])
         return other
@@ -243,8 +289,8 @@ class Reference:
         wrong = WrongResult(
             self.problem, self.operands, *scalars, rows, got, want, mask, wrong_rows, error, rule == "exact"
         )
-        diagnosis = diagnose(wrong)
-        return Check(False, rule, error, describe(wrong, diagnosis), diagnosis)
+        message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
+        return Check(False, rule, error, message, diagnosis)
 
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
@@ -257,6 +303,12 @@ def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) ->
 
 
 _make_cached = lru_cache(maxsize=3)(_make)  # those of one problem: at most two on integers and one on real data
+
+
+def _split_products(problem: Problem) -> Iterator[slice]:
+    """Neighbouring products, as many as are converted at a time."""
+    step = max(1, _CHUNK // max(problem.M * problem.K, problem.K * problem.N, problem.M * problem.N))
+    return (slice(first, first + step) for first in range(0, problem.count, step))
 
 
 def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:

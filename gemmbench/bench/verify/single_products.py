@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, is_cached
+from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class
@@ -59,7 +59,7 @@ class ProductError:
 
 @dataclass(frozen=True)
 class SingleProducts:
-    """A problem in which column j of B holds only `factors[j]`, in row `rows[j]`.
+    """A problem in which column j of the B of product p holds only `factors[p, j]`, in row `rows[p, j]`.
 
     alpha is a power of two and C0 is 0, so that neither adds an error.
     """
@@ -81,30 +81,44 @@ class SingleProducts:
 
     @cached_property
     def _a(self) -> np.ndarray:
-        return self.operands["A"].T if self.problem.trans_a else self.operands["A"]
+        return view_factor(self.problem, self.operands, "A")
 
     def measure_error(self, result: np.ndarray) -> ProductError:
         """The largest error of the elements of C; infinite for a NaN."""
-        step = max(1, _CHUNK // self.problem.N)
-        starts = range(0, self.problem.M, step)
+        problem = self.problem
+        products = result.reshape(problem.count, problem.M, problem.N)
         with ThreadPoolExecutor(_THREADS) as pool, np.errstate(all="ignore"):
             worst = ProductError()
-            for error in pool.map(partial(self._measure_rows, result, step), starts):
+            for error in pool.map(partial(self._measure_part, products), list(self._split())):
                 worst = worst.merge(error)
         return worst
 
-    def _measure_rows(self, result: np.ndarray, step: int, start: int) -> ProductError:
-        got = result[start : start + step]
-        kind = self.problem.precision.accumulator.type.numpy_type()
-        a = self._a[start : start + step].take(self.rows, axis=1).astype(kind, copy=False)
-        right = a * self.factors.astype(kind, copy=False) * kind.type(self.scalars[0])
-        differs = got != right.astype(got.dtype, copy=False)  # true for a NaN
-        return self._measure_elements(got, a, differs) if differs.any() else ProductError()
+    def _split(self) -> Iterator[tuple[slice, slice]]:
+        """Products and rows of them that are judged at a time."""
+        count, M, N = self.problem.count, self.problem.M, self.problem.N
+        rows = min(M, max(1, _CHUNK // N))
+        products = max(1, _CHUNK // (M * N))
+        for first in range(0, count, products):
+            for row in range(0, M, rows):
+                yield slice(first, first + products), slice(row, row + rows)
 
-    def _measure_elements(self, got: np.ndarray, a: np.ndarray, differs: np.ndarray) -> ProductError:
+    def _measure_part(self, result: np.ndarray, part: tuple[slice, slice]) -> ProductError:
+        got, rows = result[part], self.rows[part[0], None]
+        kind = self.problem.precision.accumulator.type.numpy_type()
+        if self.problem.count == 1:  # far faster
+            a = self._a[0, part[1]].take(self.rows[0], axis=1)[None].astype(kind, copy=False)
+        else:
+            a = np.take_along_axis(self._a[part], np.broadcast_to(rows, got.shape), axis=2).astype(kind, copy=False)
+        factors = np.broadcast_to(self.factors[part[0], None], got.shape)
+        right = a * factors.astype(kind, copy=False) * kind.type(self.scalars[0])
+        differs = got != right.astype(got.dtype, copy=False)  # true for a NaN
+        return self._measure_elements(got, a, factors, differs) if differs.any() else ProductError()
+
+    def _measure_elements(
+        self, got: np.ndarray, a: np.ndarray, factors: np.ndarray, differs: np.ndarray
+    ) -> ProductError:
         """The errors where a result is not the product rounded once."""
-        column = np.nonzero(differs)[1]
-        one, other = a[differs].astype(np.float64), self.factors[column].astype(np.float64)
+        one, other = a[differs].astype(np.float64), factors[differs].astype(np.float64)
         exact = one * other * self.scalars[0]
         error = np.abs(got[differs].astype(np.float64) - exact) / _find_last_bit(exact, self.problem.storage("C"))
         error[~np.isfinite(error)] = math.inf
@@ -145,6 +159,7 @@ class SingleProducts:
         if found.largest > _SURELY_IMPRECISE and not imprecise:
             return self._describe_failure(result)
         share = f"in {error.count} of {result.size} elements" if error.count < result.size else "in every element"
+        share += self._name_products(result, declared)
         size = f"single products are off by up to {_format_error(error)} units in the last place {share}"
         wanted = self.problem.precision.product_class
         limit = f"the manifest declares class {declared}" if declared else f"{name} needs class {wanted}"
@@ -155,6 +170,20 @@ class SingleProducts:
             words = f"{likely.words.partition(', the error is')[0]}; {words}"
         diagnosis = Diagnosis(LOWER_PRECISION, words)
         return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)
+
+    def _name_products(self, result: np.ndarray, declared: str) -> str:
+        """` of product 3`: which products of a batch have a weaker class, "" if all of them or the only one."""
+        problem, wrong = self.problem, list[int]()
+        products = result.reshape(problem.count, problem.M, problem.N)
+        allowed = choose_weaker(declared, problem.precision.product_class)
+        for number in range(problem.count):
+            with np.errstate(all="ignore"):
+                error = self._measure_part(products, (slice(number, number + 1), slice(None)))
+            if is_weaker(self._find_class(error), allowed):
+                wrong.append(number)
+        if len(wrong) == problem.count:
+            return ""
+        return f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first product {wrong[0]}"
 
     def _describe_failure(self, result: np.ndarray) -> Check:
         """The error is larger than that of any class: the result is wrong, not imprecise."""
@@ -182,13 +211,15 @@ def make_single_products(problem: Problem, seed: int) -> SingleProducts:
 def _make(problem: Problem, seed: int) -> SingleProducts:
     rng = np.random.default_rng([seed, 1])
     storage = [problem.storage(name) for name in "ABC"]
-    a = np.resize(_draw_factors(rng, storage[0], _POOL), problem.shape("A"))
-    factors = _draw_factors(rng, storage[1], problem.N)
-    rows = rng.integers(0, problem.K, problem.N)
-    rows[-1], rows[0] = problem.K - 1, 0
-    b = np.zeros(problem.shape("B"), storage[1].numpy_type())
-    (b.T if problem.trans_b else b)[rows, np.arange(problem.N)] = factors
-    operands = {"A": a, "B": b, "C": np.zeros(problem.shape("C"), storage[2].numpy_type())}
+    count, N = problem.count, problem.N
+    operands = {operand.name: make_array(operand) for operand in problem.operands}
+    operands["A"][:] = np.resize(_draw_factors(rng, storage[0], _POOL), operands["A"].shape)
+    factors = _draw_factors(rng, storage[1], count * N).reshape(count, N)
+    rows = rng.integers(0, problem.K, (count, N))
+    rows[:, -1], rows[:, 0] = problem.K - 1, 0
+    operands["B"][:], operands["C"][:] = 0, 0
+    b = view_factor(problem, operands, "B")
+    b[np.arange(count)[:, None], rows, np.arange(N)] = factors
     return SingleProducts(problem, operands, rows, factors)
 
 

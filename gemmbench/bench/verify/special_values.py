@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, round_factor
+from gemmbench.bench.operands.operand_values import Operands, round_factor, view_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
@@ -35,7 +35,7 @@ _LEAST_SIDE, _MOST_PRODUCTS = 16, 1 << 21
 
 def has_special_values(problem: Problem) -> bool:
     """Whether a problem is checked with special values: every side has room for them, and it is small."""
-    small = problem.M * problem.N * problem.K <= _MOST_PRODUCTS
+    small = problem.flops <= 2 * _MOST_PRODUCTS
     return small and min(problem.M, problem.N, problem.K) >= _LEAST_SIDE and not problem.storage("A").is_integer
 
 
@@ -51,11 +51,10 @@ class SpecialValues:
 
     @cached_property
     def _terms(self) -> np.ndarray:
-        """alpha A[i][k] B[k][j], M x K x N, in a type in which none of them overflows."""
+        """alpha A[i][k] B[k][j], count x M x K x N, in a type in which none of them overflows."""
         kind = np.longdouble if self.problem.storage("A") == FLOAT64 else np.float64
-        a = self.operands["A"].T if self.problem.trans_a else self.operands["A"]
-        b = self.operands["B"].T if self.problem.trans_b else self.operands["B"]
-        return np.asarray(self.alpha * a.astype(kind)[:, :, None] * b.astype(kind)[None])
+        a, b = (view_factor(self.problem, self.operands, name).astype(kind) for name in "AB")
+        return np.asarray(self.alpha * a[..., None] * b[:, None])
 
     @cached_property
     def _base(self) -> np.ndarray:
@@ -64,12 +63,16 @@ class SpecialValues:
     @cached_property
     def _scale(self) -> np.ndarray:
         """|alpha| |A| |B| + |beta| |C0|."""
-        return np.asarray(np.abs(self._terms).sum(axis=1) + np.abs(self._base))
+        return np.asarray(self._sum(np.abs(self._terms)) + np.abs(self._base))
+
+    def _sum(self, terms: np.ndarray) -> np.ndarray:
+        """The sums of terms, all rows of C one below the other."""
+        return np.asarray(terms.sum(axis=2).reshape(-1, self.problem.N))
 
     @cached_property
     def want(self) -> np.ndarray:
         """C, infinite where its type has no number so large."""
-        total = self._terms.sum(axis=1) + self._base
+        total = self._sum(self._terms) + self._base
         return np.asarray(np.where(np.abs(total) > self._largest, np.copysign(np.inf, total), total))
 
     @cached_property
@@ -80,8 +83,8 @@ class SpecialValues:
     def _is_certain(self) -> np.ndarray:
         """Where every order of summation gives the same: no part can overflow, or all have one sign."""
         if self.rule == NOT_FINITE:
-            return np.ones(self.problem.shape("C"), bool)
-        one_sign = np.abs(self._terms.sum(axis=1)) == self._scale
+            return np.ones(self.want.shape, bool)
+        one_sign = np.abs(self._sum(self._terms)) == self._scale
         return np.asarray((self._scale < self._largest / 2) | (one_sign & (self._scale / 2 > self._largest)))
 
     @cached_property
@@ -114,7 +117,9 @@ class SpecialValues:
 
     def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
         i, j = (int(index) for index in np.argwhere(wrong)[0])
-        first = f"first C[{i}][{j}] = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
+        product, row = divmod(i, self.problem.M)
+        where = f" of product {product}" if self.problem.count > 1 else ""
+        first = f"first C[{row}][{j}]{where} = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
         words = self._explain(got[wrong], self.want[wrong])
         message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"
         return Check(False, self.rule, float("inf"), message, Diagnosis(f"{self.rule} lost", words))
@@ -172,10 +177,11 @@ def _keeps_subnormals(problem: Problem) -> bool:
 
 
 def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """op(A), op(B) and C in float64, between 0.5 and 1 or the negative of it."""
+    """op(A), op(B) and C of every product in float64, between 0.5 and 1 or the negative of it."""
     rng = np.random.default_rng([seed, 2])
     shapes = (problem.M, problem.K), (problem.K, problem.N), (problem.M, problem.N)
-    a, b, c = (rng.uniform(0.5, 1, shape) * rng.choice([-1, 1], shape) for shape in shapes)
+    sizes = [(problem.count, *shape) for shape in shapes]
+    a, b, c = (rng.uniform(0.5, 1, size) * rng.choice([-1, 1], size) for size in sizes)
     return a, b, c
 
 
@@ -183,7 +189,10 @@ def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Ope
     """The arrays in the types and layout of the problem, with factors that its products do not round."""
     stored = [_round(problem, "A", a), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
-    first, second = (np.ascontiguousarray(one.T if swap else one) for one, swap in zip(stored, swapped, strict=True))
+    first, second = (
+        np.ascontiguousarray(one.swapaxes(1, 2) if swap else one) for one, swap in zip(stored, swapped, strict=True)
+    )
+    first, second, c = (each.reshape(-1, each.shape[-1]) for each in (first, second, c))
     return {"A": first, "B": second, "C": c.astype(problem.storage("C").numpy_type())}
 
 
@@ -194,12 +203,16 @@ def _round(problem: Problem, operand: str, values: np.ndarray) -> np.ndarray:
 
 
 def _make_not_finite(problem: Problem, seed: int) -> Operands:
-    """NaN and infinities at the beginning and at the end of K, where neighbours in memory are padding."""
+    """NaN and infinities at the beginning and at the end of K, where neighbours in memory are padding.
+
+    Every second product has none, so that those of its neighbours show.
+    """
     a, b, c = _draw(problem, seed)
     M, N = problem.M, problem.N
-    a[M // 4, 0], a[M // 2, 0], a[M - 1, -1] = np.nan, np.inf, -np.inf
-    b[0, N // 4], b[0, N // 2], b[-1, N - 1] = np.nan, -np.inf, np.inf
-    b[-1, 1], a[2, 0] = 0.0, 0.0  # times an infinity
+    some = slice(None, None, 2)
+    a[some, M // 4, 0], a[some, M // 2, 0], a[some, M - 1, -1] = np.nan, np.inf, -np.inf
+    b[some, 0, N // 4], b[some, 0, N // 2], b[some, -1, N - 1] = np.nan, -np.inf, np.inf
+    b[some, -1, 1], a[some, 2, 0] = 0.0, 0.0  # times an infinity
     return _store(problem, a, b, c)
 
 
@@ -207,10 +220,10 @@ def _make_subnormal(problem: Problem, seed: int) -> Operands:
     """Even rows of A are subnormal, odd ones small; even columns of B are large, odd ones small."""
     a, b, c = _draw(problem, seed)
     least = _find_limits(problem, "A").least_normal
-    a[::2] *= least * 2.0**-4
-    a[1::2] *= least * 2.0**20
-    b[:, ::2] *= 2.0**40
-    b[:, 1::2] *= 2.0**-24
+    a[:, ::2] *= least * 2.0**-4
+    a[:, 1::2] *= least * 2.0**20
+    b[..., ::2] *= 2.0**40
+    b[..., 1::2] *= 2.0**-24
     return _store(problem, a, b, c)
 
 
@@ -222,10 +235,10 @@ def _make_large(problem: Problem, seed: int) -> Operands:
     a, b, c = _draw(problem, seed)
     in_a, in_b, in_c = (int(np.frexp(_find_limits(problem, name).largest)[1]) - 1 for name in "ABC")
     product = in_c - int(np.ceil(np.log2(problem.K))) - 1
-    a[:, ::2] *= 2.0**in_a
-    b[::2] *= 2.0 ** min(product - in_a, in_b)
-    a[:, 1::2] *= 2.0 ** min(product - in_b, in_a)
-    b[1::2] *= 2.0**in_b
-    b[:, -1] = np.copysign(2.0 ** (in_b // 2 + 1), a[-1])
-    a[-1] = np.copysign(2.0 ** (in_a // 2 + 1), a[-1])
+    a[..., ::2] *= 2.0**in_a
+    b[:, ::2] *= 2.0 ** min(product - in_a, in_b)
+    a[..., 1::2] *= 2.0 ** min(product - in_b, in_a)
+    b[:, 1::2] *= 2.0**in_b
+    b[..., -1] = np.copysign(2.0 ** (in_b // 2 + 1), a[:, -1])
+    a[:, -1] = np.copysign(2.0 ** (in_a // 2 + 1), a[:, -1])
     return _store(problem, a, b, c)

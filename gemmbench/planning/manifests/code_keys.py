@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemmbench.errors import nearest
 from gemmbench.planning.files import display_path, follow_links, is_file, is_folder
-from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.manifests.expressions import BATCH_NAMES, Expression
 from gemmbench.planning.manifests.manifest_model import Manifest
 from gemmbench.planning.manifests.sections import FlagFields, SectionReader
 from gemmbench.planning.manifests.variant import (
@@ -122,6 +122,7 @@ _INTEGER_TYPES = {
 FLOAT_TYPES = {"float": "float", "double": "double", "half": "__half", "bfloat16": "__nv_bfloat16"}
 _TYPES = {**_INTEGER_TYPES, **FLOAT_TYPES}
 _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
+_STRIDE = re.compile(r"\bstride\(\s*(\w+)\s*\)")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
 _FUSED = ("bias", "maps")
@@ -129,14 +130,17 @@ _FUSED = ("bias", "maps")
 
 
 def read_arguments(
-    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool
+    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool, takes_many: bool
 ) -> tuple[Argument | Structure, ...]:
-    """Read `args`; a launcher may take `stream`. Raises SpecError at the line of the argument."""
+    """Read `args`; a launcher may take `stream`, and what `takes_many` products their count and strides.
+
+    Raises SpecError at the line of the argument.
+    """
     if len(written) > _MOST:
         raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
     operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
     roles = (*operands, *SCALARS, NULL)
-    reader = _ArgumentReader(document, sections, roles)
+    reader = _ArgumentReader(document, sections, roles, takes_many)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
         _check_operands(document, Call(arguments))
@@ -152,8 +156,8 @@ def _check_operands(document: Document, call: Call) -> None:
 class _ArgumentReader:
     """Reads the arguments of one manifest."""
 
-    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str]):
-        self.document, self.sections, self.roles = document, sections, roles
+    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str], takes_many: bool):
+        self.document, self.sections, self.roles, self.takes_many = document, sections, roles, takes_many
 
     def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> Argument | Structure:
         """Read what one parameter gets."""
@@ -173,7 +177,7 @@ class _ArgumentReader:
             return Argument(NULL)
         if isinstance(text, float):
             return Argument("", "", text)
-        text = str(text).strip()
+        text = self.read_strides(path, str(text).strip())
         if text.startswith("&"):
             return self.read_pointer(path, text[1:].strip())
         if text in self.roles and text not in SCALARS:
@@ -185,6 +189,19 @@ class _ArgumentReader:
         if kind in FLOAT_TYPES:
             return Argument("", FLOAT_TYPES[kind], self.read_number(path, inner))
         return Argument("", _INTEGER_TYPES[kind or "int"], self.read_number(path, inner))
+
+    def read_strides(self, path: DocumentPath, text: str) -> str:
+        """Read every `stride(A)` as the name that expressions have for it, and refuse what only a batch has."""
+        for operand in _STRIDE.findall(text):
+            if operand not in "ABC":
+                message = f"args: no operand '{operand}' has products; write stride(A), stride(B) or stride(C)"
+                raise self.document.error_at(path, message)
+        text = _STRIDE.sub(lambda found: f"stride_{found[1].lower()}", text)
+        if not self.takes_many and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
+            written = re.sub(r"stride_(\w)", lambda found: f"stride({found[1].upper()})", min(used))
+            message = f"args: {written} is that of a batch; add `kinds: [one, many]` if the kernel takes one"
+            raise self.document.error_at(path, message)
+        return text
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
         """Read alpha, beta or a constant with a point, whose type is that of the sums unless it is given."""

@@ -16,6 +16,7 @@ from gemmbench.errors import at_line, nearest
 from gemmbench.planning.manifests.code_keys import read_arguments, read_code
 from gemmbench.planning.manifests.expressions import (
     ACCESS_NAMES,
+    BATCH_NAMES,
     DEVICE_NAMES,
     NETWORK_NAMES,
     PROBLEM_NAMES,
@@ -34,7 +35,17 @@ from gemmbench.planning.manifests.kernel_code import (
 )
 from gemmbench.planning.manifests.manifest_model import HostFields, Manifest
 from gemmbench.planning.manifests.sections import LaunchFields, SectionReader, read_lets
-from gemmbench.planning.manifests.variant import COMPUTES, EPILOGUES, STORAGES, Call, Launch, TensorMap, Values, Variant
+from gemmbench.planning.manifests.variant import (
+    COMPUTES,
+    EPILOGUES,
+    KINDS,
+    STORAGES,
+    Call,
+    Launch,
+    TensorMap,
+    Values,
+    Variant,
+)
 from gemmbench.planning.networks import MACROS
 from gemmbench.planning.precisions import CLASSES, PRECISIONS, resolve_precision
 from gemmbench.planning.problems import LAYOUTS
@@ -43,7 +54,7 @@ from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
 _SIGNATURE = ("M", "N", "K", "alpha", "A", "B", "beta", "C", "bias", "workspace", "maps")
-_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B"}
+_RESERVED = {*_SIGNATURE, *PROBLEM_NAMES, *DEVICE_NAMES, "TA", "TB", "TC", "TACC", "TRANS_A", "TRANS_B", "MANY"}
 _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl", "cluster")
@@ -56,7 +67,18 @@ _CUDA = ("grid", "block", "pdl", "cluster", *_LIMITS, *_COMPILED, *_CALLED)
 _LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", *_LIMITS, "epilogue")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
-_NOT_PYTHON = (*_OPTIONAL, *_ONE_LAUNCH, *_COMPILED, "args", "storage", "host", "epilogue", *_LIMITS, "computes")
+_NOT_PYTHON = (
+    "kinds",
+    *_OPTIONAL,
+    *_ONE_LAUNCH,
+    *_COMPILED,
+    "args",
+    "storage",
+    "host",
+    "epilogue",
+    *_LIMITS,
+    "computes",
+)
 _CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", *_LIMITS, *_COMPILED, *_CALLED)
 
 
@@ -77,7 +99,8 @@ class ManifestReader:
         with at_line(self.document.location, self.document.line(("params",))):
             check_configurations("params", math.prod(len(values) for _, values in params))
         problem = NETWORK_NAMES if manifest.computes == "mlp" else PROBLEM_NAMES
-        names = (*manifest.params, *problem, *DEVICE_NAMES)
+        several = BATCH_NAMES if "many" in manifest.kinds else ()
+        names = (*manifest.params, *problem, *several, *DEVICE_NAMES)
         sections = SectionReader(self.document, names, read_lets(self.document, manifest.let, names))
         variant = self.build_variant(sections, params)
         sections.refuse_unused_lets()
@@ -94,6 +117,7 @@ class ManifestReader:
             devices=_DEVICES[self.kind],
             precisions=tuple(dict.fromkeys(map(resolve_precision, manifest.precisions))),
             layouts=self.list_layouts(),
+            kinds=tuple(kind for kind in KINDS if kind in manifest.kinds),
             min_sm=0 if self.host else self.min_sm,
             arch=tuple(str(name) for name in manifest.arch),
             params=params,
@@ -150,7 +174,7 @@ class ManifestReader:
         """How the kernels are called."""
         manifest, workspace = self.manifest, self.manifest.workspace
         return Call(
-            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host)),
+            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host), "many" in manifest.kinds),
             column_major=manifest.storage == "column",
             reads_c=manifest.reads_c,
             host=manifest.host,
@@ -162,6 +186,7 @@ class ManifestReader:
         manifest = self.manifest
         self.check_words("precisions", [resolve_precision(name) for name in manifest.precisions], tuple(PRECISIONS))
         self.check_words("layouts", [layout.lower() for layout in manifest.layouts], LAYOUTS)
+        self.check_words("kinds", manifest.kinds, KINDS)
         self.check_words("computes", [manifest.computes], COMPUTES)
         if manifest.product_class:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))

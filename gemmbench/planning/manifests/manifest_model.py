@@ -33,6 +33,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             `double`, `half` and `bfloat16` are understood too.
         layouts: The layouts that it takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A, the
             second for B: stored as used (n) or transposed (t), row-major and packed.
+        kinds: `one` for one product, `many` for a launch that computes all products of a batch: the macro `MANY`
+            is then 1. Empty: `[one]`; a batch is launched product by product.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has
             it. The compiler gets that file untouched, and no macros but those of `define`.
         define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`: an expression, or
@@ -47,7 +49,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             template: `sgemm<BM, BN, 8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
             `C`, `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar by
-            pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`. A number is an `int`
+            pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`, and of a batch `count` and
+            `stride(A)`, the elements from one product to the next. A number is an `int`
             unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`, `ushort(...)`,
             `char(...)`, `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or `bfloat16(...)`. A
             structure that is passed by value is written as its fields in their order: `{width: K, elements: A}`.
@@ -117,6 +120,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     precisions: list[str]
     layouts: list[str]
     order: int | float = AFTER_LADDER
+    kinds: list[str] = msgspec.field(default_factory=lambda: ["one"])
     file: str = ""
     define: dict[str, Any] = {}
     include: list[str] = []

@@ -109,6 +109,8 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp")
+KINDS = ("one", "many")
+"""What a launch computes: one product, or all those of a batch."""
 STORAGES = ("row", "column")
 EPILOGUES = ("bias", "relu", "softmax")
 """What may follow a product, in this order. Each is a macro of the kernel, 1 if this plan uses it."""
@@ -177,7 +179,8 @@ class Pick:
 class Variant:
     """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
 
-    `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
+    `kinds` are those of KINDS that it takes: a batch is launched product by product where it does not take
+    many. `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
     for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "python" for a Python
     function that launches and needs the packages `packages`, "library" for libraries such as cuBLAS. `devices`
     are the back ends that can run it.
@@ -205,6 +208,7 @@ class Variant:
     devices: tuple[str, ...]
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
+    kinds: tuple[str, ...] = ("one",)
     min_sm: int = 0
     arch: tuple[str, ...] = ()
     params: tuple[tuple[str, Values], ...] = ()

@@ -12,8 +12,8 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.manifests.variant import ALL, Params, Variant
 from gemmbench.planning.plans.plan import Config
-from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape, check_configurations
+from gemmbench.planning.problems import Problem, make_problem
+from gemmbench.planning.sizes import AnyShape, Shape, check_configurations
 
 
 class Configurations(Sequence[Config]):
@@ -172,16 +172,13 @@ def _round_sides(shape: Shape, steps: Sequence[int], least: Sequence[int] = (1, 
 
 
 def make_problems(
-    variant: Variant, shapes: Sequence[Shape], layouts: Sequence[str], precisions: Sequence[str]
+    variant: Variant, shapes: Sequence[AnyShape], layouts: Sequence[str], precisions: Sequence[str]
 ) -> list[Problem]:
     """Return every combination, with an alpha and a beta that the kernel cannot ignore unnoticed, if it takes them."""
     alpha = ALPHA if variant.call.takes("alpha") else 1.0
     beta = BETA if variant.call.takes("beta") else 0.0
     return [
-        Problem(*shape, layout=layout, precision_name=kind, alpha=alpha, beta=beta)
-        for kind in precisions
-        for layout in layouts
-        for shape in shapes
+        make_problem(shape, layout, kind, alpha, beta) for kind in precisions for layout in layouts for shape in shapes
     ]
 
 

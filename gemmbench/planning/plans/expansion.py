@@ -168,14 +168,15 @@ def plan_network(
 def _make_plan(
     problem: Problem, variant: Variant, config: Config, device: str, target: Target, network: Network | None = None
 ) -> Plan | Skip:
-    names = {**collect_names(variant, problem, target, network), **dict(config.values)}
+    launched = problem if "many" in variant.kinds else problem.one
+    names = {**collect_names(variant, launched, target, network), **dict(config.values)}
     try:
         check_require(variant, names)
-        launches = evaluate_launches(variant, names, target, problem)
+        launches = evaluate_launches(variant, names, target, launched)
         workspace, zeroed = evaluate_workspace(variant, names)
-        maps = evaluate_tensor_maps(variant, names, problem, workspace)
+        maps = evaluate_tensor_maps(variant, names, launched, workspace)
         tile = evaluate_tile(variant, names)
-        macros, arguments = evaluate_macros(variant, names, problem), evaluate_arguments(variant, names, problem)
+        macros, arguments = evaluate_macros(variant, names, launched), evaluate_arguments(variant, names, launched)
     except Excluded as reason:
         return Skip(problem, variant, config, device, str(reason))
     geometry = launches[-1][1] if launches else None
@@ -207,4 +208,5 @@ def collect_names(variant: Variant, problem: Problem, target: Target, network: N
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
     names |= {f"ld{name.lower()}": seen.shape(name)[0 if column_major else 1] for name in "ABC"}
+    names |= {"count": seen.count} | {f"stride_{name.lower()}": seen.stride(name) for name in "ABC"}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

@@ -146,6 +146,16 @@ class Plan:
             symbol = self.variant.launch.symbol if self.variant.launch else "gemm"
             object.__setattr__(self, "launches", ((symbol, self.geometry),))
 
+    @cached_property
+    def launched(self) -> Problem:
+        """What one launch computes: the problem, or one of its products if the kernels take no batch."""
+        return self.problem if "many" in self.variant.kinds else self.problem.one
+
+    @property
+    def products(self) -> int:
+        """How many times it is launched for its problem: once, or once for each product."""
+        return self.problem.count // self.launched.count
+
     @property
     def symbols(self) -> tuple[str, ...]:
         """The kernels that it launches, in order; the name of a host function; nothing for a library."""
@@ -174,16 +184,18 @@ class Plan:
         """The macros of this plan, in the order in which they are defined."""
         if self.variant.code.foreign:
             return self.macros
-        problem = self.problem.column_major if self.variant.call.column_major else self.problem
+        problem = self.launched.column_major if self.variant.call.column_major else self.launched
         types = list(problem.types.items())
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         sums = problem.precision.accumulator
         promotion = [("PROMOTED_EVERY", str(sums.promoted_every))] if sums.loses_bits else []
         fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []
+        many = [("MANY", "1")] if problem.count > 1 else []
         return tuple(
-            [(name, str(value)) for name, value in self.config.values] + types + layout + promotion + fused + network
-        )
+            [(name, str(value)) for name, value in self.config.values]
+            + types + layout + promotion + fused + network + many
+        )  # fmt: skip
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
@@ -260,6 +272,11 @@ class Chain:
     def deterministic(self) -> bool:
         """Equal launches give equal bits."""
         return all(step.variant.deterministic for step in self.steps)
+
+    @property
+    def launched_per_product(self) -> bool:
+        """A step is launched once for each product of a batch."""
+        return any(step.products > 1 for step in self.steps)
 
     @property
     def compiles_when_bound(self) -> bool:

@@ -33,6 +33,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
+    if problem.count == 1 and "one" not in variant.kinds:
+        return "takes batches only (`kinds`), and this is one product; choose a size such as 8*64"
     if not variant.call.takes_scalars(problem.alpha, problem.beta):
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
         return f"{' and '.join(fixed)}: its `args` has no such argument"

@@ -9,7 +9,7 @@ import msgspec
 
 from gemmbench.planning.precisions import find_precision
 from gemmbench.planning.problems import Problem
-from gemmbench.planning.sizes import Shape, parse_sizes
+from gemmbench.planning.sizes import AnyShape, parse_sizes
 
 ColumnKind = Literal["label", "size", "time_ms", "time_s", "gflops", "gflops_mnk", "percent", "faster"]
 """What a column contains: the row's name, its size, times, operations per second (2 M N K, or M N K as one post
@@ -102,8 +102,8 @@ class PostRow:
     config: tuple[tuple[str, int], ...]
     layout: str
     precision: str
-    shapes: tuple[Shape, ...]
-    published_shape: Shape | None = None
+    shapes: tuple[AnyShape, ...]
+    published_shape: AnyShape | None = None
     published_ms: float | None = None
     published_percent: float | None = None
     published_gflops: float | None = None
@@ -114,9 +114,8 @@ class PostRow:
 
     def fits(self, problem: Problem) -> bool:
         """Whether the row is repeated on this problem."""
-        shape = (problem.M, problem.N, problem.K)
         same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
-        return same and (not self.shapes or shape in self.shapes)
+        return same and (not self.shapes or problem.dimensions in self.shapes)
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ class Selection:
         text=lambda sizes: read_sizes(sizes).text,
         metavar="SIZES",
         heading=PROBLEM,
-        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512.",
+        help="Sizes: 1024,4096 or 1024x768x1024 (M x N x K) or 512:4096:512; 64*512 is a batch of 64.",
         in_python='1024 for a cube, [512, (1024, 768, 512)] with tuples of M, N, K, or text such as "512:4096:512".',
     )
     precisions: tuple[str, ...] = option(

@@ -15,7 +15,16 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.files import data_folder, display_path, is_file, read_text_file
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid
-from gemmbench.planning.sizes import Shape, check_plans, check_shape, check_size, count_sizes, parse_sizes
+from gemmbench.planning.sizes import (
+    AnyShape,
+    Shape,
+    add_count,
+    check_plans,
+    check_shape,
+    check_size,
+    count_sizes,
+    parse_sizes,
+)
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import Post, PostModel, PostRow, make_post
 from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest, Selection, parse_layouts, parse_precisions
@@ -31,9 +40,9 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
             several times.
         summary: One line about the sweep.
         sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K,
-            `512:4096:512` for a range.
+            `512:4096:512` for a range, `64*512` for a batch of 64 products.
         shapes: Lists of M, N and K.
-        axes: Values of M, N and K; every combination is measured.
+        axes: Values of M, N and K, and of `count`, the products of a batch; every combination is measured.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
@@ -103,6 +112,7 @@ class Sweep:
     rivals: tuple[str, ...] = ()
 
 
+_COUNT = "count"
 _SHAPE_KEYS = ("sizes", "shapes", "axes")
 
 
@@ -219,10 +229,10 @@ def _read_problems(
     return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta)
 
 
-def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[Shape]:
+def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
     sizes = reader.check_items(("sizes",), parse_sizes, model.sizes)
     shapes = reader.check_items(("shapes",), _read_shape, model.shapes)
-    distinct = list(dict.fromkeys([*sizes, *shapes, *_read_axes(reader, model)]))
+    distinct = list(dict.fromkeys((*sizes, *shapes, *_read_axes(reader, model))))
     if not distinct:
         raise UsageError(f"{reader.document.location}: no sizes, shapes or axes; add `sizes: [1024]`")
     return distinct
@@ -240,16 +250,17 @@ def _read_shape(written: list[int]) -> list[Shape]:
     return [(m, n, k)]
 
 
-def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[Shape]:
+def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
     axes = model.axes
     if not axes:
         return iter(())
-    if set(axes) != set("MNK"):
+    if set(axes) - {_COUNT} != set("MNK"):
         raise reader.document.error_at(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
     for key, values in axes.items():
         for index, value in enumerate(values):
             reader.check(("axes", key, index), check_size, value)
-    return itertools.product(axes["M"], axes["N"], axes["K"])
+    shapes = itertools.product(axes.get(_COUNT, (1,)), axes["M"], axes["N"], axes["K"])
+    return (add_count(count, (m, n, k)) for count, m, n, k in shapes)
 
 
 def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:

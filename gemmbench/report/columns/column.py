@@ -102,6 +102,7 @@ class AnyRow(Protocol):
 
 
 PROBLEM: tuple[Column[Problem], ...] = (
+    Column("count", "products of a batch; 1 for a single product", lambda problem: problem.count),
     Column("M", "rows of C", lambda problem: problem.M),
     Column("N", "columns of C", lambda problem: problem.N),
     Column("K", "dimension that is summed over", lambda problem: problem.K),

@@ -204,14 +204,23 @@ class Attributes:
     class MatmulAlgoConfigAttribute(IntEnum):
         ID, TILE_ID = 10, 11
 
+    class MatrixLayoutAttribute(IntEnum):
+        BATCH_COUNT, STRIDED_BATCH_OFFSET = range(2)
+
     def __init__(self):
-        self.held = {}
+        self.held, self.layouts = {}, []
 
     def __getattr__(self, name):
         return lambda *_: 1
 
     def get_matmul_desc_attribute_dtype(self, which):
         return np.int64
+
+    def get_matrix_layout_attribute_dtype(self, which):
+        return np.int64
+
+    def matrix_layout_set_attribute(self, target, which, address, nbytes):
+        self.layouts.append((which.name, ctypes.c_int64.from_address(address).value))
 
     def get_matmul_algo_config_attribute_dtype(self, which):
         return np.int32
@@ -221,6 +230,27 @@ class Attributes:
 
     def matmul_desc_set_attribute(self, target, which, address, nbytes):
         self.held[which.name] = ctypes.c_int64.from_address(address).value
+
+
+def test_a_batch_is_one_call_with_its_strides(asked):
+    problem = Problem(4, 5, 6, "tn", count=7)
+    plan = Plan(problem, CUBLAS, Config(), "cuda", "90", None, workspace=WORKSPACE)
+    calls = Cublas(STREAM, 90, EITHER).calls(plan, SETS[:1])
+    del asked[:]
+    calls.queue[0]()
+    ((name, *arguments),) = asked
+    place = SETS[0]
+    assert (name, calls.launch) == ("gemm_strided_batched_ex", "cublasGemmStridedBatchedEx")
+    assert arguments[1:6] == [0, 1, 5, 4, 6]  # column-major: B comes first
+    assert arguments[7:15] == [place["B"], 0, 5, 30, place["A"], 0, 4, 24]
+    assert arguments[16:21] == [place["C"], 0, 5, 20, 7]
+
+
+def test_cublaslt_hears_the_count_and_the_strides_of_a_batch():
+    api = Attributes()
+    _Matmul(api, to_column_major(Problem(4, 5, 6, count=7)), Types(0, 0, 0, 0, 68, "float32"), {})
+    assert api.layouts == [("BATCH_COUNT", 7), ("STRIDED_BATCH_OFFSET", 30), ("BATCH_COUNT", 7),
+                           ("STRIDED_BATCH_OFFSET", 24), ("BATCH_COUNT", 7), ("STRIDED_BATCH_OFFSET", 20)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("precision", "fast"), [("e4m3", 0), ("e4m3_fast", 1), ("e5m2", 0), ("e5m2_fast", 1)])

@@ -238,7 +238,7 @@ def test_the_rows_of_altered_operands_are_known_without_another_product(large, l
     reference = make_reference(problem, "uniform", 0, 1.5, 0.0)
     rows = reference.rows
     altered = draw(rng, GemmLayout(problem), np.array([7]), rows if draw is draw_elements else False).find(7)
-    a, b = (each.astype(np.float64) for each in (reference._a, reference._b))
+    a, b = (each[0].astype(np.float64) for each in (reference._a, reference._b))
     a[altered.rows, altered.inner] *= -1
     b[altered.lines] *= -1
     places = np.union1d(np.searchsorted(rows, altered.rows[:4]), [0, 1, 90])

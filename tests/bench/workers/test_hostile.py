@@ -27,15 +27,15 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.row import is_forged
 
 ROOT = Path(__file__).parents[3]
-KERNELS, VALUES, HOSTS = (ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile/host"))
-EXPECTED, OF_VALUES, OF_HOSTS = (
-    yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (KERNELS, VALUES, HOSTS)
+KERNELS, VALUES, MANY, HOSTS = FOLDERS = tuple(
+    ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile_many", "hostile/host")
 )
+EXPECTED, OF_VALUES, OF_MANY, OF_HOSTS = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS)
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
 VERIFIED = [name for name, wanted in ON_CPU.items() if "beta" not in wanted or wanted["status"] == "skipped"]
 TIMED = [name for name, wanted in EXPECTED.items() if "beta" in wanted and ON_CPU[name]["status"] != "skipped"]
 UNRANKED = "unranked"  # as tables and exports say of a row that is ok, but of a weaker class
-PROBLEM = Problem(35, 129, 133, alpha=1.5, beta=-0.5)
+PROBLEM, BATCH = Problem(35, 129, 133, alpha=1.5, beta=-0.5), Problem(35, 21, 19, alpha=1.5, beta=-0.5, count=7)
 SLOW_TO_COMPILE = "compiles_for_minutes"
 HEALTHY = "cpu_naive"
 HOSTS_IN_BATCH = 12
@@ -81,7 +81,7 @@ def verify(backend, tmp_path, monkeypatch):
     """The record of a kernel of the folders, verified on the CPU."""
 
     def verified(name, problem=PROBLEM):
-        (plan,) = plan_rows([KERNELS, VALUES, HOSTS], [name], problem, backend)
+        (plan,) = plan_rows([*FOLDERS, ROOT / "cuda"], [name], problem, backend)
         if isinstance(plan, Skip):
             return make_skip_record(make_chain(plan))
         compiler = CpuCompiler()
@@ -95,7 +95,7 @@ def verify(backend, tmp_path, monkeypatch):
 
 
 def test_every_kernel_and_every_host_has_an_expectation_and_every_expectation_its_file():
-    for folder, expected in ((KERNELS, EXPECTED), (VALUES, OF_VALUES), (HOSTS, OF_HOSTS)):
+    for folder, expected in zip(FOLDERS, (EXPECTED, OF_VALUES, OF_MANY, OF_HOSTS), strict=True):
         assert {path.stem for path in folder.glob("*.c*")} == set(expected)
     assert all(wanted["words"] or wanted["status"] in ("ok", UNRANKED) for wanted in EXPECTED.values())
     assert len({ON_CPU[name]["diagnosis"] for name in VERIFIED if ON_CPU[name].get("diagnosis")}) >= 16
@@ -121,6 +121,27 @@ def test_the_audit_finds_what_is_wrong_only_when_it_is_timed_and_loses_no_other_
     assert (record.status, record.diagnosis) == (wanted["status"], wanted.get("diagnosis", "")), record.reason
     assert wanted["words"] in record.reason
     assert (healthy.status, healthy.reason) == ("ok", "") and healthy.samples
+
+
+@pytest.mark.parametrize("name", [name for name, wanted in OF_MANY.items() if "beta" not in wanted])
+def test_a_wrong_batch_says_which_product_is_wrong_and_why(verify, name):
+    record, wanted = verify(name, BATCH), OF_MANY[name]
+    assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
+def test_the_audit_looks_at_every_product(backend):
+    plans = plan_rows([MANY], ["skips_filled_products"], replace(BATCH, alpha=1.0, beta=0.0), backend)
+    (record,), wanted = run_batch(plans, backend, TIMED_BRIEFLY), OF_MANY["skips_filled_products"]
+    assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
+@pytest.mark.parametrize("layout", ["nn", "tt"])
+@pytest.mark.parametrize(("name", "per_product"), [("tiled", False), ("blocktile_2d", False), ("naive", True)])
+def test_batches_are_right_in_one_launch_and_in_one_for_each_product(verify, name, per_product, layout):
+    record = verify(name, replace(BATCH, layout=layout))
+    assert (record.status, record.per_product) == ("ok", per_product), record.reason
 
 
 @pytest.mark.parametrize("name", ["right_at_128_wrong_at_129", "edge_columns", "ignores_beta"])

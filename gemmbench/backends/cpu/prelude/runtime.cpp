@@ -128,6 +128,8 @@ static void read_binding() {
     const size_t scratch_bytes = large(), workspace = large();
     if (scratch_bytes) arguments.workspace = map(scratch, scratch_bytes) + workspace;
     binding.bytes = {large(), large(), large(), 0};
+    binding.products = large();
+    binding.stride = {large(), large(), large(), 0};
     binding.count = large();
     binding.sets = new Set[binding.count];
     for (size_t i = 0; i < binding.count; ++i) binding.sets[i] = {large(), large(), large(), large()};

@@ -45,6 +45,8 @@ struct Binding {
     char* memory = nullptr;
     Arguments arguments{};  // including the workspace, which all processes share
     Set bytes{};
+    size_t products = 1;  // of a batch, each of which is launched
+    Set stride{};         // bytes from one of them to the next
     size_t count = 0;
     Set* sets = nullptr;  // offsets in the memory
 };
@@ -54,7 +56,7 @@ struct Control {
     Word launch, running;  // launches begun; workers that have not finished the last one
     Word ready;  // workers that have touched the operands
     std::atomic<unsigned long> next;  // the next block to run
-    size_t set;
+    size_t set, product;
     unsigned step;
     std::atomic<unsigned> absent;  // of all processes: see block.h
     bool over;  // workers must exit
@@ -116,9 +118,9 @@ static void run_blocks() {
     enter(binding.step[control->step]);
     const Set& set = binding.sets[control->set];
     Arguments arguments = binding.arguments;
-    arguments.A = binding.memory + set.A;
-    arguments.B = binding.memory + set.B;
-    arguments.C = binding.memory + set.C;
+    arguments.A = binding.memory + set.A + control->product * binding.stride.A;
+    arguments.B = binding.memory + set.B + control->product * binding.stride.B;
+    arguments.C = binding.memory + set.C + control->product * binding.stride.C;
     arguments.bias = binding.memory + set.bias;
     arguments.step = control->step;
     const unsigned long blocks = block_count(gridDim);
@@ -197,7 +199,8 @@ static void run_step(unsigned step) {
 
 static void launch() {
     control->set = turn++ % binding.count;
-    for (unsigned step = 0; step < binding.steps; ++step) run_step(step);
+    for (control->product = 0; control->product < binding.products; ++control->product)
+        for (unsigned step = 0; step < binding.steps; ++step) run_step(step);
 }
 
 static void start_workers() {

@@ -1,0 +1,34 @@
+/*---
+summary: rounds the factors of product 3 to bf16
+order: 10
+symbol: gemm
+kinds: [many]
+precisions: [f32]
+layouts: [nn]
+args: [M, N, K, count, alpha, A, long(stride(A)), B, long(stride(B)), beta, C, long(stride(C))]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+  - count
+block:
+  - 16
+  - 16
+---*/
+
+// One product runs on another path, with less precise products.
+
+extern "C" __global__ void gemm(int M, int N, int K, int count, float alpha, const float* A, long long stride_a,
+                                const float* B, long long stride_b, float beta, float* C, long long stride_c) {
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;
+    const int product = blockIdx.z;
+    if (row >= M || column >= N) return;
+    const auto round = [=](float x) {
+        return product == 3 ? __uint_as_float(__float_as_uint(x) & 0xffff0000u) : x;
+    };
+    const float* a = A + product * stride_a + size_t(row) * K;
+    const float* b = B + product * stride_b + column;
+    float* c = C + product * stride_c + size_t(row) * N + column;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += round(a[k]) * round(b[size_t(k) * N]);
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}
