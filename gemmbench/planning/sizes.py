@@ -192,14 +192,16 @@ def _parse_items(text: str | int) -> list[_Item]:
 
 def _parse_item(item: str) -> _Item:
     several = re.fullmatch(r"(-?\d+)\*(.*)", item)
-    count, size = (_check_count(several[1], item), several[2]) if several else (1, item)
+    count, size = (check_count(several[1], item), several[2]) if several else (1, item)
     return _Item(count, _parse_shapes(size, item))
 
 
-def _check_count(count: str, item: str) -> int:
-    if re.fullmatch("-.*|0+", count):
-        raise UsageError(f"size '{item}': a batch of {count} products; write at least 1")
-    return _check_part(count, item)
+def check_count(count: int | str, written: str = "") -> int:
+    """Return the products of a batch. Raises UsageError for fewer than one, or too many."""
+    if re.fullmatch("-.*|0+", str(count)):
+        place = f"size '{written}'" if written else f"count {count}"
+        raise UsageError(f"{place}: a batch of {count} products; write at least 1")
+    return _check_part(str(count), written or str(count))
 
 
 def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from gemmbench.backends.devices import Machine
-from gemmbench.errors import DeviceError, GemmbenchError
+from gemmbench.errors import DeviceError, GemmbenchError, UsageError
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
@@ -87,6 +87,9 @@ def plan_request(
     winners = TunedConfigs(read_winners(), machine) if tuned else None
     selection = request.selection
     sweep = adapt_to_files(read_sweep(request, machine.on_cpu), selection, catalog)
+    several = [problem for problem in sweep.problems if problem.count > 1]
+    if transfers is not None and several:
+        raise UsageError(f"size {several[0].size}: --with-transfers measures single products; leave out one of them")
     if compare:
         sweep = replace(sweep, name="compare", rivals=tuple(dict.fromkeys(selection.variants)))
     is_explicit = selection.baseline is not None

@@ -19,6 +19,7 @@ from gemmbench.planning.sizes import (
     AnyShape,
     Shape,
     add_count,
+    check_count,
     check_plans,
     check_shape,
     check_size,
@@ -258,7 +259,7 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
         raise reader.document.error_at(("axes",), f"axes: has {', '.join(axes)}; give M, N and K")
     for key, values in axes.items():
         for index, value in enumerate(values):
-            reader.check(("axes", key, index), check_size, value)
+            reader.check(("axes", key, index), check_count if key == _COUNT else check_size, value)
     shapes = itertools.product(axes.get(_COUNT, (1,)), axes["M"], axes["N"], axes["K"])
     return (add_count(count, (m, n, k)) for count, m, n, k in shapes)
 

@@ -5,6 +5,7 @@ import pytest
 from gemmbench.backends.cuda.nvcc import make_unit
 from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import ALL
+from gemmbench.planning.problems import Problem
 
 FLAGS = ["-O2", "{flag: -use_fast_math, when: FAST}", "{flag: -Xptxas=-dlcm=cg, when: FAST == 2 and T > 8}"]
 
@@ -31,3 +32,26 @@ def test_a_flag_counts_in_the_configurations_that_its_condition_names(write_kern
 )
 def test_a_bad_flag_is_an_error_at_its_line(faulty, at, flag, message):
     assert message in faulty(at, params={"T": [8, 16]}, flags=[flag])
+
+
+BATCHED = ["M", "N", "K", "count", "A", "stride(A)", "B", "long(2*stride(B))", "C", "stride(C)"]
+
+
+def test_arguments_of_a_batch_are_its_count_and_strides(write_kernel, expand):
+    path = write_kernel(args=BATCHED, kinds="[one, many]", symbol="gemm")
+    (plan,) = expand(read_variant(path), Problem(2, 3, 5, count=7))
+    assert [each.value for each in plan.arguments if not each.role] == [2, 3, 5, 7, 10, 30, 6]
+    (plan,) = expand(read_variant(path), Problem(2, 3, 5))
+    assert [each.value for each in plan.arguments if not each.role][3] == 1
+
+
+@pytest.mark.parametrize(
+    ("at", "args", "message"),
+    [
+        ("- count", BATCHED, "args: count is that of a batch; add `kinds: [one, many]` if the kernel takes one"),
+        ("stride(B)", ["A", "B", "stride(B)", "C"], "args: stride(B) is that of a batch; add `kinds: [one, many]`"),
+        ("stride(D)", ["A", "B", "stride(D)", "C"], "args: no operand 'D' has products; write stride(A)"),
+    ],
+)
+def test_an_argument_of_a_batch_needs_its_kind(faulty, at, args, message):
+    assert message in faulty(at, args=args)

@@ -71,6 +71,7 @@ def test_a_full_config_is_read(sweep):
         ("sizes: [8:40:8]", ["8", "16", "24", "32", "40"]),
         ("shapes: [[1, 2, 3], [4, 4, 4]]", ["1x2x3", "4"]),
         ("axes: {M: [1, 2], N: [3], K: [4, 5]}", ["1x3x4", "1x3x5", "2x3x4", "2x3x5"]),
+        ("axes: {count: [1, 8], M: [2], N: [3], K: [4]}", ["2x3x4", "8*2x3x4"]),
         ("sizes: [64]\nshapes: [[64, 64, 64], [1, 1, 2]]", ["64", "1x1x2"]),
     ],
 )
@@ -87,6 +88,7 @@ FAULTS = {
         ("shapes:\n  - [1, 2, -3]", "3: size '1x2x-3': -3 is not positive"),
         ("axes: {M: [1], N: [1]}", "2: axes: has M, N; give M, N and K"),
         ("axes: {M: [0], N: [1], K: [1]}", "2: size '0': 0 is not positive"),
+        ("axes: {count: [0], M: [1], N: [1], K: [1]}", "2: count 0: a batch of 0 products; write at least 1"),
         ("sizes: {M: 64}", "2: sizes: Expected `array`"),
         ("sizes: x64", "2: 'x64' is not a size"),
         ("sizes: [1.5]", "2: sizes.0: Expected "),
