@@ -124,8 +124,9 @@ def plan_watching(
                 (problem.M, problem.N, problem.K)
             )
     found: list[Launches | Skip] = []
+    count = max((plan.launched.count for plan in plans), default=1)
     for (config, layout, precision), shapes in groups.items():
-        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision)
+        problem = Problem(*configurations.AWKWARD, layout=layout, precision_name=precision, count=count)
         wanted = [*configurations.WATCHED, *(_choose_smallest(shapes) if sized else ())]
         items = [plan_awkwardly(variant, config, problem, host, shape) for shape in wanted]
         allowed = [item for item in items if isinstance(item, Plan)]

@@ -12,6 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gemmbench.backends.base import Step
+from gemmbench.backends.cuda import backend
 from gemmbench.backends.cuda.driver import translate_errors
 from gemmbench.backends.cuda.graphs import record_turns
 from gemmbench.backends.cuda.launch import Kernel
@@ -263,3 +265,16 @@ def test_code_that_cannot_be_loaded_says_why(bindings, overlapping):
     failed = pytest.raises(LaunchError, match="cuModuleGetFunction failed: named symbol not found")
     with failed, translate_errors(Kernel.errors):
         load(overlapping)
+
+
+def test_a_batch_is_launched_product_by_product_where_a_kernel_takes_none(log, plan_variant):
+    problem = Problem(33, 18, 50, alpha=2.0, beta=0.5, count=3)
+    plan = plan_variant(VARIANT("split_k"), problem, SPLITS=1)
+    step = Step(load(plan), plan, tuple(SETS))
+    calls = backend._step_calls(step, SimpleNamespace(address=0x1000000))
+    assert (len(calls.queue), calls.kernels, plan.products) == (2, 3, 3)
+    calls.queue[1]()
+    sizes = {operand.name: operand.nbytes // 3 for operand in problem.operands}
+    places = [[0x1000000 + SETS[1][name] + number * sizes[name] for name in "ABC"] for number in range(3)]
+    expected = [struct.pack("@iiifPPfPP", 33, 18, 50, 2.0, a, b, 0.5, c, 0) for a, b, c in places]
+    assert [launch[3] for launch in log] == expected

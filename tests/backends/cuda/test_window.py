@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gemmbench.backends.base import Rotation, Window
+from gemmbench.backends.cuda.gate import QUEUE
 from gemmbench.backends.cuda.window import Calls, WindowTimer, run_back_to_back
 from gemmbench.errors import LaunchError
 
@@ -48,6 +49,14 @@ def make_timer(log, driver):
         return WindowTimer(calls, (driver.Error,), log, log, log if gate else None, rotation, loaded, flush)
 
     return make
+
+
+def test_a_launch_of_more_kernels_than_the_queue_holds_is_timed_without_a_gate(make_timer):
+    """As a batch of very many products that is launched product by product."""
+    window = make_timer(kernels=QUEUE + 1, loaded=True).time(2)
+    assert (window.launches, window.gated) == (2, False)
+    assert make_timer(kernels=QUEUE, loaded=True).time(2).gated
+    assert math.isnan(make_timer(kernels=QUEUE + 1, loaded=True).time_alone())
 
 
 def test_the_next_window_is_queued_before_the_last_has_ended(log):
