@@ -319,9 +319,9 @@ def test_a_kernel_that_repeats_its_first_result_or_writes_only_in_its_first_laun
 @pytest.mark.parametrize("unused", "AB")
 def test_an_operand_that_makes_no_difference_is_named(diagnose, unused):
     def use_one(self, at):
-        a, b = (np.ones_like(self._view(getattr(at, name), name)) if name == unused else
-                self._view(getattr(at, name), name) for name in "AB")  # fmt: skip
-        self._view(at.C, "C")[:] = np.abs(a) @ np.abs(b)
+        a, b = (np.ones_like(self._view(at[name], name)) if name == unused else
+                self._view(at[name], name) for name in "AB")  # fmt: skip
+        self._view(at["C"], "C")[:] = np.abs(a) @ np.abs(b)
 
     cause, reason = diagnose(use_one)
     assert cause == "operand unused" and f"the result is the same with another {unused}" in reason
