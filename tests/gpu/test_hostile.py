@@ -12,25 +12,36 @@ import yaml
 from gemmbench.backends.cuda.system import probe
 
 FOLDER = Path(__file__).parents[1] / "hostile"
-EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+MANY = FOLDER.parent / "hostile_many"
+EXPECTED, OF_MANY = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, MANY))
 HEALTHY = ("naive", "tiled")
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The rows of all of them, run with healthy kernels among them, by name."""
+    return run_all(tmp_path_factory, FOLDER, EXPECTED, "35x129x133")
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory):
+    """The rows of those that multiply many at once."""
+    return run_all(tmp_path_factory, MANY, OF_MANY, "7*35x21x19")
+
+
+def run_all(tmp_path_factory, kernels, expected, sizes):
     if why := probe.why_no_gpu():
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("hostile")
-    timed = [name for name, wanted in EXPECTED.items() if "beta" in wanted]
-    at_once = [name for name in EXPECTED if name not in timed]
-    verified = run(folder, at_once, "--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
-    return verified | run(folder, timed, "--rounds", "10")
+    timed = [name for name, wanted in expected.items() if "beta" in wanted]
+    at_once = [name for name in expected if name not in timed]
+    verified = run(folder, kernels, at_once, sizes, "--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
+    return verified | run(folder, kernels, timed, sizes, "--rounds", "10")
 
 
-def run(folder, names, *options):
-    command = [sys.executable, "-m", "gemmbench", "run", *names, *HEALTHY, "--kernels", FOLDER, "--device", "cuda"]
-    command += ["--sizes", "35x129x133", *options, "--max-time", "0.2"]
+def run(folder, kernels, names, sizes, *options):
+    command = [sys.executable, "-m", "gemmbench", "run", *names, *HEALTHY, "--kernels", kernels, "--device", "cuda"]
+    command += ["--sizes", sizes, *options, "--max-time", "0.2"]
     command += ["--compile-limit", "15", "--launch-limit", "5", "--export-json", "it.json"]
     environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
@@ -47,6 +58,13 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
     assert wanted["words"] in row["reason"]
     if wanted.get("diagnosis"):
         assert row["diagnosis"] == wanted["diagnosis"], row["reason"]
+
+
+@pytest.mark.parametrize("name", OF_MANY)
+def test_a_batch_ends_in_its_row_with_the_product_that_is_wrong(batches, name):
+    row, wanted = batches[name], OF_MANY[name]
+    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
+    assert wanted["words"] in row["reason"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
