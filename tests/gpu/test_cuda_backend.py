@@ -365,7 +365,7 @@ geometry = Geometry((1, 1, 1), (1, 1, 1), 0)
 plan = Plan(Problem(1, 1, 1), variant, Config(), "cuda", str(backend.device.target.sm), geometry)
 loaded, memory = backend.load(NvccCompiler().compile(plan), plan), backend.allocate(1024)
 try:
-    backend.bind("crash", [Step(loaded, plan, ({"A": 0, "B": 256, "C": 512},))], memory).time(1)
+    backend.bind("crash", [Step(loaded, plan, ({{"A": 0, "B": 256, "C": 512}},))], memory).time(1)
 except LaunchError as fault:
     print("told:", fault)
 backend.close()

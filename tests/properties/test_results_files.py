@@ -24,14 +24,7 @@ from gemmbench.report.charts.draw import CHARTS
 ROOT = Path(__file__).resolve().parents[2]
 MOST_ROWS = 5
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-COMMITTED = [
-    "h200/2026-11-23-tiles",
-    "h200/2026-11-23-003-neural-network",
-    "h100/2026-11-27-004-gemm",
-    "h100/2026-11-27-quick",
-    "h100/2026-11-27-transfers-small",
-    "h100/2026-11-27-mlp",
-]
+COMMITTED = ["tiles", "003-neural-network", "004-gemm", "quick", "transfers-small", "mlp"]
 ODD_TEXTS = [
     "", "t", "nn", "ok", "wrong", "skipped", "final", "hot", "cold", "interrupted", "max-time", "until", "f32",
     "pinned", "overlapped", "cublas", "fake", "naive", "x" * 300, "a\nb", "\x1b]0;owned\x07", "\x1b[31mred", "\u202e",
@@ -66,7 +59,7 @@ def read_originals():
     with tempfile.TemporaryDirectory() as folder:
         run_command([*call, "--device", "fake", "--cache", "hot", "--out", folder])
         contents = [path.read_bytes() for path in Path(folder).glob("*.jsonl")]
-        committed = [ROOT / f"results/nvidia-{name}.jsonl.gz" for name in COMMITTED]
+        committed = [max((ROOT / "results").glob(f"*/*-{name}.jsonl.gz")) for name in COMMITTED]
         contents += [gzip.decompress(path.read_bytes()) for path in committed]
         return [content.splitlines(keepends=True)[: 1 + MOST_ROWS] for content in contents]
 

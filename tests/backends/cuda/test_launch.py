@@ -165,7 +165,7 @@ def test_a_map_that_the_driver_refuses_is_not_offered(bindings, encoded, tma):
 
 def test_without_cuda_bindings_the_fix_is_named(tma, overlapping, monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
-    fix = r"need cuda-bindings: pip install 'gemmbench\[cuda\]'"
+    fix = "need cuda-bindings: pip install .*nvmath-python"
     with pytest.raises(NotOffered, match=f"tensor maps {fix}"):
         load(tma).calls(tma, SETS)
     with pytest.raises(NotOffered, match=f"launches that overlap or have clusters {fix}"):

@@ -137,5 +137,5 @@ def test_the_settings_of_dask_are_those_of_before_when_a_fleet_has_ended():
 def test_without_cryptography_a_local_fleet_says_what_to_install(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    with pytest.raises(DeviceError, match=r"pip install 'gemmbench\[fleet\]'"), start_workers([{}], "GPU"):
+    with pytest.raises(DeviceError, match=r"pip install .*cryptography"), start_workers([{}], "GPU"):
         pass
