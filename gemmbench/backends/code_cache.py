@@ -1,9 +1,9 @@
-"""The cache of compiled code: finds an artifact by its key, verifies it, and builds what is missing or damaged.
+"""The cache of compiled code: finds an artifact by its key, verifies it, and rebuilds it if missing or damaged.
 
 Its files are executed, so only this user may be able to write to it. Each process that uses it builds in a private
-folder there, with a file that stays locked until the process ends, however it ends. An artifact is stamped with the
-time of each use, so whatever was used after the oldest of these processes began is in use; what was used least recently
-is deleted first.
+folder there, which holds a file that stays locked until the process ends, however it ends. Each use of an artifact
+updates its time stamp, so every artifact used since the oldest of these processes began counts as in use. The least
+recently used artifacts are deleted first.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _NEXT = "name another folder in GEMMBENCH_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """The absolute path of the cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
+    """Return the absolute path of the cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
     if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
         return Path(chosen).absolute()  # compilers run in other folders
     return user_cache_path("gemmbench")
 
 
 def make_cache_folder() -> Path:
-    """The cache folder, made if it is missing. Raises DeviceError if it cannot be made or is not safe."""
+    """Return the cache folder; create it if missing. Raises DeviceError if that fails or the folder is not safe."""
     home = cache_folder()
     try:
         home.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def make_cache_folder() -> Path:
 
 
 def refuse_unsafe(home: Path) -> None:
-    """Raise DeviceError if another user could put code into the folder, which this one would then run."""
+    """Raise DeviceError if another user could put code into the folder that this user would then run."""
     try:
         known = home.stat()
     except OSError:  # there is nothing in it to run
@@ -80,7 +80,7 @@ _PREFIX = "gemmbench-run-"
 
 
 class CacheUse:
-    """That this process uses a cache from now on; `folder` is for what it builds.
+    """Marks a cache as used by this process from now on; `folder` takes what the process builds.
 
     Raises OSError if the cache cannot be written or locked; TimeoutError if another process keeps its lock.
     """
@@ -98,7 +98,7 @@ class CacheUse:
 
 
 def _remove_dead_folders(home: Path) -> float:
-    """Remove the folders of processes that were killed; the cache must be locked.
+    """Remove the folders of killed processes; the cache must be locked.
 
     Returns the start time of the oldest process that uses the cache, in seconds since the epoch, or infinity.
     """
@@ -114,7 +114,7 @@ def _remove_dead_folders(home: Path) -> float:
 
 
 def _is_held(folder: Path) -> bool:
-    """Whether the process of a folder lives; also where that cannot be found out."""
+    """Return whether the process that owns a folder is alive; True if that is unknown."""
     try:
         with (folder / _LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -132,18 +132,18 @@ def _find_start(folder: Path) -> float:
 
 
 LIMIT = 2 << 30
-"""Bytes that the cache may hold."""
+"""Size limit of the cache in bytes."""
 FACTS = ".json"
 _DAMAGE = OSError, ValueError, TypeError, KeyError, RecursionError
-"""What reading a file of the cache may raise if it is missing or damaged, whatever it holds instead."""
+"""Exceptions that reading a missing or damaged cache file may raise."""
 
 _NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.answer|\.json)")
-"""The files that gemmbench writes; it does not touch others in the folder."""
+"""Names of the files that gemmbench writes; it leaves all other files in the folder alone."""
 
 
 @dataclass(frozen=True)
 class CachedArtifact:
-    """The files of an artifact: its code and its facts. `used` is when, in seconds since the epoch."""
+    """The files of an artifact: its code and its facts. `used` is its last use, in seconds since the epoch."""
 
     files: tuple[Path, ...]
     kind: str
@@ -159,7 +159,7 @@ class CachedArtifact:
 
 @dataclass(frozen=True)
 class Deleted:
-    """How many artifacts were deleted, with how many bytes, and how many stayed because they are in use."""
+    """Counts of a cleanup: artifacts and bytes deleted, and artifacts kept because they are in use."""
 
     artifacts: int
     nbytes: int
@@ -167,7 +167,7 @@ class Deleted:
 
 
 def list_artifacts(home: Path) -> list[CachedArtifact]:
-    """What the cache holds, the least recently used first."""
+    """Return the artifacts in the cache, least recently used first."""
     found: dict[str, list[Path]] = {}
     with suppress(FileNotFoundError):
         for path in home.iterdir():
@@ -178,9 +178,9 @@ def list_artifacts(home: Path) -> list[CachedArtifact]:
 
 
 def prune(home: Path, limit: int = LIMIT) -> Deleted:
-    """Delete what killed runs left behind, and the least recently used until `limit` bytes are left.
+    """Delete what killed runs left behind, then the least recently used artifacts until at most `limit` bytes are left.
 
-    What a running process uses stays. Raises OSError if the cache cannot be locked within a second.
+    Artifacts that a running process uses are kept. Raises OSError if the cache cannot be locked within a second.
     """
     with hold_lock(home / _LOCK, limit=1.0):
         artifacts = list_artifacts(home)
@@ -219,7 +219,7 @@ def _describe(files: list[Path]) -> Iterator[CachedArtifact]:
 
 _uses: dict[tuple[int, Path], CacheUse | None] = {}
 _refusals: list[DeviceError] = []
-"""Why the cache could not be claimed; threads that wait for the one that tries share its error."""
+"""The error of the thread that failed to claim the cache, shared with the threads that waited for it."""
 _claiming = threading.Lock()
 
 
@@ -273,13 +273,13 @@ ANSWER = ".answer"
 
 
 def store_answer(key: str, answer: Mapping[str, str]) -> None:
-    """Keep what was found out about some code; the cache need not be writable."""
+    """Store what was found out about a piece of code; does nothing if the cache is not writable."""
     with suppress(DeviceError, OSError):
         _store_file(f"{key}{ANSWER}", json.dumps(answer).encode())
 
 
 def read_answer(key: str) -> dict[str, str] | None:
-    """What is known about some code from earlier runs, or None. Raises DeviceError for an unsafe folder."""
+    """Return what earlier runs found out about a piece of code, or None. Raises DeviceError for an unsafe folder."""
     path = cache_folder() / f"{key}{ANSWER}"
     refuse_unsafe(path.parent)
     with suppress(*_DAMAGE):
@@ -307,7 +307,7 @@ def read_intact(code: Path) -> Build | None:
 
 
 def _claim_cache(home: Path) -> CacheUse | None:
-    """Note, once, that this process uses the cache; None if the folder cannot be written or locked.
+    """Register this process, once, as a user of the cache; None if the folder cannot be written or locked.
 
     Raises DeviceError if another process keeps its lock.
     """
@@ -329,7 +329,7 @@ def _claim_cache(home: Path) -> CacheUse | None:
 
 
 def _leave_cache(process: int, home: Path) -> None:
-    """What this process used may be pruned from now on. Its forks inherit this call, and must not make it."""
+    """Let the artifacts that this process used be pruned. Forks inherit this exit handler but must not run it."""
     use = _uses.pop((process, home), None)
     if use and process == os.getpid():
         use.end()
@@ -349,14 +349,14 @@ def _open_workshop(folder: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def _put(draft: Path, place: Path) -> None:
-    """Rename a draft to its place, where something else may be."""
+    """Move a finished file to its place, replacing whatever is there."""
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place)
     draft.replace(place)
 
 
 def _stamp(facts: Path) -> None:
-    """Note the time of a use."""
+    """Record the time of a use."""
     with suppress(OSError):  # a cache may be read-only
         os.utime(facts)
 
@@ -379,14 +379,14 @@ SUFFIX = ".headers"
 
 
 def find_key(key: str, suffix: str) -> str | None:
-    """The key of the code of a text, if all headers are known and that code is in the cache."""
+    """Return the key of the code compiled from a text, if all its headers are known and the code is in the cache."""
     known = _read_list(key)
     found = _add_contents(key, known) if known is not None else None
     return found if found and holds(found, suffix) else None
 
 
 def make_key(key: str, list_headers: Callable[[], Sequence[str]]) -> str:
-    """The key of the code of a text, from what its headers contain now. Raises as `list_headers` does."""
+    """Return the key of the code compiled from a text and its headers as they are now. Raises as `list_headers`."""
     headers = sorted(set(list_headers()))
     _store_file(f"{key}{SUFFIX}", json.dumps(headers).encode())
     return _add_contents(key, headers) or key
@@ -413,5 +413,5 @@ def _hash_file(path: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _hash_version(path: str, _modified: int, _size: int, _number: int) -> str:
-    """The hash of a file's content, read once for each version of it."""
+    """Return the hash of a file's content; each version of the file is read once."""
     return hashlib.sha256(_read_file(Path(path))).hexdigest()

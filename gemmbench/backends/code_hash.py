@@ -1,7 +1,7 @@
-"""A hash of the code of a row: the text that was compiled, and what its manifest says about the launch.
+"""A hash of a row's code: the compiled text and what its manifest says about the launch.
 
-Two texts have the same hash if they differ only in comments and white space. The text is read as tokens, as a compiler
-reads it, without one.
+Two texts that differ only in comments and white space have the same hash. The text is split into tokens as a compiler
+would split it; no compiler is needed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.expressions import Expression
 from gemmbench.planning.manifests.variant import Pick, Variant
 
-# Operators that two others with a space between could be mistaken for; all others are told by their characters.
-# What is not closed ends with the text or the line, so that no part of it is read twice.
+# Operators that could be mistaken for two others with a space between them; the rest are told apart by character.
+# An unclosed comment or string ends with the text or the line, so no part of it is read twice.
 _TOKEN = re.compile(
     r"""
       (?P<space> (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )+ )
@@ -37,10 +37,10 @@ _LONG_INTEGER = 64
 
 
 def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
-    """A hash of what a variant computes with, with these values of its parameters; "" for a library.
+    """Return a hash of a variant's code with these parameter values; "" for a library.
 
-    Local headers are part of the text; comments, white space and the location of the file are not. Of a variant with a
-    `pick`, it is one of all its rows; a row of results has that of the variant that was picked.
+    Local headers count; comments, white space and the location of the file do not. For a variant with a `pick`, the
+    hash covers all its rows; a row of results has the hash of the variant that was picked.
     """
     if variant.is_library:
         return ""
@@ -54,12 +54,12 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """A hash of a file of kernels without a manifest; "" if there is no such file."""
+    """Return a hash of a kernel file that has no manifest; "" if there is no such file."""
     return _hash_text(path.read_text(encoding="utf-8"), False) if path.is_file() else ""
 
 
 def _list_facts(pick: Pick) -> tuple[object, ...]:
-    """The conditions, parameters and code that a row of a `pick` names."""
+    """Return the condition, parameters and code that a row of a `pick` names."""
     code = hash_code(pick.code, {**pick.code.default(), **dict(pick.params)}.items()) if pick.code else pick.variant
     return pick.when, pick.params, pick.costs, pick.estimate, code
 
@@ -69,7 +69,7 @@ def _hash_parts(*parts: str) -> str:
 
 
 def _write_value(value: object) -> str:
-    """A value of a manifest as text, without the lines where it was written."""
+    """Return a manifest value as text, without its line numbers."""
     if isinstance(value, Expression):
         return _hash_expression(value)
     if isinstance(value, str):
@@ -83,13 +83,13 @@ def _write_value(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _hash_expression(expression: Expression) -> str:
-    """A hash, since the named expressions that it reads occur again in each other."""
+    """Return a hash rather than the text, because the named expressions that it reads also occur in one another."""
     return _hash_parts(_write_value((expression.text, *expression.lets)))
 
 
 @lru_cache(maxsize=256)
 def _hash_text(text: str, is_python: bool) -> str:
-    """A hash of what a text says, whatever its comments and white space."""
+    """Return a hash of a text that ignores comments and white space."""
     if not is_python:
         return _hash_parts("\0".join(_list_tokens(text)))
     module = ast.parse(text)
@@ -97,7 +97,7 @@ def _hash_text(text: str, is_python: bool) -> str:
 
 
 def _list_tokens(text: str) -> list[str]:
-    """The tokens of a C++ text, with preprocessor lines between newlines and without `#line`."""
+    """Return the tokens of a C++ text, with each preprocessor line between newlines and `#line` left out."""
     tokens: list[str] = []
     line: list[str] | None = None  # of the preprocessor
     first, spaced = True, False
@@ -122,11 +122,11 @@ def _list_tokens(text: str) -> list[str]:
 
 
 def _write_tree(node: object) -> str:
-    """A syntax tree of Python as text, which is the same in all versions: they differ in fields that are empty."""
+    """Return a Python syntax tree as text, the same in all Python versions: they differ only in empty fields."""
     if isinstance(node, list):
         return f"[{', '.join(map(_write_tree, node))}]"
     if isinstance(node, int) and node.bit_length() > _LONG_INTEGER:
-        return hex(node)  # Python does not write one of over 4,300 digits in decimal
+        return hex(node)  # Python refuses to write more than 4,300 decimal digits
     if not isinstance(node, ast.AST):
         return repr(node)
     named = [(name, getattr(node, name, None)) for name in node._fields]

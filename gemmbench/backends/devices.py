@@ -1,4 +1,4 @@
-"""The devices of a run, which `--device` chose, what they and the host are, and checks of their health."""
+"""The devices of a run as chosen by `--device`, descriptions of them and the host, and health checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status = Literal["ok", "warning", "fault"]
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One line: what was checked, the result, and for a warning or a fault what to do next.
+    """The result of one check: its subject, a message and, for a warning or a fault, the next step.
 
     A warning costs something, such as a row or trust in a number. With a fault nothing can run.
     """
@@ -32,11 +32,11 @@ class HealthCheck:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The best that a device reaches.
+    """The peak rates measured on a device.
 
-    `copy` is bytes/s inside its memory, reads and writes added. `fma` is floating-point operations
-    a second from registers, at `clock_hz` (0: unknown). `launch` is seconds for an empty kernel
-    behind the gate, or without it if the gate is off; `ungated` always without it.
+    `copy` is bytes/s inside its memory, counting reads and writes. `fma` is floating-point operations
+    per second from registers, at `clock_hz` (0: unknown). `launch` is seconds for an empty kernel
+    behind the gate, or without it if the gate is off; `ungated` is always without it.
     """
 
     copy: Rate
@@ -47,17 +47,17 @@ class Peaks:
 
 
 def passed_check(subject: str, message: str) -> HealthCheck:
-    """A check that found nothing wrong."""
+    """Return a check that found nothing wrong."""
     return HealthCheck(subject, "ok", message)
 
 
 def failed_check(subject: str, message: str, next_step: str, fatal: bool = False) -> HealthCheck:
-    """A warning, or a fault if it is `fatal`."""
+    """Return a warning, or a fault if it is `fatal`."""
     return HealthCheck(subject, "fault" if fatal else "warning", message, next_step)
 
 
 def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
-    """Check that files can be made in a folder, which need not exist yet."""
+    """Check that files can be created in a folder, which need not exist yet."""
     existing = next(each for each in (folder, *folder.absolute().parents) if exists(each))
     try:
         import tempfile  # slow, and only doctor asks
@@ -70,7 +70,7 @@ def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """The back end that runs the kernels, its device's index or script, and a note for the user."""
+    """The back end that runs the kernels, the index or script of its device, and a note for the user."""
 
     primary: str
     index: int = 0
@@ -79,16 +79,16 @@ class DeviceChoice:
 
     @property
     def option(self) -> str:
-        """The words of `--device` that choose it again."""
+        """The value of `--device` that makes the same choice."""
         detail = self.script or (str(self.index) if self.index else "")
         return f"{self.primary}:{detail}" if detail else self.primary
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices of a run by back end: the primary one, and the host if it can run rows too.
+    """The devices of a run by back end: the primary one, and the host if it can also run rows.
 
-    A LocalMachine measures, or the FleetMachine that represents the cards of a cluster.
+    A LocalMachine measures on this computer, a FleetMachine on the cards of a cluster.
     """
 
     choice: DeviceChoice
@@ -107,21 +107,21 @@ class Machine:
 
     @property
     def on_cpu(self) -> bool:
-        """Kernels run on the CPU."""
+        """Whether kernels run on the CPU."""
         return not self.primary.target.is_gpu
 
     @property
     def targets(self) -> dict[str, Target]:
-        """What planning must know, by back end."""
+        """What planning must know about each device, by back end."""
         return {name: device.target for name, device in self.devices.items()}
 
     @property
     def why_unwatched(self) -> str:
-        """Why accesses of kernels are not watched on the host before they are verified; "" if they are."""
+        """Return why accesses of kernels are not watched on the host before verification; "" if they are."""
         raise NotImplementedError
 
     def refuse_transfers(self) -> None:
-        """Raise DeviceError or UsageError if jobs with their copies cannot be measured on the primary device."""
+        """Raise DeviceError or UsageError if jobs with copies cannot be measured on the primary device."""
         raise NotImplementedError
 
     def why_refused(self, variant: Variant, device: str) -> str:
@@ -137,12 +137,12 @@ class Machine:
         raise NotImplementedError
 
     def open_worker(self, request: Any, message: Callable[[str], None], *how: Any) -> AbstractContextManager[Any]:
-        """A worker that measures as the message `request` says, for the block; `message` takes lines for the user.
+        """Open a worker for the block that measures as `request` says; `message` takes lines for the user.
 
-        `how` are the progress, and what says whether to end.
+        `how` is the progress callback and the test whether to end.
         """
         raise NotImplementedError
 
     def make_runner(self, worker: Any, *how: Any) -> Any:
-        """A Runner for one of its workers; `how` are the other arguments of a Runner."""
+        """Make a Runner for one of its workers; `how` holds the Runner's other arguments."""
         raise NotImplementedError

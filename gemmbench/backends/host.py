@@ -1,4 +1,4 @@
-"""The host's cores: who else wants them, and how long idle BLAS threads spin on them."""
+"""The host's cores: how many other threads want them, and how long idle BLAS threads spin on them."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 _LOAD = Path("/proc/loadavg")
 _READINGS, _PAUSE, _PERIOD = 3, 0.0002, 0.01
 _BUSY = 0.25
-"""From this number of competitors per core on, a host counts as busy."""
+"""A host with at least this many competitors per core counts as busy."""
 
 BLAS_SETTINGS = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 """Environment variables for a process that times OpenBLAS, set before NumPy is imported.
 
-Threads of OpenBLAS that have no work spin for 2^N cycles before they sleep, by default 2^26 or
-0.1 s, on cores that the next window needs. 2^20 cycles are still longer than any gap between two
-launches of a window.
+OpenBLAS threads without work spin for 2^N cycles before they sleep: by default 2^26, or 0.1 s, on
+cores that the next window needs. 2^20 cycles are still longer than any gap between two launches of
+a window.
 """
 
 
 def count_cores() -> int:
-    """Cores this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def count_competitors() -> float:
-    """Threads of other processes that run or wait for a core now, less the cores that are left to them.
+    """Count the threads of other processes that run or wait for a core now, minus the cores left for them.
 
-    This process and those that it has started must be idle. Returns the least of a few readings, because a
+    This process and its children must be idle. Returns the smallest of a few readings, because a
     thread that is about to sleep does not compete.
     """
     readings = [_read_competitors()]
@@ -41,9 +41,9 @@ def count_competitors() -> float:
 
 
 def average_competitors(seconds: float = 0.2) -> float:
-    """The mean of competitors during some time, in which this process sleeps.
+    """Return the mean number of competitors over some seconds in which this process sleeps.
 
-    The mean load of the last minute would also count what this process and its compilers did.
+    The system's load average of the last minute would include this process and its compilers.
     """
     readings, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
@@ -58,12 +58,12 @@ def _read_competitors() -> float:
 
 
 def is_busy(competitors: float, cores: int) -> bool:
-    """Times on the host may be too long."""
+    """Return whether times on the host may be too long."""
     return competitors > _BUSY * cores
 
 
 def _count_running() -> float:
-    """Threads that run or wait for a core now; the mean of the last minute where that is unknown."""
+    """Count the threads that run or wait for a core now; if unknown, return the mean of the last minute."""
     try:
         return int(_LOAD.read_text(encoding="utf-8").split()[3].partition("/")[0])
     except (OSError, IndexError, ValueError):
@@ -71,6 +71,6 @@ def _count_running() -> float:
 
 
 def shorten_blas_spinning() -> None:
-    """Apply BLAS_SETTINGS to this process, where the user has not set them; call it before NumPy is imported."""
+    """Apply the BLAS_SETTINGS that the user has not set; call this before NumPy is imported."""
     for name, value in BLAS_SETTINGS.items():
         os.environ.setdefault(name, value)

@@ -1,1 +1,1 @@
-"""The CPU as a device: it runs the text of a `.cu` file as it is, on machines without a GPU."""
+"""The CPU as a device: runs an unmodified `.cu` file on machines without a GPU."""

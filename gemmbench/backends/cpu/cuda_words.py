@@ -1,7 +1,7 @@
-"""Declarations of shared and constant memory as the C++ compiler takes them.
+"""Rewrites declarations of shared and constant memory for the C++ compiler.
 
-The size of `extern __shared__` memory is known at the launch, so its names are pointers and references to the
-runtime's buffer, whose start is aligned to a page.
+The size of `extern __shared__` memory is known only at launch, so its names become pointers and references to the
+runtime's page-aligned buffer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CONSTANT = '__attribute__((section("gb_constant")))'
 
 
 def rewrite_words(items: Sequence[Item]) -> Iterator[Edit]:
-    """What must be written otherwise in the declarations of these items."""
+    """Yield the edits that the declarations of these items need."""
     for item in items:
         if item.kind == "other" and not item.words & {"const", "constexpr", "extern"}:
             yield from (Edit(each.start, each.end, _CONSTANT) for each in item.head if each.text == "__constant__")
@@ -35,7 +35,7 @@ def rewrite_words(items: Sequence[Item]) -> Iterator[Edit]:
 
 
 def _find_declarations(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Where declarations of shared memory begin, and where their `;` is."""
+    """Yield where each declaration of shared memory begins, and where its `;` is."""
     begin, number = 0, 0
     while number < len(tokens):
         token = tokens[number]
@@ -59,7 +59,7 @@ def _find_end(tokens: Sequence[Token], at: int) -> int:
 
 
 def _declare_dynamic(tokens: Sequence[Token]) -> str:
-    """The declaration without its `;`."""
+    """Return the declaration without its `;`."""
     parts = [part for part in split_commas(_drop_attributes(tokens)) if any(each.kind == "word" for each in part)]
     if not parts:
         return ""
@@ -86,7 +86,7 @@ def _drop_attributes(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _find_names(first: Sequence[Token]) -> Iterator[int]:
-    """The index of the name in the first declarator: the last word outside brackets."""
+    """Yield the index of the name in the first declarator: the last word outside brackets."""
     pairs, index, found = pair_brackets(first), 0, -1
     while index < len(first):
         if first[index].kind == "word":
@@ -97,7 +97,7 @@ def _find_names(first: Sequence[Token]) -> Iterator[int]:
 
 
 def _declare(kind: str, declarator: Sequence[Token]) -> str:
-    """One name: a pointer to elements, or a reference to what has a size."""
+    """Declare one name: a pointer if it has no size of its own, otherwise a reference."""
     number = next(index for index, each in enumerate(declarator) if each.kind == "word")
     stars = "*" * sum(each.is_sign("*") for each in declarator[:number])
     name, brackets = declarator[number].text, declarator[number + 1 :]

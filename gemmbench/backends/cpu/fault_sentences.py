@@ -1,4 +1,4 @@
-"""What the runtime that watches a kernel reports, in sentences: the likeliest cause first, each once."""
+"""Turns reports of the runtime that watches a kernel into sentences: likeliest cause first, each once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Report = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file, and the line of the kernel that called it if that is another."""
+    """A line of a file and, if different, the line of the kernel that called it."""
 
     file: str
     line: int
@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Operand:
-    """A region of memory: its name, bytes of an element, and rows and columns if it is a matrix in row-major order."""
+    """A region of memory: its name, bytes per element, and rows and columns if it is a row-major matrix."""
 
     name: str
     element: int
@@ -40,7 +40,7 @@ class Operand:
 _UNKNOWN = Place("", 0)
 _UNWRITTEN, _ENDLESS = "read before written", "endless"
 _EXPLAIN = (_UNWRITTEN, _ENDLESS)
-"""Kinds that are not faults by themselves."""
+"""Kinds that are not faults on their own."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Fault:
 
     @property
     def matrix_place(self) -> str:
-        """`row 67, column 0` of an element of a matrix; the number of another."""
+        """The position of an element: `row 67, column 0` in a matrix, otherwise its number."""
         if self.operand.shape is None:
             return f"element {self['element']:,}"
         row, column = divmod(self["element"], self.operand.shape[1])
@@ -214,13 +214,13 @@ _SENTENCES: Mapping[str, Callable[[_Fault], str]] = {
     _UNWRITTEN: _describe_early_read,
     _ENDLESS: _describe_endless,
 }
-"""By kind, the likeliest causes first."""
+"""Functions that write the sentence for each kind; likeliest causes first."""
 _PLACELESS = ("never written", "stuck", "crash", _ENDLESS)
 _ORDER = list(_SENTENCES)
 
 
 def describe_faults(reports: Sequence[_Report], places: Mapping[int, Place], operands: Sequence[Operand]) -> Watched:
-    """Sentences about what the runtime reported; `places` maps return addresses to lines."""
+    """Describe in sentences what the runtime reported; `places` maps return addresses to lines."""
     faults = [
         _Fault(each, places.get(each["at"], _UNKNOWN), places.get(each["other"], _UNKNOWN), operands)
         for each in reports
@@ -242,7 +242,7 @@ def _write_fault(fault: _Fault) -> WatchedFault:
 
 
 def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
-    """Each kind at each pair of lines once; barriers of one line, which the compiler wrote twice, are one barrier."""
+    """Yield each kind once per pair of lines; two barriers on one line, a copy made by the compiler, count as one."""
     seen: set[object] = set()
     for fault in faults:
         region = fault.report.get("region")
@@ -255,7 +255,7 @@ def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
 
 
 _FOLLOW = ("writes outside", "reads outside", "writes nowhere", "reads nowhere", "race")
-"""Kinds that a wrong index may have as a consequence."""
+"""Kinds that a wrong index may cause."""
 
 
 def _drop_consequences(faults: Iterator[_Fault]) -> Iterator[_Fault]:

@@ -1,4 +1,4 @@
-"""One running executable: starts it, sends it commands and explains its death; and operand memory that it can map."""
+"""Runs one executable: starts it, sends it commands and explains its death. Provides operand memory that it can map."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemmbench.errors import (
 
 
 class CpuMemory(HostBytes):
-    """A Memory; `file` is the descriptor to map. Raises OutOfMemory."""
+    """A Memory in a file that other processes can map by its descriptor, `file`. Raises OutOfMemory."""
 
     def __init__(self, *sizes: int):
         self.starts, end = pack_allocations(sizes)
@@ -57,19 +57,19 @@ class CpuMemory(HostBytes):
 
 
 _LEAVE = 1.0
-"""Seconds for an executable to end its workers and itself after its connection is closed."""
+"""Seconds that an executable has to end its workers and itself after its connection is closed."""
 _GLANCE = 0.5
-"""Seconds between two checks whether the executable has ended: a process that it left behind may hold
-the connection open."""
+"""Seconds between checks whether the executable has ended: a process that it left behind may keep the
+connection open."""
 _PAUSE = 0.0005
 _OF_PROCESS = 2
-"""The kind of a clock that counts the time of a process: see clock_getcpuclockid(3)."""
+"""The kind of clock that counts the processor time of a process: see clock_getcpuclockid(3)."""
 _MARGINS = 128 << 20
 """Bytes of address space around each file that the runtime maps."""
 _MOST_PROCESSES = 1024
 _MOST_WORK, _MOST_SHARE = 5e-3 + 1e-3 * (os.cpu_count() or 1), 0.2
-"""Seconds of the processor, and share of a pause between two windows, that a kernel's processes may use in it: each of
-its workers spins for some 0.1 ms before it sleeps."""
+"""Processor seconds that a kernel's processes may use in a pause between windows: this many, or this share of the pause
+if that is more. Each worker spins for about 0.1 ms before it sleeps."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, a misaligned vector, or memory beyond the "
@@ -84,7 +84,7 @@ _OTHER = "a signal that it sent itself or asked for, or that came from what it s
 _MUCH = walls.KERNEL_MEMORY // 2
 _NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
-"""What ends a kernel that refuses to compute, or that the system ends."""
+"""Signals that end a kernel that refuses to compute or that the system kills."""
 
 
 class KernelProcess:
@@ -127,7 +127,7 @@ class KernelProcess:
         self._started = True
 
     def time(self, first: int, launches: int) -> float:
-        """Seconds for `launches` launches back to back, on operand set `first` and those after it in turn.
+        """Return the seconds that `launches` launches take back to back, starting at operand set `first` and rotating.
 
         Raises LaunchError, LaunchTimeout; either ends the process.
         """
@@ -144,7 +144,7 @@ class KernelProcess:
             raise self._refuse_forged(reply) from None
 
     def _check_idle(self) -> None:
-        """Raise LaunchError if its processes have worked since the last window, and so disturbed other rows."""
+        """Raise LaunchError if its processes have worked since the last window and so disturbed other rows."""
         if not self._ended or not self.end.alive:
             return
         pause = time.perf_counter() - self._ended
@@ -159,9 +159,9 @@ class KernelProcess:
             self.printed.read()
 
     def _ask(self, command: str, numbers: str) -> str:
-        """The text of the reply, which must repeat the nonce of the command.
+        """Send a command and return the text of the reply, which must repeat the nonce of the command.
 
-        A kernel that writes to all its descriptors does not know it; one that is meant to deceive can find it.
+        A kernel that writes to all its descriptors does not know the nonce; a malicious one can find it.
         """
         if not self.end.alive:
             raise LaunchError("the kernel's process ended after an earlier error")
@@ -188,7 +188,7 @@ class KernelProcess:
         return LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
 
     def _receive_line(self) -> str:
-        """The next line, or the start of what came instead."""
+        """Return the next line, or the start of what came instead."""
         reply, deadline = b"", time.monotonic() + self._timeout
         while b"\n" not in reply and len(reply) < self.longest_reply:
             if not self._wait_for_reply(min(_GLANCE, deadline - time.monotonic())):
@@ -239,7 +239,7 @@ class KernelProcess:
         )
 
     def _explain_death(self, access: str = "") -> LaunchError:
-        """What ended the process; `access` is what it says of that itself."""
+        """Return the error that ended the process; `access` is what the process itself reported."""
         ended = _wait_for_end(self._child.pid)
         self.end()
         if not ended:
@@ -250,7 +250,7 @@ class KernelProcess:
             return LaunchError(f"the kernel's process did not start: {self._lines.last_line()}")
         if code >= 0 and not access:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
-        name = name_signal(-code) if code < 0 else "SIGSEGV"  # what it has said of an access stands, however it ended
+        name = name_signal(-code) if code < 0 else "SIGSEGV"  # its own report of an access counts, however it ended
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
             access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
@@ -258,9 +258,9 @@ class KernelProcess:
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
-    """Start an executable behind walls, with descriptors, the first of them its connection. Raises LaunchError.
+    """Start an executable behind walls with `descriptors`, the first of which is its connection. Raises LaunchError.
 
-    What it prints goes to the descriptor `output`.
+    Its output goes to the descriptor `output`.
     """
     shared = sum(os.fstat(file).st_size + _MARGINS for file in descriptors[1:])
     limits = walls.Limits(shared + walls.KERNEL_MEMORY, 0, _MOST_PROCESSES)
@@ -289,7 +289,7 @@ def _wait_for_input(connection: socket.socket, seconds: float) -> bool:
 
 
 def _has_ended(process: int) -> bool:
-    """Whether a child has ended; it is not reaped, so that its number stays its own."""
+    """Return whether a child has ended, without reaping it, so that its process number is not reused."""
     try:
         return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:  # it was reaped by the system, because SIGCHLD is ignored
@@ -320,7 +320,7 @@ def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, prin
 
 
 def _kill_children(parent: int) -> None:
-    """Kill the children of a process: with the first process of a namespace ends all that it holds."""
+    """Kill the children of a process; when the first process of a namespace ends, so do all others in it."""
     with contextlib.suppress(OSError):
         for child in Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split():
             os.kill(int(child), signal.SIGKILL)
@@ -335,7 +335,7 @@ def _list_children(parent: int) -> list[int]:
 
 
 def _list_tree(process: int) -> Iterator[int]:
-    """A process and all that come from it."""
+    """Yield a process and all its descendants."""
     waiting = [process]
     while waiting:
         one = waiting.pop()
@@ -344,7 +344,7 @@ def _list_tree(process: int) -> Iterator[int]:
 
 
 def _count_processor_seconds(process: int) -> float:
-    """Processor seconds that a process and its descendants have used."""
+    """Return the processor seconds that a process and its descendants have used."""
     seconds = 0.0
     for one in _list_tree(process):
         with contextlib.suppress(OSError):
@@ -353,7 +353,7 @@ def _count_processor_seconds(process: int) -> float:
 
 
 def _count_own_memory(process: int) -> int:
-    """Bytes of memory that a process has written to and shares with no file; 0 if it has ended."""
+    """Return the bytes of private memory that a process has written to; 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssAnon:"):
@@ -362,7 +362,7 @@ def _count_own_memory(process: int) -> int:
 
 
 def _kill_session(leader: int) -> None:
-    """Kill every process of a session, also those that have left the process group of its leader."""
+    """Kill every process of a session, including those that have left the process group of its leader."""
     killed: set[int] = set()
     while members := _list_session(leader) - killed:
         for member in members:

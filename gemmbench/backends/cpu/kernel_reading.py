@@ -1,4 +1,4 @@
-"""What the text of a kernel says of its call: template, slots, launches and tiles, and which problems to try it on."""
+"""Reads from a kernel's text how to call it: template, slots, launches and tiles, and which problems to try."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.variant import Code, Variant
 
 _LARGEST_FIXED, _MOST_FIXED, _MOST_PRODUCTS = 8192, 4, 1 << 30
-"""The largest size in the text of a kernel that is tried, of how many numbers, and of how many products in all."""
+"""Limits on sizes found in a kernel's text: the largest size tried, how many numbers, and how many products in all."""
 MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
@@ -70,8 +70,8 @@ Sizes = Mapping[str, float]
 class KernelFile:
     """A file of code: its text for the compiler, its preprocessed text, and its kernels.
 
-    `constants` are the numbers at namespace scope, `written` the texts of macros and constants, `macros` what the
-    file lacks and a manifest must define.
+    `constants` holds the numbers at namespace scope, `written` the texts of macros and constants, and `macros` those
+    that the file lacks and a manifest must define.
     """
 
     path: Path
@@ -90,7 +90,7 @@ class KernelFile:
         return self.found.source
 
     def define(self, macros: Mapping[str, str]) -> KernelFile:
-        """The file with more macros. Raises NotFound."""
+        """Return the file with more macros defined. Raises NotFound."""
         macros = {**self.macros, **macros}
         text = replace(self.text, defines=tuple(f"#define {name} {value}" for name, value in macros.items()))
         try:
@@ -122,7 +122,7 @@ _CONSTANT = re.compile(r"\b(?:const|constexpr)\s[^=;(){}]*?\b(\w+)\s*=\s*([^;{}]
 
 
 def _read_constants(source: Source) -> dict[str, float]:
-    """The constants at namespace scope that are numbers."""
+    """Return the numeric constants at namespace scope."""
     found: dict[str, float] = {}
     for item in source.walk():
         if item.kind == "other" and (written := _CONSTANT.search(source.text[item.start : item.end])):
@@ -134,7 +134,7 @@ def _read_constants(source: Source) -> dict[str, float]:
 
 
 def order_kernels(file: KernelFile, symbol: str | None) -> list[Kernel]:
-    """The kernels to try, those that are launched first, and those with three pointers before others."""
+    """Return the kernels to try: first those that are launched, and of these first those with three pointers."""
     kernels = file.signatures.kernels
     if symbol is None:
         launched = {each.name for each in kernels if find_launches(file.source, each.name)}
@@ -152,12 +152,12 @@ def _count_pointers(kernel: Kernel) -> int:
 
 
 def is_guessing(file: KernelFile, kernel: Kernel) -> bool:
-    """Whether the file lacks macros of the kernel, or values of its template."""
+    """Return whether the file lacks macros that the kernel needs, or values of its template."""
     return bool(find_undefined(file, kernel)) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
 
 
 def find_undefined(file: KernelFile, kernel: Kernel) -> list[str]:
-    """The names of tiles and warps, in capitals, that a kernel uses and nothing defines, as a header would."""
+    """Return the names of tiles and warps, in capitals, that a kernel uses but that nothing defines."""
     reached = find_reached(file.source, [kernel.symbol])
     used = {token.text for item in reached if item.kind != "scope" for token in item.tokens if token.kind == "word"}
     defined = {name for item in file.source.walk() for name in item.names}
@@ -170,7 +170,7 @@ _MACRO, WARP = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"), re.compile(r"WARP_?
 
 
 def _list_declared(item: Item) -> Iterator[str]:
-    """The names in an item after a type, and those with values in a list: parameters, local variables, constants."""
+    """Yield the names that an item declares: those after a type and those with a value in a list."""
     for before, token, after in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False):
         typed = before.kind == "word" and before.text not in _NO_TYPES and after.is_sign(*"=,;{[(>)")
         if token.kind == "word" and (typed or (before.is_sign(",", "{") and after.is_sign("="))):
@@ -181,15 +181,15 @@ _NO_TYPES = {"return", "case", "else", "sizeof"}
 
 _INTEGERS = {"int", "unsigned", "long", "size_t", "short", "ushort"}
 _OWN_SIZES = (96, 64, 80, 48)
-"""Sizes for the template of a kernel that takes none as arguments: no two are the same."""
+"""Template sizes for a kernel that takes no sizes as arguments; all different."""
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*__shared__|__shared__[^;{}]*\bextern\b")
 _USUAL_SHARED = 48 << 10
-"""Bytes of dynamic shared memory, where no launch says how many: what every kernel may have."""
+"""Bytes of dynamic shared memory if no launch gives a number: the most that every kernel may have."""
 _SCALAR_TYPES = set("int unsigned long size_t short ushort bool char uchar float double half bfloat16".split())
 _SQUARE_TILE = re.compile(r"__shared__[^;]{0,80}\[\s*(\d{1,2})\s*\]\s*\[\s*\1\s*\]")
 
 Rule = Callable[[Sizes, Mapping[int, str]], Value]
-"""From sizes and the roles of slots to the sizes of a grid or block, or to bytes. Raises UnknownValue."""
+"""A function of the sizes and the roles of slots that returns a grid, a block or bytes. Raises UnknownValue."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def _exchange(rule: Rule) -> Rule:
 
 
 def _join_axes(along_x: Rule, along_y: Rule) -> Rule:
-    """The grid with the x of one rule and the y of another."""
+    """Return a grid with the x of one rule and the y of another."""
 
     def joined(sizes: Sizes, roles: Mapping[int, str]) -> Value:
         x, _, z = to_triple(along_x(sizes, roles))
@@ -239,7 +239,7 @@ def make_tile_grid(columns: str, width: int, rows: str, height: int) -> Rule:
 
 @dataclass(frozen=True)
 class _Template:
-    """The arguments of a kernel's template: their texts, the types and the integers by name."""
+    """The arguments of a kernel's template: their texts, and the types and integers by name."""
 
     texts: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
@@ -254,7 +254,7 @@ USUAL: tuple[dict[str, int], ...] = (
 
 
 class KernelReading:
-    """A kernel as its file has it, with the arguments of its template chosen; `usual` are values for those unknown."""
+    """A kernel as written in its file, with template arguments chosen; `usual` gives values for the unknown ones."""
 
     def __init__(self, file: KernelFile, kernel: Kernel, usual: Mapping[str, int]):
         self.file, self.kernel, self.usual = file, kernel, usual
@@ -281,7 +281,7 @@ class KernelReading:
         return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
 
     def name_missing_type(self, template: _Template) -> str:
-        """The headers that were left out, if the kernel takes what none of the others declares; else ""."""
+        """Return the headers that were left out if the kernel takes a type that no other header declares; else ""."""
         declared = {name for item in self.file.source.walk() for name in item.names}
         known = declared | _SCALAR_TYPES | NUMPY_TYPES.keys() | template.types.keys() | {"dim3"}
         types = {each.type.partition("<")[0].rpartition("::")[2] for each in self.kernel.parameters}
@@ -315,7 +315,7 @@ class KernelReading:
         return _Template(tuple(texts), types, integers)
 
     def find_functor(self, kind: str) -> str:
-        """A callable class of the file, for a template type whose values the kernel calls."""
+        """Return a callable class of the file for a template type whose values the kernel calls."""
         called = (re.search(rf"\b{each.name}\s*\(", self.body) for each in self.kernel.parameters if each.type == kind)
         if not any(called):
             return ""
@@ -324,7 +324,7 @@ class KernelReading:
         return next((name for item in functors for name in item.names), "")
 
     def list_geometries(self) -> Iterator[Geometry]:
-        """What grid and block may be: those of the launch, its grid with x and y exchanged, then usual tiles."""
+        """Yield possible grids and blocks: those of the launch, its grid with x and y swapped, then usual tiles."""
         shared, blocks = fix_sizes((_USUAL_SHARED if _DYNAMIC_SHARED.search(self.body) else 0,)), list[Rule]()
         late = list[Geometry]()
         if self.launch:
@@ -357,9 +357,9 @@ class KernelReading:
             late.clear()
 
     def list_readings(self, written: Geometry) -> Iterator[Geometry]:
-        """A launch as it is written, and with x and y exchanged.
+        """Yield a launch as written, then with x and y swapped.
 
-        Where it calls several sizes by one name, x is along N and y along M, unless the kernel says otherwise.
+        If it uses one name for several sizes, x runs along N and y along M, unless the kernel says otherwise.
         """
         assert self.launch is not None, "it is written"
         if not self.shared_names:
@@ -372,13 +372,13 @@ class KernelReading:
 
     @property
     def shared_names(self) -> set[str]:
-        """What the launch calls more than one of the sizes."""
+        """The names that the launch uses for more than one size."""
         given = self.launch.arguments if self.launch else ()
         texts = [given[slot.parameter] for slot in self.sizes if slot.parameter < len(given) and not slot.field]
         return {text for text in texts if texts.count(text) > 1}
 
     def list_row_indices(self) -> list[str]:
-        """What the kernel compares with M."""
+        """Return the expressions that the kernel compares with M."""
         number = next((n for n, role in self.usual_roles.items() if role == "M"), None)
         return [] if number is None else self.list_words_below(self.slots[number].name)
 
@@ -393,7 +393,7 @@ class KernelReading:
             return False
 
     def is_fixed(self, grid: Rule) -> bool:
-        """Whether a grid is that of one problem, although the kernel takes sizes: those of the launch are constants."""
+        """Return whether a grid fits only one problem although the kernel takes sizes: the launch uses constants."""
         if not self.sizes or self.launch is None:
             return False
         try:
@@ -409,7 +409,7 @@ class KernelReading:
         return order_sizes(self.slots)[0]
 
     def follow_launch(self, launch: WrittenLaunch, first: str = "") -> Geometry:
-        """The launch as it is written; a name for several sizes is the size `first`, if that is one of them."""
+        """Return the launch as written; a name for several sizes means the size `first` if that is one of them."""
 
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
             known = {**self.file.constants, **self.template.integers}
@@ -437,7 +437,7 @@ class KernelReading:
 
     @property
     def named(self) -> dict[str, int]:
-        """Tile sizes and similar values, by the names of constants and template parameters."""
+        """Tile sizes and similar values, by name of constant or template parameter."""
         local = re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*(?:=|\{)\s*(\d+)[uU]?\s*[;,}]", self.body)
         values = {**self.file.constants, **{name: int(value) for name, value in local}, **self.template.integers}
         found = {find_tile_role(name): int(value) for name, value in values.items() if value >= 1}
@@ -471,14 +471,14 @@ class KernelReading:
             yield fix_sizes(shape)
 
     def are_sizes_passed_by_name(self) -> bool:
-        """Whether the launch calls M and N what the kernel calls them."""
+        """Return whether the launch uses the kernel's names for M and N."""
         given = self.launch.arguments if self.launch else ()
         pairs = [(slot.name, given[slot.parameter]) for slot in self.sizes if slot.parameter < len(given)]
         named = [(name_size(name), name_size(text)) for name, text in pairs]
         return {("M", "M"), ("N", "N")} <= set(named)
 
     def read_pointers(self, roles: Roles) -> Roles:
-        """The roles of the slots, if the launch passes A, B and C in another order than the kernel names them."""
+        """Return the roles of the slots, corrected if the launch passes A, B and C in another order than named."""
         given = self.launch.arguments if self.launch else ()
         slots = {n: slot for n, slot in enumerate(self.slots) if roles[n] in ("A", "B", "C") and not slot.field}
         if len(slots) < len("ABC") or any(slot.parameter >= len(given) for slot in slots.values()):
@@ -490,7 +490,7 @@ class KernelReading:
         return {**roles, **{n: called[name] for n, name in passed.items()}}
 
     def list_tile_multiples(self, roles: Roles) -> dict[str, int]:
-        """What M, N and K are multiples of if the text of the kernel compares them with nothing."""
+        """Return the multiples that M, N and K must be of if the kernel's text does not compare them with anything."""
         if len(self.sizes) == 1:
             return {}
         tile, multiples = self.named.get("TILE", self.find_square_tile()), dict[str, int]()
@@ -505,7 +505,7 @@ class KernelReading:
         return int(found[1]) if found else 0
 
     def list_compared(self, roles: Roles, size: str) -> list[str]:
-        """What the text of the kernel compares with a size, except in the heads of its loops."""
+        """Return what the kernel's text compares with a size, loop conditions aside."""
         text = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", self.body)
         words = [re.escape(slot.name) for number, slot in enumerate(self.slots) if roles[number] == size]
         return [
@@ -513,7 +513,7 @@ class KernelReading:
         ]
 
     def list_guarded(self, roles: Roles) -> list[str]:
-        """The sizes that threads compare their index with, as if any size were allowed."""
+        """Return the sizes that threads compare their index with, as a kernel for any size would."""
         own, known = {"threadIdx"}, 0
         while known < len(own):
             known = len(own)
@@ -526,7 +526,7 @@ class KernelReading:
         return [size for size in "MNK" if is_guarded(size)]
 
     def list_unused_pointers(self) -> Roles:
-        """What to pass for a pointer that is not an operand: null if the code tests for null, otherwise zeros."""
+        """Return what to pass for each pointer that is not an operand: null if the code tests for null, else zeros."""
         found = {}
         for number, slot in enumerate(self.slots):
             if slot.kind == "pointer":
@@ -535,7 +535,7 @@ class KernelReading:
         return found
 
     def list_written(self) -> list[int]:
-        """The pointers that the kernel assigns to by name: one of three is C, and the others are A and B."""
+        """Return the pointers that the kernel assigns to by name: if it is one of three, that is C."""
         slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
         assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
         found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]
@@ -546,7 +546,7 @@ class KernelReading:
         return [slot for slot in self.slots if slot.kind == "size"]
 
     def list_shapes(self) -> list[tuple[dict[str, int], list[Shape]]]:
-        """Problems to try on, the likeliest first, with the sizes that are fixed: those that are in the text."""
+        """Return problems to try, likeliest first, each group with the sizes that the text fixes."""
         fixed = self.find_written_sizes()
         if not self.sizes and len(fixed) < len("MNK"):
             return [(dict(zip("MNK", shape, strict=True)), [shape]) for shape in self.list_written_shapes()]
@@ -563,9 +563,9 @@ class KernelReading:
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
     def choose_shapes(self) -> list[Shape]:
-        """Three problems whose sizes are multiples of the tiles; M, N and K differ unless there is a single size.
+        """Return three problems whose sizes are multiples of the tiles; M, N and K differ unless there is one size.
 
-        Each is the smallest once: a grid of M or K blocks is too large elsewhere for one of N, but right.
+        Each size is the smallest once, because a grid made from a larger size would cover the problem by accident.
         """
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
@@ -577,7 +577,7 @@ class KernelReading:
         return [(tile, 2 * tile, depth), (wide, tile, deeper), (longer, longer + tile, depth)]
 
     def find_written_sizes(self) -> dict[str, int]:
-        """M, N and K that macros and constants of the file define and the kernel uses, unless it takes them."""
+        """Return the M, N and K that macros and constants define and the kernel uses but does not take as arguments."""
         taken = {name_size(slot.name) for slot in self.sizes}
         used = self.list_numbers()
         found: dict[str, int] = {}
@@ -588,14 +588,14 @@ class KernelReading:
         return found
 
     def list_numbers(self) -> list[int]:
-        """The numbers in the text of the kernel that may be sizes, those of constants among them."""
+        """Return the numbers in the kernel's text that may be sizes, including those of constants."""
         written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body)]
         named = {**self.file.constants, **self.template.integers}
         written += [int(value) for name, value in named.items() if re.search(rf"\b{name}\b", self.body)]
         return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
 
     def list_written_shapes(self) -> list[Shape]:
-        """The problems that a kernel without sizes may compute: a square one, then those of its largest numbers."""
+        """Return problems that a kernel without sizes may compute: a square, then those made of its largest numbers."""
         numbers = self.list_numbers()[:_MOST_FIXED] or [32]
         others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
         square = (numbers[0], numbers[0], numbers[0])
@@ -606,7 +606,7 @@ class KernelReading:
         return small
 
     def measure_tile(self) -> int:
-        """The larger side of a tile, by how the grid of the launch grows; 0 if it is not known."""
+        """Return the larger side of a tile, judging by how the grid of the launch grows; 0 if unknown."""
         if not self.launch or self.is_fixed(self.follow_launch(self.launch).grid):
             return 0
         sizes = [number for number, slot in enumerate(self.slots) if slot.kind == "size"]

@@ -1,7 +1,7 @@
-"""Finds the manifest of a kernel by trying: roles of its arguments, grid and block, and how A, B and C are stored.
+"""Finds the manifest of a kernel by trial: roles of its arguments, grid and block, and how A, B and C are stored.
 
-Names and launches decide what is tried first, never what is right. What is right on one problem must be right on
-two more of other proportions.
+Names and launches decide what is tried first, never what is right. A call that is right on one problem must also be
+right on two more of other proportions.
 """
 
 from __future__ import annotations
@@ -80,20 +80,20 @@ from gemmbench.planning.drafts.roles import (
 from gemmbench.planning.files import display_path
 
 _BUDGET = 6.0
-"""Seconds for the tries of one kernel."""
+"""Seconds to spend on one kernel."""
 _SHARE_OF_NAMED = 2 / 3
-"""The share of it for a kernel whose arguments have telling names, which leaves little to try."""
+"""The share of the budget for a kernel whose arguments have telling names, which leave little to try."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
 _MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
-"""Launches that do not end before no more are tried, and of how many wrong ones the results are kept."""
+"""How many launches may fail to end before the search gives up, and how many wrong ones keep their results."""
 _WIDEST_VECTOR = 8
-"""Elements that a kernel may load with one instruction: sizes are multiples of this, whatever it tests."""
+"""Elements that a kernel may load with one instruction; sizes are multiples of this whatever the kernel tests."""
 _MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
-"""The share of right elements that says how matrices are stored, and by how much it tells one combination from another.
-Of a result that has nothing to do with the product about one element in thirty is right.
+"""The share of right elements that reveals how matrices are stored, and the difference that tells combinations apart.
+In a result that has nothing to do with the product, about one element in thirty is right by chance.
 """
 _FEWEST_LOOPS = 2
-"""Those over tiles and over the products of one."""
+"""The loops of a simple tiled kernel: over tiles, and over the products within one."""
 
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
@@ -154,13 +154,13 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
-    """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+    """Return a text with headers and macros expanded, and the names of its kernels. Raises NotFound, DeviceError."""
     file = read_file(text, path, home)
     return file.source.text, tuple(dict.fromkeys(each.name for each in file.signatures.kernels))
 
 
 def _bring_back(file: KernelFile, text: str, symbol: str) -> KernelFile:
-    """The file with the macros defined without which it has no such kernel."""
+    """Return the file with the macros defined that it needs to have such a kernel."""
     kernels = file.signatures.kernels
     if any(symbol in ("", each.name, each.symbol) for each in kernels):
         return file
@@ -170,7 +170,7 @@ def _bring_back(file: KernelFile, text: str, symbol: str) -> KernelFile:
 
 
 def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
-    """Search with the file's template arguments and macros, or with the usual ones in turn."""
+    """Search with the file's template arguments and macros, or else with the usual ones in turn."""
     unknown = find_undefined(file, kernel)
     guessing = is_guessing(file, kernel)
     faults = list[Undecidable | BuildError]()
@@ -191,7 +191,7 @@ def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
 
 
 class _NoneRight(Undecidable):
-    """No combination is right; `attempts` are the plausible ones, the likeliest first."""
+    """No combination is right; `attempts` are the plausible ones, likeliest first."""
 
     def __init__(self, message: str, attempts: Sequence[Attempt]):
         super().__init__(message)
@@ -199,13 +199,13 @@ class _NoneRight(Undecidable):
 
 
 class _Search:
-    """The search for the call of one kernel."""
+    """The search for how to call one kernel."""
 
     def __init__(self, reading: KernelReading):
         self.reading = reading
 
     def find(self, budget: float) -> Found:
-        """Try for `budget` seconds, the likeliest first. Raises Undecidable."""
+        """Try combinations for `budget` seconds, likeliest first. Raises Undecidable."""
         pointers, sizes = order_pointers(self.reading.slots), order_sizes(self.reading.slots)
         is_evident = False
         if not are_operands_named(self.reading.slots) and (written := self.reading.list_written()):
@@ -267,9 +267,9 @@ class _Search:
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
 
     def describe_wrong_launch(self, trials: _Trials, found: Found, shapes: Sequence[Shape]) -> str:
-        """What is wrong with the launch in the file for a kernel that is right otherwise; "" if that is not sure.
+        """Explain what is wrong with the file's launch of a kernel that is right otherwise; "" if that is not certain.
 
-        It is not where several launches differ, nor where the sizes of the grid are those of one problem.
+        It is not certain if several launches differ, or if the grid fits only one problem.
         """
         launches = find_launches(self.reading.file.source, self.reading.kernel.name)
         if (
@@ -304,9 +304,9 @@ class _Search:
         return f"as launched at line {line} it is wrong: {said}; right with {right_with}"
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
-        """What may be meant, the likeliest first: launches of the likeliest roles, then other roles.
+        """Return what may be meant, likeliest first: launches with the likeliest roles, then other roles.
 
-        Where names and launch say it all, or the block and tiles in the text of the kernel, nothing else is.
+        If names and launch, or the block and tiles in the kernel's text, determine everything, there is only one.
         """
         if not tries:
             return []
@@ -355,10 +355,10 @@ class _Search:
         return attempts
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> Geometry | None:
-        """A block as its square tiles in shared memory, and one for each tile of C, if that writes all of C.
+        """Return a launch with one block per tile of C, shaped like the square tiles, if that writes all of C.
 
-        For a kernel that is not launched in its file, and no template, so that nothing else can be meant. A square C
-        comes last, where a kernel that confuses its sizes writes all.
+        Only for a kernel that its file does not launch and that is no template, so nothing else can be meant. A square
+        C comes last, because there even a kernel that confuses its sizes writes all of it.
         """
         side = self.reading.find_square_tile()
         if not side or self.reading.kernel.template:
@@ -388,7 +388,7 @@ def _grows(rule: Rule, roles: Roles) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A combination, on which problems it was to be tried, the share of right elements on the first, and its ending."""
+    """A combination, the problems to try it on, the share of right elements on the first, and how that ended."""
 
     found: Found
     shapes: Sequence[Shape]
@@ -401,7 +401,7 @@ def _count_combinations(tries: Sequence[_Tried]) -> str:
 
 
 def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
-    """For each assignment of roles, the launch with the most right elements; among equals, the likeliest."""
+    """Return for each assignment of roles the launch with the most right elements; among equals, the likeliest."""
     best = dict[object, _Tried]()
     for each in tries:
         key = tuple(sorted(each.found.roles.items()))
@@ -411,7 +411,7 @@ def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
 
 
 def _choose_best(tries: Sequence[_Tried]) -> list[_Tried]:
-    """Those with the most right elements; among equals, the likeliest first."""
+    """Return those with the most right elements; among equals, likeliest first."""
     return sorted(tries, key=lambda each: -round(each.right / _MARGIN))[:_MOST_ATTEMPTS]
 
 
@@ -448,7 +448,7 @@ class _Trials:
         c: float = 0.25,
         backwards: bool = False,
     ) -> TrialProblem:
-        """The problem after a launch; `ending` says how that ended."""
+        """Launch, and return the problem afterwards; `ending` says how the launch ended."""
         slots = self._reading.slots
         try:
             problem, process = self.open(shape, roles)
@@ -468,16 +468,16 @@ class _Trials:
     def run(
         self, roles: Mapping[int, str], geometry: Geometry, shape: Shape, c: float = 0.25, beta: float = 0.0
     ) -> list[Storage]:
-        """The ways to store the matrices for which a launch gives A B + `beta` C; none if it crashes."""
+        """Return the ways to store the matrices for which a launch computes A B + `beta` C; none if it crashes."""
         problem = self.launch(roles, geometry, shape, c)
         return problem.find_storages(beta=beta) if self.ending == Ending.COMPLETE else []
 
     def list_added(self, roles: Mapping[int, str], shape: Shape) -> list[Storage]:
-        """As run, with beta 1, for the launch that was run last."""
+        """Like `run` with beta 1, for the launch that was run last."""
         return self.open(shape, roles)[0].find_storages(beta=1.0) if self.ending == Ending.COMPLETE else []
 
     def judge(self, roles: Mapping[int, str], geometry: Geometry, shape: Shape) -> tuple[list[Storage], float, Storage]:
-        """As run, with the share of elements that are right at best, and how the matrices are then stored."""
+        """Like `run`, with the largest share of right elements and the storage of the matrices that gives it."""
         problem = self.launch(roles, geometry, shape)
         right, best = problem.find_best_storage()
         if self.ending != Ending.COMPLETE:
@@ -485,7 +485,7 @@ class _Trials:
         return problem.find_storages(), right, best
 
     def collect(self, found: Found, shapes: Sequence[Shape]) -> list[TriedResult]:
-        """What launches that end compute, first those on problems whose M, N and K differ."""
+        """Return the results of launches that end; those on problems whose M, N and K differ come first."""
         results = []
         for shape in sorted(shapes, key=lambda each: -len(set(each))):
             problem = self.launch(found.roles, found.geometry, shape)
@@ -494,9 +494,9 @@ class _Trials:
         return results
 
     def needs_c(self, found: Found, shape: Shape) -> bool:
-        """Whether C decides what is written although it has no part in the result: it must then hold numbers.
+        """Return whether C must hold numbers, because it decides what is written although it has no part in the result.
 
-        What a kernel without beta makes of NaN is its mistake, unless only that is right.
+        If a kernel without beta copies NaN from C, that is its mistake, unless its result is right otherwise.
         """
         unwritten = self.launch(found.roles, found.geometry, shape).count_unwritten()
         problem = self.launch(found.roles, found.geometry, shape, c=float("nan"))
@@ -510,7 +510,7 @@ class _Trials:
         return self.launch(roles, geometry, shape).is_written()
 
     def explore(self, found: Found, shape: Shape) -> None:
-        """Find what else a manifest says: whether C is read, and of what the sizes must be multiples."""
+        """Find what else a manifest states: whether C is read, and which multiples the sizes must be."""
         if not found.beta:
             found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
         square = len(set(shape)) == 1
@@ -526,7 +526,7 @@ class _Trials:
                 found.broken_guards += [(needed, each) for each in self.collect(found, [(M, N, K)])]
 
     def is_right_with_larger_grid(self, found: Found, shape: Shape, step: int) -> bool:
-        """Whether only the grid of the launch needs multiples of `step`, as one that rounds down does."""
+        """Return whether only the grid of the launch needs multiples of `step`, as a grid that rounds down does."""
 
         def round_up(sizes: Sizes, roles: Mapping[int, str]) -> Value:
             return found.geometry.grid({name: -(-size // step) * step for name, size in sizes.items()}, roles)
@@ -535,7 +535,7 @@ class _Trials:
         return found.storage in self.run(found.roles, larger, shape, beta=found.beta)
 
     def find_step(self, found: Found, shape: Shape, names: str) -> int:
-        """The smallest step of these sizes for which the kernel is right; 0 if none is known."""
+        """Return the smallest step of these sizes for which the kernel is right; 0 if none is known."""
         for step in (1, 2, 4, 8, 16, 32, 64, 128, 256):
             grown = [size + step * (name in names) for name, size in zip("MNK", shape, strict=True)]
             changed = (grown[0], grown[1], grown[2])

@@ -1,4 +1,4 @@
-"""The manifest of a call that was found by trying: its arguments, grid and block as expressions, and what it needs."""
+"""Writes the manifest of a call found by trial: its arguments, grid and block as expressions, and its requirements."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 @dataclass
 class Found:
-    """What is right: the role of each slot, the launch, and the storage; then what else a manifest says.
+    """A call that is right: the role of each slot, the launch and the storage, and what else a manifest states.
 
-    `fixed` are the sizes that are in the text of the kernel; `beta` is 1 for a kernel that adds to C whatever it takes.
+    `fixed` holds the sizes in the kernel's text; `beta` is 1 for a kernel that always adds to C.
     `others` were wrong with other template arguments. `wrong_launch` says what is wrong with the launch in the file.
     """
 
@@ -143,7 +143,7 @@ def _write_requirements(reading: KernelReading, found: Found) -> list[str]:
 
 
 def list_sizes(reading: KernelReading, found: Found) -> str:
-    """Sizes that meet the requirements, M, N and K different where they may be; "" if there are none."""
+    """Return sizes that meet the requirements, with different M, N and K if allowed; "" if there are none."""
     if not _write_requirements(reading, found):
         return ""
     if found.fixed:
@@ -155,9 +155,9 @@ def list_sizes(reading: KernelReading, found: Found) -> str:
 
 
 def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
-    """The sizes of a grid or block as expressions of a manifest. Raises Undecidable for other rules.
+    """Write the sizes of a grid or block as manifest expressions. Raises Undecidable if they cannot be written so.
 
-    Those of a kernel with a single size need be right only for squares.
+    For a kernel with a single size they need to be right only for squares.
     """
     try:
         return _write_rule_for(rule, roles, _SAMPLES)
@@ -180,7 +180,7 @@ def _write_rule_for(rule: Rule, roles: Mapping[int, str], shapes: Sequence[Shape
 
 
 def can_write(geometry: Geometry, roles: Mapping[int, str]) -> bool:
-    """Whether a manifest can say the grid and the block."""
+    """Return whether a manifest can express the grid and the block."""
     try:
         return all(_write_rule(rule, roles) for rule in (geometry.grid, geometry.block, geometry.shared))
     except Undecidable:
@@ -212,14 +212,14 @@ def _list_expressions() -> Iterable[str]:
 
 
 def describe_launch(reading: KernelReading, found: Found) -> list[str]:
-    """Arguments, grid and block. Raises Undecidable."""
+    """Write arguments, grid and block. Raises Undecidable."""
     grid, block = (_write_rule(rule, found.roles) for rule in (found.geometry.grid, found.geometry.block))
     arguments = ", ".join(write_call(reading, found))
     return [f"args [{arguments}]", f"grid [{', '.join(grid)}]", f"block [{', '.join(block)}]"]
 
 
 def summarise(reading: KernelReading, found: Found) -> str:
-    """Arguments, grid, block, and what it needs, in one line."""
+    """Summarise arguments, grid, block and requirements in one line."""
     needs = [text.removeprefix("  - ") for text in _write_requirements(reading, found)[1:]]
     macros = ", ".join(f"{name} = {value}" for name, value in reading.file.macros.items())
     parts = [f"with {macros}"] if macros else []
@@ -231,7 +231,7 @@ def summarise(reading: KernelReading, found: Found) -> str:
 
 
 def _describe_storage(storage: Storage) -> str:
-    """How A, B and C are stored, such as `A and B by rows, C by columns`."""
+    """Describe how A, B and C are stored, such as `A and B by rows, C by columns`."""
     layout, of_c = storage
     by = dict(zip("ABC", (*("rows" if letter == "n" else "columns" for letter in layout), f"{of_c}s"), strict=True))
     groups = {way: [name for name in "ABC" if by[name] == way] for way in ("rows", "columns")}

@@ -1,7 +1,7 @@
-"""The text of a kernel before and after the preprocessor, which settles its macros, conditions and headers.
+"""The text of a kernel before and after the preprocessor, which resolves its macros, conditions and headers.
 
-It gets what nvcc predefines, after the headers of the toolkit and of the system. A header that does not exist is
-left out, because what a kernel needs of the toolkit the prelude has.
+The text also gets the macros that nvcc predefines, after the headers of the toolkit and the system. Headers that do not
+exist are left out, because the prelude provides what a kernel needs from the toolkit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 _LINE = re.compile(r'#line (\d+) (".*")')
 _BEGIN, _WORD, _MISSING = "#pragma gemmbench begin", "#pragma gemmbench word", "#pragma gemmbench missing"
 _ARCHITECTURE = 750
-"""The lowest architecture that the toolkit compiles for: no asynchronous copies, independent threads."""
+"""The lowest architecture that the toolkit compiles for: independent threads, no asynchronous copies."""
 
 _PREDEFINED = """
 #define __CUDACC__ 1
@@ -37,12 +37,12 @@ _PREDEFINED = """
 #define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)
 #define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)
 """
-"""By nvcc and by the headers of CUDA; and what heads of kernels take from the headers of PyTorch."""
+"""Macros that nvcc and the CUDA headers predefine, and those from PyTorch's headers that kernels often use."""
 
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A text without macros, the meaning of its `words`, and the headers that were left out."""
+    """A text with its macros expanded, the expansions of the `words`, and the headers that were left out."""
 
     source: Source
     words: tuple[str, ...]
@@ -50,9 +50,9 @@ class Preprocessed:
 
 
 def write_input(text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> str:
-    """What the preprocessor reads for a text with its local headers in it.
+    """Return the preprocessor's input for a text that already contains its local headers.
 
-    `words` are texts, such as the names of kernels, in which the macros of the text count.
+    `words` are extra texts, such as names of kernels, in which the text's macros are expanded too.
     """
     parts = ['#include "prelude.h"', *_hoist_includes(text), *text.defines]
     parts.append(_PREDEFINED.format(architecture=max(_ARCHITECTURE, 10 * min_sm)))
@@ -61,7 +61,7 @@ def write_input(text: SourceText, words: Sequence[str] = (), min_sm: int = 0) ->
 
 
 def hoist_includes(text: SourceText) -> str:
-    """The headers that a text includes, so that none of them is first read inside a namespace."""
+    """Return includes of all the text's headers, so that none of them is first read inside a namespace."""
     return "\n".join(_hoist_includes(text))
 
 
@@ -72,12 +72,12 @@ def _hoist_includes(text: SourceText) -> Iterable[str]:
 
 
 def _respell(name: str) -> str:
-    """The same header: g++ 12 says nothing about a missing one that `__has_include` looked for by its own name."""
+    """Respell a header's name: g++ 12 does not report a missing one that `__has_include` has already looked for."""
     return f"{name[0]}./{name[1:]}"
 
 
 def _guard_includes(code: str) -> Iterable[str]:
-    """The lines of code, in which each include of what does not exist only notes that."""
+    """Yield the lines of code, with includes guarded so that a missing header is only recorded."""
     number, place = 0, '""'
     for line in code.split("\n"):
         if marked := _LINE.match(line):
@@ -93,7 +93,7 @@ def _guard_includes(code: str) -> Iterable[str]:
 
 
 def read_output(output: str) -> Preprocessed:
-    """The preprocessor's output for `write_input`."""
+    """Parse the preprocessor's output for `write_input`."""
     code, *words = output.partition(_BEGIN)[2].split(_WORD)
     expanded = (re.sub(r"^[ \t]*#.*$", "", word, flags=re.MULTILINE) for word in words[:-1])
     missing = dict.fromkeys(re.findall(rf"^{_MISSING} (.+)$", code, re.MULTILINE))
@@ -108,7 +108,7 @@ def name_missing(found: Preprocessed) -> str:
 
 @dataclass(frozen=True)
 class Condition:
-    """A line of the preprocessor that leaves code out, and the macros that bring the code back; {} if none do."""
+    """A preprocessor line that leaves code out, and the macros that bring the code back; {} if none do."""
 
     text: str
     line: int
@@ -121,7 +121,7 @@ _COMPARED = re.compile(r"\(?[ \t]*([A-Za-z_]\w*)[ \t]*(?:==[ \t]*(\d+))?[ \t]*\)
 
 
 def find_conditions(text: str, kernel: str = "") -> list[Condition]:
-    """The conditions around the definition of a kernel, "" for the first one, that may leave it out of a text."""
+    """Return the conditions around the definition of a kernel ("" for the first one) that may leave it out."""
     code = hide_comments(text)
     wanted = rf"__global__[^;{{}}]*\b{re.escape(kernel)}\s*\(" if kernel else r"\b__global__\b"
     place = re.search(wanted, code)
@@ -139,7 +139,7 @@ def find_conditions(text: str, kernel: str = "") -> list[Condition]:
 
 
 def _read_condition(kind: str, text: str, line: int, code: str) -> Condition | None:
-    """The condition of a line; None for one that is met: that of a guard of a header, and of what is defined."""
+    """Return the condition of a line; None if it is met, as a header guard is and a test for a defined macro."""
     written = f"#{kind} {text}".strip()
     tested = re.fullmatch(r"\w+", text) if kind in ("ifdef", "ifndef") else _DEFINED.fullmatch(text)
     compared = _COMPARED.fullmatch(text) if kind == "if" and tested is None else None

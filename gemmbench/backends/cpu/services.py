@@ -1,4 +1,4 @@
-"""What the CPU back end does, and what `doctor` examines before the CPU is measured."""
+"""The services of the CPU back end, and the checks that `doctor` makes before the CPU is measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemmbench.planning.drafts.draft import FoundManifest
 
 
 def examine_cpu(needed: bool) -> list[HealthCheck]:
-    """Look at compiler, BLAS and load. A missing compiler is a fault if the CPU is `needed`."""
+    """Check the compiler, BLAS and load. A missing compiler is a fault if the CPU is `needed`."""
     return [
         passed_check("CPU", f"{cpu_name()}, {count_cores()} cores"),
         _check_compiler(needed),
@@ -52,7 +52,7 @@ _WALLS = {
         "a kernel can read and write your files",
     ),
 }
-"""What a program reaches without walls: what doctor says where a probe does not reach it, and where it does."""
+"""For each thing that a program reaches without walls: doctor's text if a probe does not reach it, and if it does."""
 _MEND_WALLS = {
     "files": "use Linux 5.13 or later with Landlock, or run only kernels you trust",
     "processes": "allow user namespaces (sysctl user.max_user_namespaces), or run only kernels you trust",
@@ -60,7 +60,7 @@ _MEND_WALLS = {
 
 
 def _check_walls() -> list[HealthCheck]:
-    """A row for each protection from the kernels that run here, tried with a program behind the same walls."""
+    """Check each protection from the kernels that run here, with a program behind the same walls."""
     try:
         reached = walls.find_reach()
     except DeviceError:
@@ -104,15 +104,15 @@ class CpuServices:
         return CpuCompiler(limit)
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """None: `inspect` shows the code of GPUs."""
+        """Not available: `inspect` shows the code of GPUs."""
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Its kernels already run in separate processes."""
+        """Return False: kernels on the CPU already run in separate processes."""
         return False
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the CPU; a launch ends after `launch_limit` seconds (None: by what it computes).
+        """Open the CPU; a launch is ended after `launch_limit` seconds (None: a limit based on its work).
 
         Raises DeviceError off Linux.
         """
@@ -131,11 +131,11 @@ class CpuServices:
         return KernelWatcher(CpuCompiler(limit))
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Compiler, BLAS and load."""
+        """Check the compiler, BLAS and load."""
         return examine_cpu(required)
 
     def measure_peaks(self, choice: DeviceChoice) -> None:
-        """Nothing is measured: what a CPU reaches depends on more than a kernel can show."""
+        """Measure nothing: what a CPU reaches depends on more than a kernel can show."""
         return
 
 

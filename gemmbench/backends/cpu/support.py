@@ -1,4 +1,4 @@
-"""Which kernels the CPU can run, judged by what they reach."""
+"""Decides which kernels the CPU can run, judging by the code that they reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmbench.planning.manifests.variant import Variant
 _BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
 _NOT_SHARED = "which the worker processes of the CPU do not share"
 _AMPERE = 80
-"""The first architecture with asynchronous copies: older code has a way without what the CPU lacks."""
+"""The first architecture with asynchronous copies; code for older ones avoids what the CPU lacks."""
 _CANNOT = "which the CPU cannot execute"
 
 _NEEDS_GPU = {
@@ -32,7 +32,7 @@ _NAMESPACES = {
     "uses Thrust": r"thrust",
     "uses CuTe": r"cute",
 }
-"""Words that mean it, unless the text declares them itself; and namespaces, before `::`."""
+"""Words that need a GPU unless the text declares them itself, and namespaces before `::`."""
 _PATTERNS = [(re.compile(rf"(?:{words})$"), what) for what, words in _NEEDS_GPU.items()]
 _SCOPES = [(re.compile(rf"(?:{words})$"), what) for what, words in _NAMESPACES.items()]
 _SUSPICIOUS = re.compile(rf"\b(?:{'|'.join(_NEEDS_GPU.values())}|(?:{'|'.join(_NAMESPACES.values())})::)|<<<")
@@ -61,7 +61,7 @@ _UNKNOWN = re.compile(
 
 
 def why_unsuitable(variant: Variant) -> str:
-    """Why the CPU cannot execute a variant whatever is in its text, in one sentence, or ""."""
+    """Return in one sentence why the CPU cannot execute a variant whatever its text contains, or ""."""
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:
@@ -75,7 +75,7 @@ def why_unsuitable(variant: Variant) -> str:
 
 
 def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
-    """What the reached code needs that the CPU lacks and where, in one sentence, or ""."""
+    """Return in one sentence what the reached code needs that the CPU lacks, and where, or ""."""
     declared = {name for item in source.walk() for name in item.names}
     declared |= {each.text for item in source.walk() if item.kind == "scope" for each in item.head}
     aliases: dict[str, str] = {}
@@ -99,7 +99,7 @@ def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
 
 
 def _is_alias(item: Item) -> bool:
-    """Whether it gives a namespace another name."""
+    """Return whether an item is a namespace alias."""
     return item.kind == "other" and item.head[0].text == "namespace"
 
 
@@ -113,7 +113,7 @@ def _find_need(token: Token, following: str, declared: set[str]) -> str:
 
 
 def explain_unknown(error: str) -> str:
-    """What the toolkit has and the CPU device lacks, if that is the error of the compiler; "" otherwise."""
+    """Name the toolkit feature missing on the CPU device if that caused the compiler's error; "" otherwise."""
     found = _UNKNOWN.match(error)
     if found is None or not _FUNCTION.fullmatch(found[3]):
         return ""
@@ -121,5 +121,5 @@ def explain_unknown(error: str) -> str:
 
 
 def has_barriers(reached: Sequence[Item]) -> bool:
-    """Whether the threads of a block can wait for each other; then each needs its own stack."""
+    """Return whether the threads of a block can wait for each other; if so, each needs its own stack."""
     return any(each.kind == "word" and _BARRIER.match(each.text) for item in reached for each in item.tokens)

@@ -47,9 +47,9 @@ _SHARED = b"gb_shared"
 _IS_GNU = re.compile(r"^gcc version", re.MULTILINE)
 _ELF64 = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<40xQ10xHHH")
-"""Of the file: offset of the section headers; size and number of them, and which one names them."""
+"""From the file header: the offset, size and number of the section headers, and which one holds their names."""
 _SECTION = struct.Struct("<I20xQQ24x")
-"""A section header: offset of its name among the names, offset in the file, size."""
+"""From a section header: the offset of its name among the names, its offset in the file, and its size."""
 _PROGRAM_HEADER = struct.Struct("<32xQ14xHH")
 """From the file header: the offset, size and number of the program headers."""
 _SEGMENT, _LOADED = struct.Struct("<I36xQ"), 1
@@ -57,7 +57,7 @@ _SEGMENT, _LOADED = struct.Struct("<I36xQ"), 1
 
 
 def read_static_shared(path: Path) -> int:
-    """Bytes of static shared memory of a block. Raises BuildError for a file of another format."""
+    """Return the bytes of static shared memory per block. Raises BuildError for a file of another format."""
     code = path.read_bytes()
     if not code.startswith(_ELF64):
         raise BuildError("the C++ compiler did not make a 64-bit little-endian ELF executable")
@@ -68,7 +68,7 @@ def read_static_shared(path: Path) -> int:
 
 
 def _read_memory_size(path: Path) -> int:
-    """Bytes of memory that code, static arrays and static variables take once an executable is loaded."""
+    """Return the bytes that code, static arrays and static variables take once an executable is loaded."""
     with path.open("rb") as file:
         table, step, count = _PROGRAM_HEADER.unpack(file.read(_PROGRAM_HEADER.size))
         file.seek(table)
@@ -78,7 +78,7 @@ def _read_memory_size(path: Path) -> int:
 
 PRELUDE = Path(__file__).parent / "prelude"
 PRELUDE_NAME = "/gemmbench/prelude"
-"""How the lines of executables name it, since clones in several folders share the cache."""
+"""The prelude's name in line information: a fixed one, because clones in several folders share the cache."""
 _READERS = (cuda_words, items, preprocessing, reach, support, tokens)
 _OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READERS)]
 """Modules that decide what is compiled."""
@@ -93,7 +93,7 @@ _NATIVE = "-march=native"
 
 @dataclass(frozen=True)
 class _Recipe:
-    """How an executable is made: options for a kernel and for the runtime, both in the folder of the prelude."""
+    """How to build an executable: a runtime from the prelude's folder, and options for it and for the kernel."""
 
     runtime: str
     kernel_flags: tuple[str, ...] = ("-O3",)
@@ -103,9 +103,9 @@ class _Recipe:
 
 
 _MEASURED, _TRIED = _Recipe("runtime.cpp"), _Recipe("tryout.cpp")
-# -O1 unites and hoists loads as nvcc does, but unrolls nothing; a vector stays one access without SRA, and a load whose
-# value only one path needs stays where it is written without sinking. The hooks are those of the runtime, so the link
-# must not know of -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
+# -O1 merges and hoists loads as nvcc does, but unrolls nothing. Without SRA a vector stays one access; without sinking,
+# a load whose value only one path needs stays where it was written. The runtime defines the hooks, so the linker must
+# not see -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
 _WATCHED = _Recipe(
     "watch/watch.cpp",
     ("-O1", "-fno-tree-sink", "-fno-tree-sra", "-fno-ipa-sra", "-gdwarf-4", "-fno-pie", "-w", "-fsanitize=thread",
@@ -121,7 +121,7 @@ _LIMITS = walls.Limits(memory=4 << 30, file=256 << 20)
 _VARIABLES = (
     "PATH LD_LIBRARY_PATH COMPILER_PATH GCC_EXEC_PREFIX CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH"
 ).split()
-"""Environment variables with folders that a compiler searches; it may read those folders."""
+"""Environment variables that list folders for a compiler to search; it may read those folders."""
 
 _CALL = """
 #line 1 {place}
@@ -153,7 +153,7 @@ _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
-    """The C++ text of a plan before the preprocessor; for a host function with the call of it."""
+    """Return the C++ text of a plan before preprocessing; for a host function, it includes the call."""
     text = split_text(plan, inline=True)
     if plan.variant.is_host_function:
         return '#include "abi.h"\n' + text.join() + _entry_function(plan, plan.symbols or ("gemm",), "false")
@@ -161,9 +161,9 @@ def translation_unit(plan: Plan) -> str:
 
 
 def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str:
-    """The C++ text of the code that a plan's kernels use, and of the function that the runtime calls.
+    """Write the C++ text of the code that a plan's kernels use, and of the function that the runtime calls.
 
-    Raises Unsupported if that needs a GPU, BuildError if there is no such kernel.
+    Raises Unsupported if the code needs a GPU, BuildError if there is no such kernel.
     """
     _check_kernels(plan, found)
     reached = find_reached(found.source, found.words)
@@ -178,7 +178,7 @@ def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str
 
 
 def _note_returns(reached: Sequence[items.Item]) -> Iterator[Edit]:
-    """Have every `return;` leave its line behind, for the threads that a barrier misses."""
+    """Make every `return;` record its line, to explain which threads a barrier misses."""
     for item in reached:
         if item.kind not in ("function", "class") or "constexpr" in item.words:
             continue
@@ -213,13 +213,13 @@ def _check_kernels(plan: Plan, found: Preprocessed) -> None:
 
 
 def _list_opening(kernel: items.Item) -> list[str]:
-    """How a declaration begins: `template <` for a template, with `>` for a specialisation, nothing otherwise."""
+    """Return how a declaration begins: `template <`, `template <>` for a specialisation, or nothing."""
     words = [token.text for token in kernel.tokens[:3]]
     return [] if words[0] != "template" else words if words[2:] == [">"] else words[:2]
 
 
 def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:
-    """The call of these symbols of a plan, whose macros are settled."""
+    """Write the function that calls these symbols of a plan; macros in them are already expanded."""
     arguments = _declared_arguments(plan) if plan.arguments else _standard_arguments(plan)
     cases = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
     scalars = [
@@ -274,7 +274,7 @@ class CpuCompiler:
         self._runtime_lock = Lock()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache.
+        """Compile the plan, or find it in the cache.
 
         Raises BuildError, BuildTimeout, DeviceError (no compiler).
         """
@@ -288,7 +288,7 @@ class CpuCompiler:
         return plan.variant.is_library or holds(self._make_key(plan, translation_unit(plan)), _SUFFIX)
 
     def preprocess(self, text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> Preprocessed:
-        """A text with local headers in it after the preprocessor; `words` are texts in which its macros count.
+        """Preprocess a text that contains its local headers; its macros are also expanded in `words`.
 
         Raises BuildError, DeviceError (no compiler).
         """
@@ -296,7 +296,7 @@ class CpuCompiler:
             return self._preprocess(write_input(text, words, min_sm), Path(folder))
 
     def compile_tryout(self, text: SourceText, found: Preprocessed, symbol: str, arguments: str) -> Path:
-        """An executable that tries launches of a kernel of a preprocessed text; see tryouts.
+        """Build an executable that tries launches of a kernel in a preprocessed text; see tryouts.
 
         `arguments` are those of the call. Raises Unsupported if it needs a GPU, BuildError, BuildTimeout, DeviceError.
         """
@@ -312,9 +312,9 @@ class CpuCompiler:
         return Path(made.path)
 
     def compile_watched(self, plan: Plan) -> Path:
-        """An executable that watches the accesses of a plan's kernels; see watched.
+        """Build an executable that watches the accesses of a plan's kernels; see watched.
 
-        Raises Unsupported where the CPU cannot run them or this compiler has no hooks, BuildError, BuildTimeout,
+        Raises Unsupported if the CPU cannot run them or this compiler has no hooks, BuildError, BuildTimeout,
         DeviceError.
         """
         if not _IS_GNU.search(self._probe.stderr):
@@ -330,7 +330,7 @@ class CpuCompiler:
         return read_output(made.read_text(encoding="utf-8", errors="replace"))
 
     def _make_key(self, plan: Plan, unit: str) -> str:
-        """The key of the text before preprocessing, so that finding cached code needs no process."""
+        """Return a key made from the text before preprocessing, so that finding cached code starts no process."""
         symbols = plan.symbols or ("gemm",)
         call = _entry_function(plan, symbols, ""), write_checks(plan, symbols)
         return content_key([unit, *call, *self._surroundings])
@@ -350,7 +350,7 @@ class CpuCompiler:
 
     @cached_property
     def _readable(self) -> list[str | Path]:
-        """What the compiler reads besides the system's folders: itself, what it searches, and the prelude."""
+        """What the compiler reads besides the system's folders: its own files, its search folders, and the prelude."""
         named = [os.environ.get(name, "") for name in _VARIABLES]
         searched = [folder for value in named for folder in value.split(os.pathsep) if folder.startswith("/")]
         programs = [found for word in self._command if (found := shutil.which(word))]
@@ -359,7 +359,7 @@ class CpuCompiler:
 
     @cached_property
     def _probe(self) -> subprocess.CompletedProcess[str]:
-        """What the compiler says of itself if it is to compile for this processor; it fails where it cannot."""
+        """The compiler's description of itself when asked to compile for this processor; fails if it cannot."""
         return self._run([_NATIVE, "-v", "-E", "-x", "c++", os.devnull])
 
     @cached_property
@@ -369,14 +369,14 @@ class CpuCompiler:
 
     @cached_property
     def _surroundings(self) -> list[str]:
-        """What the machine code depends on besides the unit: compiler, processor, prelude, options of this module."""
+        """What the machine code depends on besides the unit: compiler, processor, prelude, this module's options."""
         # The processor, since machines that share the cache may not run each other's code.
         prelude = sorted(path for path in PRELUDE.rglob("*") if path.is_file())
         texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *prelude)]
         return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
     def _compile_runtime(self, recipe: _Recipe) -> str:
-        """A compiled runtime, the same for every kernel: one that runs plans, tries arguments or watches accesses."""
+        """Compile a runtime, the same for every kernel: one that runs plans, tries arguments or watches accesses."""
         source = str(PRELUDE / recipe.runtime)
 
         def build(path: Path) -> Build:
@@ -417,7 +417,7 @@ class CpuCompiler:
             if found is None or isinstance(fault, BuildTimeout):
                 raise
             raise _explain_error(str(fault), found) from None
-        # A copy, since the walls name files, and another process may replace that in the cache.
+        # A copy, because the walls name files and another process may replace the one in the cache.
         shutil.copyfile(self._compile_runtime(recipe), folder / _RUNTIME)
         script = f"-Wl,-T,{PRELUDE / recipe.script}"
         arguments = [*recipe.link_flags, f"{kind}.o", _RUNTIME, script, "-o", path.name]
@@ -435,7 +435,7 @@ class CpuCompiler:
 
 
 def _explain_error(errors: str, found: Preprocessed) -> PlanError:
-    """What the errors of the compiler mean for a kernel without the code of the host."""
+    """Explain the compiler's errors for a kernel compiled without its host code."""
     first, *others = errors.split("\n")
     if reason := explain_unknown(first):
         return Unsupported(reason)
@@ -453,7 +453,7 @@ _UNDECLARED = re.compile(r"'(?:\w+::)*(\w+)' (?:was not declared|has not been de
 
 
 def _find_prefix(program: Path) -> Path | None:
-    """The folder in which a compiler is installed, with its libraries; None if that would be a user's home or more."""
+    """Return the folder with a compiler and its libraries; None if that would be a user's home or a parent of it."""
     prefix = program.parent.parent
     return None if program.parent.name != "bin" or Path.home().is_relative_to(prefix) else prefix
 

@@ -1,6 +1,6 @@
 """Runs a kernel with arguments, grid and block chosen at run time: one executable, one process per try.
 
-With a wrong argument a kernel may read or write anywhere, so each try is a child of the executable, which runs behind
+With a wrong argument a kernel may read or write anywhere, so each try runs in a child process of the executable, behind
 the same walls as all kernels. The result is compared with all ways of storing A, B and C.
 """
 
@@ -26,7 +26,7 @@ from gemmbench.errors import LaunchError
 from gemmbench.planning.drafts.draft import TriedResult
 
 _ZONE = 1 << 16
-"""Bytes around each operand, which must stay as they are."""
+"""Bytes around each operand that must not change."""
 _SCRATCH = 1 << 20
 _MARGINS = 1 << 28
 _PATTERN = 0x5A
@@ -36,13 +36,13 @@ _MOST = 0.9
 _PATIENCE = 10.0
 Shape = tuple[int, int, int]
 Storage = tuple[str, str]
-"""A layout, and `row` or `column` for C, as row-major bytes: (nn, row) is the usual one."""
+"""A layout, and whether C is stored by `row` or by `column`; (nn, row) is the usual one."""
 
 
 class TrialProblem:
-    """One small problem: operands of small integers, exact in every type, in memory that a process can map.
+    """One small problem, with operands of small integers, exact in every type, in memory that a process can map.
 
-    `types` are the types of A, B and C. C starts as 0.25, or as NaN.
+    `types` are the types of A, B and C. C starts as 0.25 or NaN.
     """
 
     def __init__(self, sizes: Shape, types: dict[str, np.dtype[Any]]):
@@ -73,29 +73,29 @@ class TrialProblem:
         self.reset()
 
     def reset(self, c: float = 0.25) -> None:
-        """Make all as it was, with this value in C."""
+        """Restore all operands, with this value in C."""
         self._bytes[:] = self._fresh
         self._c[:] = c
         self._start = c
 
     def is_written(self) -> bool:
-        """Whether most of C is not as it was, and all else is; what is added to C may be 0."""
+        """Return whether most of C, and nothing else, has changed; not all of C, because an added value may be 0."""
         return self._is_intact() and bool(np.mean(self._c != self._start) > _MOST)
 
     def find_best_storage(self) -> tuple[float, Storage]:
-        """The share of elements of C that are right, and the way to store A, B and C for which it is largest."""
+        """Return the largest share of elements of C that are right, and the storage of A, B and C that gives it."""
         shares = [(float(np.mean(self._c == right)), key) for key, right in self.right.items()]
         return max(shares, key=lambda each: each[0])
 
     def copy_result(self, storage: Storage, precision: str) -> TriedResult:
-        """A, B and C, said to be stored so, with NaN for what was not written to C."""
+        """Return A, B and C, labelled with this storage; elements of C that were not written are NaN."""
         a, b = (self._fresh_view(name) for name in "AB")
         c = self._c.copy()
         c[c == self._start] = np.nan
         return TriedResult(self.sizes, a, b, c, precision, *storage, self._is_intact())
 
     def count_unwritten(self) -> int:
-        """How many elements of C are as they were, or NaN."""
+        """Count the elements of C that are unchanged or NaN."""
         return int(((self._c == self._start) | np.isnan(self._c)).sum())
 
     def _fresh_view(self, name: str) -> np.ndarray:
@@ -108,14 +108,14 @@ class TrialProblem:
         return all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside)
 
     def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
-        """The ways to store A, B and C for which C is right and nothing else has changed."""
+        """Return the ways to store A, B and C for which C is right and nothing else has changed."""
         if not self._is_intact():
             return []
         found, added = self._c.astype(np.float64), beta * self._start if beta else 0.0
         return [key for key, right in self.right.items() if np.array_equal(found, alpha * right + added)]
 
     def close(self) -> None:
-        """Free the memory with the last process that maps it."""
+        """Free the memory once no process maps it any more."""
         if self.file >= 0:
             os.close(self.file)
             self.file = -1
@@ -164,7 +164,7 @@ class TrialProcess:
             os.close(theirs)
 
     def run(self, trial: Trial) -> Ending:
-        """Run a launch, and say how it ended. Raises LaunchError without a process."""
+        """Run a launch and return how it ended. Raises LaunchError if the process has ended."""
         at = self._problem.offsets
         numbers = [*trial.grid, *trial.block, trial.shared, int(trial.reversed), SECONDS, *at.values(), *trial.numbers]
         assert self._process.stdin is not None, "it was opened as a pipe"
@@ -187,7 +187,7 @@ class TrialProcess:
         return reply
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""
         with contextlib.suppress(OSError):
             if self._process.stdin:
                 self._process.stdin.close()
@@ -197,7 +197,7 @@ class TrialProcess:
 
 
 def write_arguments(fields: Sequence[Sequence[str]]) -> str:
-    """The arguments of the call: for each parameter the names of its fields, or [""] if it is not a structure."""
+    """Write the arguments of the call; `fields` has for each parameter its field names, or [""] if not a structure."""
     parts, number = [], 0
     for names in fields:
         values = [f"gb::Any{{a, {number + place}}}" for place in range(len(names))]

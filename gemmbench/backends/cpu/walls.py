@@ -1,4 +1,4 @@
-"""What kernels and C++ compilers cannot reach: files, network, other processes, the environment; and their limits.
+"""Walls around kernels and C++ compilers: no access to files, network, other processes or environment, and limits.
 
 A launcher builds the walls and then runs the program. It is a separate program (launcher.cpp), because code between
 fork and exec may deadlock in a process with threads.
@@ -27,7 +27,7 @@ from gemmbench.errors import BuildError, DeviceError, name_signal
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 ENVIRONMENT = {"LC_ALL": "C"}
-"""All that a kernel's process sees of the environment."""
+"""The whole environment of a kernel's process."""
 
 KERNEL_MEMORY = 1 << 30
 """Bytes of address space that each process of a kernel may have besides the operands."""
@@ -40,14 +40,14 @@ _PROBE_LIMIT = 10.0
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache")
 """Where a program and its loader find libraries: read and executed, never written."""
 REACHABLE = ("files", "network", "processes")
-"""What a program without walls reaches: files of yours, the network, and your processes."""
+"""What a program without walls can reach: the user's files, the network, and the user's processes."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Most bytes of address space and of a written file, and most processes; None means no limit.
+    """Limits on bytes of address space, bytes of a written file, and processes; None means no limit.
 
-    The number of processes is limited only in separate namespaces, and for root only where it may map users into them.
+    The number of processes is limited only in separate namespaces, and for root only if it may map users into them.
     """
 
     memory: int | None = None
@@ -69,14 +69,14 @@ def find_compiler() -> list[str]:
 
 
 def find_launcher(limit: float = TimeLimits.compile) -> str:
-    """Path of the launcher, compiled within `limit` seconds if the cache lacks it.
+    """Return the path of the launcher; compile it, within `limit` seconds, if it is not cached.
 
     Raises BuildError, BuildTimeout, DeviceError.
     """
     compiler = find_compiler()
 
     def build(path: Path) -> Build:
-        # The compiler reads nothing of a stranger's here, so it needs no walls.
+        # The compiler reads no foreign code here, so it needs no walls.
         command = [*compiler, "-std=c++17", "-O1", "-w", str(_SOURCE), "-o", path.name]
         done = run_limited(command, limit, path.parent)
         if done.returncode or not path.is_file():
@@ -92,7 +92,7 @@ def _launcher_key(*compiler: str) -> str:
 
 
 def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[str], made: str) -> str:
-    """Why a compiler did not make what it should have made, where its errors do not say it."""
+    """Return a compiler's errors, or why it did not make `made` if it printed none."""
     if done.returncode < 0:
         return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
     if not done.returncode:
@@ -103,9 +103,9 @@ def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[
 
 
 def map_shared_file(nbytes: int) -> tuple[int, np.ndarray]:
-    """A file in memory for a kernel to map, too, which cannot change its size: descriptor and bytes. Raises OSError.
+    """Create a file in memory that a kernel can also map; return its descriptor and bytes. Raises OSError.
 
-    Who maps a file that is cut short ends with SIGBUS, and that would be gemmbench.
+    The kernel cannot change its size: if it could truncate the file, gemmbench would end with SIGBUS.
     """
     file = os.memfd_create("gemmbench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
@@ -124,9 +124,10 @@ def wrap_command(
     limits: Limits | None = None,
     limit: float = TimeLimits.compile,
 ) -> list[str]:
-    """The command that runs `command` behind all walls that this system has.
+    """Return the command that runs `command` behind all walls that this system has.
 
-    It reads the system's libraries and `readable`, and writes to `writable` only. Raises as find_launcher.
+    The program can read only the system's libraries and `readable`, and write only to `writable`. Raises as
+    find_launcher.
     """
     launcher, limits = find_launcher(limit), limits or Limits()
     options = [f"parent={os.getpid()}"]
@@ -158,9 +159,9 @@ def _try_wall(launcher: str, *options: str) -> bool:
 
 
 def find_reach() -> frozenset[str]:
-    """Which of REACHABLE a program behind the walls reaches, found by running one that tries.
+    """Return which of REACHABLE a program behind the walls can reach, by running one that tries.
 
-    Raises as find_launcher, and BuildError if it does not run.
+    Raises as find_launcher, and BuildError if the program does not run.
     """
     launcher = find_launcher()
     with tempfile.NamedTemporaryFile() as file:

@@ -1,4 +1,4 @@
-"""What a Python function gets: the problem, and A, B and C as arrays on the device, also as DLPack capsules."""
+"""The arguments of a Python function: the problem, and A, B and C as device arrays, also as DLPack capsules."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    """DLManagedTensor, followed by the numbers that it points to: one block, which `free` can delete."""
+    """A DLManagedTensor followed by the numbers that it points to, in one block that `free` can release."""
 
     _fields_ = (
         ("tensor", _Tensor),
@@ -63,9 +63,9 @@ class _Managed(ctypes.Structure):
 
 
 def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
-    """A capsule of a packed row-major array on a GPU.
+    """Return a DLPack capsule of a packed row-major array on a GPU.
 
-    The memory belongs to gemmbench: a consumer deletes only the description of it, with the C library's
+    The memory belongs to gemmbench: a consumer deletes only its description, with the C library's
     `free`, which works in any thread and after the interpreter has ended.
     """
     libc, new_capsule = _load_functions()
@@ -85,7 +85,7 @@ def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -
 
 @cache
 def _load_functions() -> tuple[Any, Any]:
-    """The C library, and PyCapsule_New."""
+    """Return the C library and PyCapsule_New."""
     libc = ctypes.CDLL(None)
     libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
     new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -101,8 +101,8 @@ _INTERFACE_VERSION = 3  # of the CUDA Array Interface
 class GemmProblem:
     """C = alpha op(A) op(B) + beta C, with op(A) M x K, op(B) K x N and C M x N.
 
-    `precision` is its name, such as `bf16`. With `trans_a` the array A is stored K x M and used
-    transposed, with `trans_b` the array B is stored N x K.
+    `precision` is a name such as `bf16`. With `trans_a` the array A is stored K x M and used
+    transposed; with `trans_b` the array B is stored N x K.
     """
 
     M: int
@@ -126,9 +126,9 @@ class GemmProblem:
 class DeviceArray:
     """A packed row-major matrix in the memory of a GPU.
 
-    `ptr` is its address, `shape` its rows and columns, `dtype` the name of the type of its elements,
-    such as `bfloat16`, and `device` the number of the GPU. It offers DLPack, and, where NumPy has the
-    type, `__cuda_array_interface__`. What was written to it is complete, so no stream has to wait.
+    `ptr` is its address, `shape` its rows and columns, `dtype` the name of its element type,
+    such as `bfloat16`, and `device` the number of the GPU. It supports DLPack and, if NumPy has the
+    type, `__cuda_array_interface__`. All writes to it are complete, so no stream has to wait.
     """
 
     ptr: int
@@ -149,13 +149,13 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule of this memory. Raises BufferError for a copy, or for another device."""
+        """Return a capsule of this memory. Raises BufferError if a copy or another device is requested."""
         if copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("the array is passed without a copy, on the GPU where it is")
         return _make_capsule(self.ptr, self.shape, self.dtype, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """DLPack's type and number of the device."""
+        """Return DLPack's type and number of the device."""
         return CUDA_DEVICE, self.device
 
     @property

@@ -1,4 +1,4 @@
-"""Bytes on the GPU, compared and scaled there: a copy to the host takes longer than a GEMM."""
+"""Memory on the GPU, compared and scaled there, because a copy to the host takes longer than a GEMM."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gemmbench.planning.precisions import StorageType
 
 _THREADS, _BLOCKS = 256, 1024
 _BYTES_PER_BLOCK = _THREADS * 64
-"""A block of a short array has at least this much to do."""
+"""The least bytes that each block of a short array works on."""
 
 Addresses = tuple[int, int, float]
-"""Source, target, and the factor between them."""
+"""The addresses of source and target, and the factor between them."""
 _SCALED = np.dtype([("source", "u8"), ("target", "u8"), ("factor", "f8")])
 _RANGE = np.dtype([("start", "u8"), ("end", "u8")])
 
@@ -27,8 +27,7 @@ _RANGE = np.dtype([("start", "u8"), ("end", "u8")])
 class ArrayKernels:
     """The kernels of helpers.cu that work on arrays, from their loaded `module`.
 
-    Every argument is an address on the GPU; every method waits until it is done, and raises
-    pycuda's errors.
+    Every address is on the GPU. Every method waits until it is done and raises pycuda's errors.
     """
 
     def __init__(self, module: Any, stream: Any):
@@ -36,7 +35,7 @@ class ArrayKernels:
         self._module, self._stream = module, stream
 
     def are_equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether the `nbytes` at two addresses, multiples of 16, are the same."""
+        """Return whether `nbytes` bytes at two addresses are equal; all three are multiples of 16."""
         (found,) = self._count("differ", 1, nbytes, "PPQ", one, other, nbytes)
         return not found
 
@@ -53,13 +52,13 @@ class ArrayKernels:
         self._stream.synchronize()
 
     def count_unlike(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> list[int]:
-        """How many elements of each target are not factor * source, as `base.Memory` counts them."""
+        """Count the elements of each target that are not factor * source, as `base.Memory` does."""
         table = self._upload(np.array(arrays, _SCALED))
         numbers = int(table), count, kind.smallest_normal, kind.subnormal_step
         return self._count(f"count_unlike_{kind.name}", len(arrays), kind.nbytes(count), "PQdd", *numbers)
 
     def checksums(self, ranges: Sequence[tuple[int, int]]) -> list[int]:
-        """A checksum of the bytes between each pair of addresses."""
+        """Return a checksum of the bytes between each pair of addresses."""
         table = self._upload(np.array(ranges, _RANGE))
         longest = max(end - start for start, end in ranges)
         return self._count("checksum", len(ranges), longest, "P", int(table))
@@ -78,14 +77,14 @@ class ArrayKernels:
         return [int(counter) for counter in counters]
 
     def _launch(self, kernel: str, rows: int, nbytes: int, layout: str, *arguments: float) -> None:
-        """Launch a kernel, for each of `rows` arrays as many blocks as its `nbytes` can use."""
+        """Launch a kernel on `rows` arrays, each with as many blocks as its `nbytes` can use."""
         blocks = max(1, min(_BLOCKS, nbytes // _BYTES_PER_BLOCK))
         grid, block = (blocks, rows, 1), (_THREADS, 1, 1)
         pack_launch(self._module.get_function(kernel), grid, block, self._stream, layout, *arguments)()
 
 
 _MANY = 16
-"""Fewer ranges are filled one by one."""
+"""Fewer ranges than this are filled one by one."""
 
 
 class DeviceMemory:
@@ -126,7 +125,7 @@ class DeviceMemory:
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
     def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
-        """Set every byte of several ranges; many at equal distances in one call."""
+        """Set every byte of several ranges; many equally spaced ranges take one call."""
         distance = self._find_distance(offsets) if len(offsets) >= _MANY else 0
         if distance < nbytes:
             for offset in offsets:
@@ -137,12 +136,12 @@ class DeviceMemory:
             self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
 
     def _find_distance(self, offsets: Sequence[int]) -> int:
-        """The distance from each of these ranges to the next, or 0 if it differs."""
+        """Return the distance from each of these ranges to the next, or 0 if it varies."""
         distances = {after - before for before, after in pairwise(offsets)}
         return distances.pop() if len(distances) == 1 else 0
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether two ranges hold the same bytes; as the methods below, only for a memory with kernels."""
+        """Return whether two ranges hold the same bytes. Like the methods below, it needs a memory with kernels."""
         with self._use_kernels() as kernels:
             return kernels.are_equal(self._at(one, nbytes), self._at(other, nbytes), nbytes)
 
@@ -161,12 +160,12 @@ class DeviceMemory:
             kernels.negate((offsets + (self._at(first, kind.nbytes(1)) - first)).astype(np.uint64), kind)
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
-        """For each pair, how many of `count` elements of target are not factor * source."""
+        """Count for each pair how many of the `count` elements of target are not factor * source."""
         with self._use_kernels() as kernels:
             return kernels.count_unlike(self._find(arrays, kind.nbytes(count)), kind, count)
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:
-        """A checksum of each range."""
+        """Return a checksum of each range."""
         with self._use_kernels() as kernels:
             starts = [(self._at(each.start, each.end - each.start), each.end - each.start) for each in ranges]
             return kernels.checksums([(start, start + nbytes) for start, nbytes in starts])
@@ -192,7 +191,7 @@ class DeviceMemory:
 
 
 class SeparateMemory(DeviceMemory):
-    """An allocation for each of `sizes`; offsets are addresses."""
+    """A separate allocation for each of `sizes`; offsets are addresses."""
 
     def __init__(self, sizes: Sequence[int], kernels: ArrayKernels | None = None):
         """Allocate. Raises OutOfMemory."""
@@ -209,7 +208,7 @@ class SeparateMemory(DeviceMemory):
                 allocation.free()
 
     def _find_distance(self, offsets: Sequence[int]) -> int:
-        """None: no call may reach over several allocations."""
+        """Return 0: no call may span several allocations."""
         return 0
 
     def _at(self, offset: int, nbytes: int) -> int:

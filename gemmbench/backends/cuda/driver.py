@@ -1,4 +1,4 @@
-"""The edges of pycuda and of the driver: their import, loading cubins, launching, and errors in plain words."""
+"""Wraps pycuda and the driver: imports them, loads cubins, launches, and explains errors in plain words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemmbench.errors import (
 
 
 def load_driver() -> ModuleType:
-    """`pycuda.driver`, initialised. Raises DeviceError with what is missing."""
+    """Return `pycuda.driver`, initialised. Raises DeviceError, which names what is missing."""
     try:
         module = import_module("pycuda.driver")
     except ImportError as fault:
@@ -37,7 +37,7 @@ def load_driver() -> ModuleType:
 
 
 def load_bindings(purpose: str) -> ModuleType:
-    """`cuda.bindings.driver`, for what `purpose` names: "graphs". Raises NotOffered if it is not installed."""
+    """Return `cuda.bindings.driver`, needed for `purpose`, such as "graphs". Raises NotOffered if not installed."""
     try:
         return import_module("cuda.bindings.driver")
     except ImportError as fault:
@@ -45,7 +45,7 @@ def load_bindings(purpose: str) -> ModuleType:
 
 
 _OPERANDS = "a thread accessed memory outside the operands: look for a missing bound check"
-# Part of cuGetErrorString's text (all that pycuda keeps of an error), its name, its meaning.
+# Part of cuGetErrorString's text (all that pycuda keeps of an error), the error's name, its meaning.
 # These leave the context unusable ("sticky" errors in the CUDA C++ Programming Guide).
 _DEADLY = (
     ("illegal memory access", "CUDA_ERROR_ILLEGAL_ADDRESS", _OPERANDS),
@@ -71,7 +71,7 @@ _HARMLESS = (
 
 
 def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
-    """The error of gemmbench for `fault`; `launch` describes what was running."""
+    """Convert `fault` to gemmbench's error; `launch` describes what was running."""
     text = " ".join(str(fault).split())
     where = f" [{launch}]" if launch else ""
     if "out of memory" in text or "ALLOC_FAILED" in text:
@@ -89,7 +89,7 @@ def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
 
 @contextmanager
 def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> Iterator[None]:
-    """Turn exceptions of the types `kinds` that are raised inside into the PlanError that fits."""
+    """Convert exceptions of the types `kinds` raised inside the block to the matching PlanError."""
     try:
         yield
     except kinds as fault:
@@ -97,7 +97,7 @@ def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> It
 
 
 class _ReadyCubin:
-    """The half of a CubinModule that comes before pycuda's: it loads a file where SourceModule compiles."""
+    """The mixin of CubinModule that overrides pycuda's SourceModule: it loads a file instead of compiling."""
 
     module: Any
 
@@ -110,15 +110,15 @@ class _ReadyCubin:
 
 @cache
 def cubin_module_class() -> type:
-    """CubinModule, a subclass of pycuda.compiler.SourceModule; made when pycuda is first needed."""
+    """Return CubinModule, a subclass of pycuda.compiler.SourceModule, created when pycuda is first needed."""
     source_module = import_module("pycuda.compiler").SourceModule
     return type("CubinModule", (_ReadyCubin, source_module), {"__doc__": "A SourceModule of a ready cubin."})
 
 
 def load_cubin(path: str, arch: str) -> Any:
-    """A SourceModule of the cubin at `path`, which was compiled for `arch` ("90a"). Raises pycuda's errors.
+    """Load the cubin at `path`, compiled for `arch` ("90a"), as a SourceModule. Raises pycuda's errors.
 
-    The code is unloaded with the last reference to the module or one of its functions.
+    The code is unloaded when no reference to the module or its functions is left.
     """
     return cubin_module_class()(path, arch)
 
@@ -129,11 +129,11 @@ Shape = tuple[int, int, int]
 def pack_launch(
     kernel: Any, grid: Shape, block: Shape, stream: Any, layout: str, *arguments: float, shared: int = 0
 ) -> partial[None]:
-    """A callable that queues one launch of a pycuda function; its arguments are packed here, once.
+    """Return a callable that queues one launch of a pycuda function; its arguments are packed here, once.
 
-    `layout` has a letter of the struct module for each argument ("i", "f", "P" for an address);
-    native alignment is that of kernel parameters. pycuda's own prepared calls pack again at each
-    launch and first call cuFuncSetBlockShape, deprecated since CUDA 4; they end in
-    `_launch_kernel`, which is called directly here.
+    `layout` has one letter of the `struct` module per argument ("i", "f", "P" for an address); its
+    native alignment matches that of kernel parameters. pycuda's own prepared calls pack again at each
+    launch and also call cuFuncSetBlockShape, deprecated since CUDA 4; they end in `_launch_kernel`,
+    which is called directly here.
     """
     return partial(kernel._launch_kernel, grid, block, struct.pack(f"@{layout}", *arguments), shared, stream)

@@ -1,4 +1,4 @@
-"""The record of the NVIDIA back end: imports neither pycuda nor nvmath."""
+"""The record of the NVIDIA back end; imports neither pycuda nor nvmath."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CudaEntry(BackendEntry):
     inspects = True
 
     def choose(self, option: str) -> DeviceChoice | None:
-        """Take `cuda` and `cuda:N`."""
+        """Accept `cuda` and `cuda:N`."""
         found = _OPTION.fullmatch(option)
         return DeviceChoice(self.name, int(found[1] or 0)) if found else None
 
@@ -46,24 +46,24 @@ class CudaEntry(BackendEntry):
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
 
     def share_devices(self, count: int) -> list[dict[str, str]]:
-        """Each worker sees one GPU, as its first."""
+        """Give each worker one GPU, which it sees as its first."""
         names = probe.list_visible_names()
         if count > len(names):
             raise DeviceError(f"{count} workers need {count} GPUs, and there are {len(names)}")
         return [{"CUDA_VISIBLE_DEVICES": name} for name in names[: count or None]]
 
     def libraries(self) -> tuple[Variant, ...]:
-        """cuBLAS, with all math or one, and cuBLASLt."""
+        """Return cuBLAS, with all kinds of math and with each one, and cuBLASLt."""
         return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
-        """A library needs nvmath-python, a Python function the packages that it requires, and code its headers."""
+        """Return which packages, headers or libraries of a variant are missing."""
         if variant.is_python:
             return explain_missing(variant.packages)
         return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:
-        """The limits of an architecture; the size of a device's memory does not matter here."""
+        """Return the limits of an architecture; the memory size does not matter here."""
         return Target(self.name, sm, sms, most_block_shared(sm), 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Python functions on a private stream: their first calls, which compile them, and the timer of their windows."""
+"""Runs Python functions on a private stream: makes their first calls, which compile them, and times their windows."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _LEAK_TESTS, _CALLS_PER_TEST, _LEAK_SECONDS = 6, 4, 1.0
 _PATTERN = 0x5A
 _SAMPLE = 64 << 10  # bytes of C at its start, in its middle and at its end
 _LEAST_WAIT, _MOST_WAIT = 0.005, 0.3  # seconds; the gate opens by itself after one
-_UNKNOWN_KERNELS = 16  # where they cannot be counted; at least as many as a call queues
+_UNKNOWN_KERNELS = 16  # if they cannot be counted; at least as many as a call queues
 
 
 @dataclass(frozen=True)
 class Examiner:
-    """Makes the first calls of a function on `stream`, which `gate` holds; without a gate less is found."""
+    """Makes the first calls of a function on `stream`, held by `gate`; without a gate it finds less."""
 
     stream: Any
     gate: Gate | None
 
     def examine(self, function: PythonFunction, call: Call, at: int, nbytes: int) -> Findings:
-        """Call the function several times; its C is `at` this address. Raises PlanError for what is forbidden."""
+        """Call the function several times; C is at address `at`. Raises PlanError for forbidden behaviour."""
         self.run(call)
         started = time.perf_counter()
         self.run(call)
@@ -55,7 +55,7 @@ class Examiner:
         self.stream.synchronize()
 
     def _find_leak(self, function: PythonFunction, call: Call, seconds: float) -> None:
-        """Call it a few times. Raises LaunchError if the free memory shrinks each time."""
+        """Call it a few times. Raises LaunchError if free memory shrinks each time."""
         for number in range(_LEAK_TESTS):
             if number * _CALLS_PER_TEST * seconds > _LEAK_SECONDS:
                 break
@@ -64,9 +64,9 @@ class Examiner:
                     self.run(call)
 
     def _waits(self, function: PythonFunction, call: Call, at: int, nbytes: int, seconds: float) -> bool:
-        """Whether a call returns only when the GPU has done its work, by a call behind a closed gate.
+        """Find out, by a call behind a closed gate, whether a call returns only when the GPU has done its work.
 
-        Raises LaunchError if C changes while it waits: then the launch was not on the stream.
+        Raises LaunchError if C changes while the gate is closed: then the launch was not on the stream.
         """
         if self.gate is None:
             return False
@@ -93,7 +93,7 @@ class Examiner:
         except DeviceLost:
             raise
         except PlanError as fault:
-            with suppress(LaunchError):  # PyTorch reports an error of the recording once more
+            with suppress(LaunchError):  # PyTorch reports a recording error a second time
                 self.run(call)
             self.run(call)
             reason = f"cannot be recorded as a CUDA graph: {fault}"
@@ -113,7 +113,7 @@ def _held(gate: Gate, stream: Any) -> Iterator[None]:
 
 @contextmanager
 def _pattern_in(at: int, nbytes: int) -> Iterator[Callable[[], bool]]:
-    """Write a pattern into parts of an array, and what was there at the end; yields whether it is still there."""
+    """Write a pattern into parts of an array and restore them at the end; yields a test whether it is intact."""
     cuda = load_driver()
     size = min(nbytes, _SAMPLE)
     starts = [at + offset for offset in sorted({0, (nbytes - size) // 2, nbytes - size})]
@@ -138,7 +138,7 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 class FunctionLane:
     """A stream for Python functions with its clock and its gate, on GPU number `device`.
 
-    `is_shared` says whether another process uses the GPU at this moment, and `flush` empties the L2 cache.
+    `is_shared` returns whether another process uses the GPU now; `flush` empties the L2 cache.
     """
 
     stream: Any
@@ -163,9 +163,9 @@ class FunctionLane:
         turns: int,
         rotation: Rotation | None,
     ) -> FunctionTimer:
-        """Make the first calls, unless the plan is `known`, and record graphs; arguments as those of Backend.bind.
+        """Make the first calls, unless the plan is `known`, and record graphs; other arguments as in Backend.bind.
 
-        `result` is the address of C and its bytes. Raises PlanError and pycuda's errors.
+        `result` is the address of C and its size in bytes. Raises PlanError and pycuda's errors.
         """
         examiner = Examiner(self.stream, self.gate)
         if function.findings is None:
@@ -189,7 +189,7 @@ class FunctionLane:
 
 
 class FunctionTimer(WindowTimer):
-    """Times a function whose first calls are over."""
+    """Times a function that has made its first calls."""
 
     def __init__(
         self,

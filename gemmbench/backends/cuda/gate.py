@@ -1,4 +1,4 @@
-"""The gate, a kernel that holds the stream until everything is queued behind it, and the SM clock during a window."""
+"""The gate, a kernel that holds the stream until everything is queued, and the reader of the SM clock in a window."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from gemmbench.backends.cuda.driver import load_driver, pack_launch
 
 QUEUE = 512
-"""The most kernels queued behind a gate: a full launch queue blocks the host, which then never
-opens it.
+"""The most kernels queued behind a gate: a full launch queue would block the host, which then could
+never open it.
 """
 
 LIMIT = 1.0
-"""Seconds after which a gate opens by itself: much longer than queuing, shorter than a display's
+"""Seconds after which a gate opens by itself: much longer than queuing takes, shorter than a display's
 watchdog.
 """
 
-# Variables set by tools that intercept calls to the driver. Such tools may run kernels one at a time,
+# Variables set by tools that intercept driver calls. Such tools may run kernels one at a time,
 # so a kernel that waits for the host would never end.
 _TOOLS = {
     "NV_COMPUTE_PROFILER_PERFWORKS_DIR": "Nsight Compute",
@@ -34,7 +34,7 @@ _PRELOADED = ("libsanitizer", "TreeLauncher", "InterceptorInjection", "libcuda-i
 
 
 def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
-    """Why windows cannot use a gate, or "" if they can."""
+    """Return why windows cannot use a gate, or "" if they can."""
     if environment.get("GEMMBENCH_GATE") == "0":
         return "GEMMBENCH_GATE=0"
     if environment.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
@@ -73,7 +73,7 @@ class Gate:
 
     @property
     def expired(self) -> bool:
-        """Whether the last gate opened by itself; known once the stream is synchronised."""
+        """Whether the last gate opened by itself; valid once the stream is synchronised."""
         return int(self._words[1]) == self._ticket > 0
 
 
@@ -84,9 +84,9 @@ _SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
 
 
 def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
-    """Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
+    """Return the clock in Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
 
-    It is the median over the multiprocessors in both stamps that are at least 50 us apart.
+    It is the median over the multiprocessors that are in both stamps, at least 50 us apart.
     """
     count = 1 + int(max(before[:, 0].max(), after[:, 0].max()))
     first, last = _find_rows(before, count), _find_rows(after, count)
@@ -97,7 +97,7 @@ def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def _find_rows(stamp: np.ndarray, count: int) -> np.ndarray:
-    """A row of each multiprocessor, -1 for one without; of several any will do, since a row is of one moment."""
+    """Return the index of one row per multiprocessor, -1 if it has none; any of its rows is consistent."""
     rows = np.full(count, -1)
     rows[stamp[:, 0].astype(np.intp)] = np.arange(len(stamp))
     return rows
@@ -120,8 +120,8 @@ class Clock:
     def mark(self) -> np.ndarray:
         """Queue a stamp and its copy to the host.
 
-        The array holds it once the stream has got there, until as many marks as there are buffers
-        have followed.
+        The array holds the stamp once the stream has reached it. It is reused after as many further
+        marks as there are buffers.
         """
         buffer: np.ndarray = self._marks[self._marked % _MARKS]
         self._marked += 1
@@ -134,6 +134,6 @@ class Clock:
         self._stamps[which]()
 
     def read(self) -> float:
-        """Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""
+        """Return the clock in Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""
         self._cuda.memcpy_dtoh(self._seen, self._slots)
         return median_frequency(*self._seen)

@@ -1,6 +1,6 @@
 """Several launches as one: queued in turn, or recorded as a CUDA graph and replayed.
 
-pycuda has no graphs; cuda.bindings, which nvmath-python brings, shares its stream.
+pycuda has no graphs; cuda.bindings, installed with nvmath-python, provides them on pycuda's stream.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gemmbench.backends.cuda.window import Calls, queue_in_turn
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
 _MOST_COPIES = 4
-"""Of a graph that is launched again and again: it must not be launched again while its last launch waits."""
+"""The most copies of a graph that is launched repeatedly: a copy must not be launched while its last launch waits."""
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:
-    """The calls of several plans on the same operand sets as calls of one.
+    """Join the calls of several plans on the same operand sets into one.
 
-    Those of one plan are returned as they are.
+    The calls of a single plan are returned unchanged.
     """
     if len(parts) == 1:
         return parts[0]
@@ -36,7 +36,7 @@ def join_calls(parts: Sequence[Calls]) -> Calls:
 
 
 def record_graphs(calls: Calls, stream: Any) -> Calls:
-    """The same launches as one CUDA graph for each stop. Raises LaunchError, NotOffered."""
+    """Return the same launches with one CUDA graph per stop. Raises LaunchError, NotOffered."""
     driver = _prepare_recording(calls, stream)
     copies = max(1, _MOST_COPIES // len(calls.queue))
     graphs = [GraphCopies(driver, queue, stream, copies) for queue in calls.queue]
@@ -45,7 +45,7 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
-    """The same launches with a CUDA graph of `turns` turns over all stops.
+    """Return the same launches with a CUDA graph of `turns` turns over all stops.
 
     Raises LaunchError, NotOffered.
     """
@@ -55,7 +55,7 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
 
 
 def count_nodes(queue: Callable[[], object], stream: Any) -> int:
-    """How many kernels and copies a graph of what `queue` queues has. Raises LaunchError, NotOffered."""
+    """Count the kernels and copies in a graph of what `queue` queues. Raises LaunchError, NotOffered."""
     driver = load_bindings("graphs")
     graph = _record(driver, queue, stream)
     code, *found = driver.cuGraphGetNodes(graph)
@@ -66,9 +66,9 @@ def count_nodes(queue: Callable[[], object], stream: Any) -> int:
 
 
 def find_overlap(queue: Callable[[], object], stream: Any) -> str:
-    """Whether a product that `queue` queues may begin before the one before it has ended, from a graph of two.
+    """Find out from a graph of two products that `queue` queues whether they may overlap.
 
-    Returns OVERLAPS, OVERLAP_UNKNOWN if it cannot be recorded, or "". It must have been launched before.
+    Returns OVERLAPS, OVERLAP_UNKNOWN if no graph can be recorded, or "". A product must have been launched before.
     """
     try:
         driver = load_bindings("graphs")
@@ -99,7 +99,7 @@ class _Edge(NamedTuple):
 
 
 def _list_edges(driver: Any, graph: Any) -> list[_Edge]:
-    """Raises LaunchError."""
+    """List the edges of a graph. Raises LaunchError."""
     ask = _newest(driver, "cuGraphGetEdges")
     *_, count = _take(driver, "cuGraphGetEdges", ask(graph))
     if not count:
@@ -121,9 +121,9 @@ def _list_captured(driver: Any, stream: Any) -> list[Any]:
 
 
 def _wait_for_overlapped(driver: Any, graph: Any) -> None:
-    """Let what waits for a node also wait for what that node overlaps with.
+    """Make whatever waits for a node also wait for the nodes that it overlaps with.
 
-    A launch that overlaps with the one before it may end first, and a graph, unlike a stream, would then begin
+    A launch that overlaps with the one before it may end first; a graph, unlike a stream, would then begin
     the next product. Raises LaunchError.
     """
     edges = _list_edges(driver, graph)
@@ -148,12 +148,12 @@ def _wait_for_overlapped(driver: Any, graph: Any) -> None:
 
 
 def _newest(driver: Any, call: str) -> Any:
-    """The form of a driver call that knows of edges with data; CUDA 13 has no other."""
+    """Return the version of a driver call that supports edge data; CUDA 13 has no other."""
     return getattr(driver, f"{call}_v2", None) or getattr(driver, call)
 
 
 def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
-    """Open the driver, and launch once. Raises NotOffered."""
+    """Load the driver's bindings and launch once. Raises NotOffered."""
     driver = load_bindings("graphs")
     calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
     stream.synchronize()
@@ -161,7 +161,7 @@ def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
 
 
 class GraphCopies:
-    """A graph of what `queue` queues, in equal copies that are launched in turn; freed with this object."""
+    """Identical graphs of what `queue` queues, launched in turn; freed with this object."""
 
     def __init__(self, driver: Any, queue: Callable[[], object], stream: Any, copies: int = 1):
         self._driver, self._stream = driver, stream
@@ -192,7 +192,7 @@ class _GraphCopy:
         self._driver, self._stream = driver, driver.CUstream(stream.handle)
         self._graph = _ask(driver, "cuGraphInstantiate", recorded, 0)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
-        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # otherwise the first launch would, behind a gate
+        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # or the first launch would, behind a gate
 
     def launch(self) -> None:
         """Queue it. Raises LaunchError."""
@@ -212,13 +212,13 @@ def _record(driver: Any, queue: Callable[[], object], stream: Any) -> Any:
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
-    """The value a driver call returns, if any. Raises LaunchError."""
+    """Make a driver call and return its value, if any. Raises LaunchError."""
     values = _take(driver, call, getattr(driver, call)(*arguments))
     return values[0] if values else None
 
 
 def _take(driver: Any, call: str, returned: Sequence[Any]) -> list[Any]:
-    """What a driver call returned after its code. Raises LaunchError."""
+    """Return the values that a driver call returned after its error code. Raises LaunchError."""
     code, *values = returned
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

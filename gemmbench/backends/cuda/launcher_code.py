@@ -1,4 +1,4 @@
-"""The code around a launcher: the text that nvcc gets, its arguments, and what it may do in a timed window."""
+"""The code around a launcher: the text for nvcc, its arguments, and what it may do in a timed window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHOLE, _FRACTION, _ADDRESS, _NOTHING = "i", "f", "p", "0"
 
 
 class Slot(Structure):
-    """An argument, as launcher.h has it."""
+    """An argument, as launcher.h declares it."""
 
     _fields_ = (("whole", c_longlong), ("number", c_double), ("address", c_void_p))
 
@@ -41,7 +41,7 @@ class LauncherArgument:
 
     @property
     def kind(self) -> str:
-        """Which member of a slot has its value: a letter of launcher.h."""
+        """The member of a slot that holds its value: a letter of launcher.h."""
         passed = self.passed
         if passed.role == NULL:
             return _NOTHING
@@ -55,7 +55,7 @@ class LauncherArgument:
         return f"&{self.passed.ctype} {self.passed.role}" if self.passed.by_pointer else self.passed.role
 
     def fill(self, problem: Problem, addresses: Mapping[str, int]) -> Slot:
-        """The slot of a launch; `addresses` has one for each `place`."""
+        """Return the slot for a launch; `addresses` has one for each `place`."""
         if self.kind == _ADDRESS:
             return Slot(address=addresses[self.place] or None)
         value = {"alpha": problem.alpha, "beta": problem.beta}.get(self.passed.role, self.passed.value)
@@ -81,19 +81,19 @@ class HostScalars:
 
 
 def _map_standard_argument(plan: Plan, name: str) -> PassedArgument:
-    """A standard argument as the manifest means it: a column-major one calls B A."""
+    """Return a standard argument as the manifest means it: in a column-major one, A means B."""
     sizes = count_sizes(plan)
     return PassedArgument("", "int", sizes[name]) if name in sizes else PassedArgument(to_row_major(plan.variant, name))
 
 
 def count_sizes(plan: Plan) -> dict[str, int]:
-    """M, N and K as the manifest means them."""
+    """Return M, N and K as the manifest means them."""
     seen = plan.problem.column_major if plan.variant.call.column_major else plan.problem
     return {"M": seen.M, "N": seen.N, "K": seen.K}
 
 
 def pack_slots(slots: Sequence[Slot]) -> Array[Slot]:
-    """Slots in a row."""
+    """Return the slots as a C array."""
     return (Slot * len(slots))(*slots)
 
 
@@ -111,7 +111,7 @@ _REFUSED = re.compile(rf'^{_HEADER.name}\(\d+\): error: static assertion failed 
 
 
 def wrap_launcher(plan: Plan, text: str) -> str:
-    """The whole text of a plan whose host function launches its kernels; `text` is its code."""
+    """Return the whole text of a plan whose host function launches its kernels; `text` is its code."""
     call = plan.variant.call
     kinds = [argument.kind for argument in list_arguments(plan)]
     header = f'#line 1 "{_HEADER.name}"\n{_HEADER.read_text(encoding="utf-8")}'
@@ -123,7 +123,7 @@ def wrap_launcher(plan: Plan, text: str) -> str:
 
 
 def explain_call_errors(plan: Plan, output: str) -> str:
-    """Why the host function cannot be called, from what nvcc printed; "" if that is not the fault."""
+    """Explain from nvcc's output why the host function cannot be called; "" if that is not the fault."""
     path, host = plan.variant.path, plan.variant.call.host
     if unknown := _UNKNOWN.search(output):
         return f"{path}: no host function '{unknown[2] or unknown[1]}' in the code; correct the manifest, or define it"
@@ -147,10 +147,10 @@ _ALLOCATIONS = ("MEM_ALLOC", "MEM_FREE")
 
 
 def count_kernels(queue: Callable[[], object], stream: Any, host: str, take_last_error: Callable[[], str]) -> int:
-    """How many kernels, copies and fills the host function `host` queues; `queue` calls it.
+    """Count the kernels, copies and fills that the host function `host` queues; `queue` calls it.
 
     It must have been launched once before, so that its code is loaded. `take_last_error` returns the last error
-    of a CUDA call in it. Raises LaunchError, which says what it does that a window cannot contain.
+    of a CUDA call in it. Raises LaunchError, which says what it does that is not allowed in a window.
     """
     driver, error = load_bindings("launchers"), take_last_error()
     try:
@@ -175,7 +175,7 @@ def _explain_error(host: str, error: str) -> str:
 
 
 def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host: str, symptom: str) -> str:
-    """What the launch does that CUDA refuses; in the mode "relaxed" it may allocate, but it may not wait."""
+    """Explain what the launch does that CUDA refuses; in "relaxed" mode it may allocate, but it may not wait."""
     if _DEFAULT_STREAM in symptom:
         return f"uses the default stream inside the launch: {host} launches or copies there"
     try:
@@ -186,7 +186,7 @@ def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host
 
 
 def _record(driver: Any, queue: Callable[[], object], stream: Any, mode: str) -> Counter[str]:
-    """The nodes of a graph of what `queue` queues, by kind. Raises LaunchError if it cannot be recorded."""
+    """Record what `queue` queues as a graph and count its nodes by kind. Raises LaunchError if that fails."""
     recorded = driver.CUstream(stream.handle)
     _ask(driver, "cuStreamBeginCapture", recorded, _constant(driver.CUstreamCaptureMode, f"STREAM_CAPTURE_MODE_{mode}"))
     try:
@@ -215,7 +215,7 @@ def _constant(kind: Any, name: str) -> Any:
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
-    """What a driver call returns after its code: nothing, a value, or several. Raises LaunchError."""
+    """Make a driver call and return what follows its error code: nothing, a value, or several. Raises LaunchError."""
     code, *values = getattr(driver, call)(*arguments)
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

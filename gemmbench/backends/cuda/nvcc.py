@@ -1,6 +1,6 @@
-"""nvcc, called directly: compiles plans to cubins with their build facts, to PTX and to SASS.
+"""Calls nvcc directly: compiles plans to cubins with their build facts, to PTX and to SASS.
 
-It needs the toolkit only; pycuda's compiler module loads the driver even to compile.
+This needs only the toolkit; pycuda's compiler module loads the driver even to compile.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _TAG = "gemmbench_kernel"
 _LARGEST_FILE = 1 << 30
-"""Bytes of a file that nvcc may write."""
+"""Size limit, in bytes, of a file that nvcc writes."""
 _SUBSTITUTION = re.compile(r"S[0-9A-Z]{0,9}_")
 
 
 def _write_tags(plan: Plan) -> str:
-    """The text that instantiates the kernels of a plan; "" if their names are not mangled.
+    """Return the text that instantiates the kernels of a plan; "" if their names are not mangled.
 
-    Errors in it are reported at the line of the manifest that names the kernel.
+    Its errors are reported at the manifest line that names the kernel.
     """
     launches = [launch for launch in plan.variant.launches if launch.mangled]
     if not launches:
@@ -66,18 +66,18 @@ def _write_tags(plan: Plan) -> str:
 
 
 def _write_checks(plan: Plan) -> str:
-    """The text that checks the sizes of arguments; "" for a launcher, whose call is checked otherwise."""
+    """Return the text that checks the sizes of arguments; "" for a launcher, whose call is checked elsewhere."""
     return "" if plan.variant.is_launcher else write_checks(plan, plan.symbols)
 
 
 def find_names(symbols: Sequence[str], kernels: Sequence[str]) -> tuple[str, ...] | None:
-    """The names in the machine code of kernels that the text calls `symbols`; None if one is missing."""
+    """Return the machine-code names of the kernels that the text calls `symbols`; None if one is missing."""
     names = [_find_name(number, symbol, kernels) for number, symbol in enumerate(symbols)]
     return tuple(name for name in names if name) if all(names) else None
 
 
 def list_own(kernels: Sequence[str]) -> list[str]:
-    """The kernels of the text, without those that only name others."""
+    """Return the kernels of the text itself, without those added to name others."""
     return [kernel for kernel in kernels if _TAG not in kernel]
 
 
@@ -102,14 +102,14 @@ _NOISE = re.compile(r"^ptxas info|^\s*$|^Remark: |errors? detected in the compil
 
 
 def list_kernels(output: str) -> list[str]:
-    """The compiled kernels, by their names in the machine code."""
+    """Return the machine-code names of the compiled kernels."""
     return _SECTION.findall(output)
 
 
 def read_build_facts(output: str, symbol: str) -> Build | None:
-    """The build facts of one kernel, or None if it was not compiled.
+    """Return the build facts of one kernel, or None if it was not compiled.
 
-    Spilled bytes are stores plus loads, including called functions; the stack is the largest frame.
+    Spilled bytes are stores plus loads, called functions included; the stack is the largest frame.
     """
     parts = _SECTION.split(output)  # text, name, text, name, text ...
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -126,7 +126,7 @@ def read_build_facts(output: str, symbol: str) -> Build | None:
 
 
 def extract_errors(output: str) -> list[str]:
-    """The lines from the first error on, without noise; locations are written `file:line:`."""
+    """Return the lines from the first error on, without noise; locations are written `file:line:`."""
     lines = [_LOCATION.sub(r"\1:\2: ", line) for line in output.splitlines() if not _NOISE.search(line)]
     first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)
     return lines[first:]
@@ -143,21 +143,21 @@ def _is_error(line: str) -> bool:
 
 _FLAGS = ("-O3", "-std=c++17", "-lineinfo")
 _REPLACED = ("-O", "-std=")
-"""Beginnings of flags of which nvcc takes only one."""
+"""Prefixes of flags that nvcc accepts only once."""
 
 _CUBIN, _LAUNCHER = ".cubin", ".so"
-"""What becomes of a unit: machine code of kernels, or a shared library with a host function that launches them."""
+"""Output of a unit: machine code of kernels, or a shared library with a host function that launches them."""
 
 _AS_LIBRARY = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic")
 MODES = {_CUBIN: ("-cubin",), _LAUNCHER: _AS_LIBRARY}
-"""How to make each kind of file.
+"""The nvcc options for each kind of output.
 
-A launcher has a separate CUDA runtime, which uses whatever context is current. It shares neither functions nor
-static variables with other libraries of the process, such as another configuration of the same code.
+A launcher has its own CUDA runtime, which uses the current context. It shares neither functions nor static variables
+with other libraries of the process, such as another configuration of the same code.
 """
 
 Explain = Callable[[str], str]
-"""(what nvcc printed) -> why it refused the text, "" if only its own lines say."""
+"""(nvcc's output) -> why it refused the text, "" if its own lines must explain it."""
 
 
 def _explain_nothing(output: str) -> str:
@@ -167,10 +167,10 @@ def _explain_nothing(output: str) -> str:
 
 @dataclass(frozen=True)
 class CompilerUnit:
-    """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels that are launched.
+    """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels to launch.
 
-    `location` is how messages name the file. With `headers` the text may read headers that do not belong
-    to the toolkit, found in `folders`. It becomes a file with this `suffix`.
+    Messages name the file by `location`. With `headers` the text may include headers from outside the toolkit,
+    found in `folders`. `suffix` is that of the output.
     """
 
     text: str
@@ -192,7 +192,7 @@ class CompilerUnit:
 
 
 def write_text(plan: Plan) -> str:
-    """The self-contained text of a plan, including its local headers. Its first line says how to compile it."""
+    """Return the self-contained text of a plan, with its local headers. Its first line says how to compile it."""
     unit = make_unit(plan)
     packages = [f"-I{folder}" for folder in list_package_folders(plan.variant)]
     options = [option for option in unit.options if not option.startswith("-I")]
@@ -207,7 +207,7 @@ def _replaces(own: str, flag: str) -> bool:
 
 
 def make_unit(plan: Plan) -> CompilerUnit:
-    """The unit of a plan."""
+    """Return the unit of a plan."""
     variant, code = plan.variant, plan.variant.code
     limit = [f"-maxrregcount={code.maxregcount}"] if code.maxregcount else []
     headers = has_local_headers(variant)
@@ -233,15 +233,15 @@ _PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 @cache
 def _this_module() -> str:
-    """Its text says how a unit is compiled and what is read from it, so it is part of every key."""
+    """Return this module's text: it decides how units are compiled and read, so it is part of every key."""
     return Path(__file__).read_text(encoding="utf-8")
 
 
 class NvccCompiler:
     """Compiles plans; safe to call from several threads, since each compilation is a process.
 
-    nvcc is located at the first compilation, so a run of libraries does not need it. `limit` is
-    seconds for one compilation, which runs with this `niceness`.
+    nvcc is located at the first compilation, so a run that uses only libraries does not need it. `limit` is
+    the time limit of one compilation in seconds, `niceness` its scheduling priority.
     """
 
     def __init__(self, limit: float = TimeLimits.compile, niceness: int = COMPILER_NICENESS):
@@ -253,7 +253,7 @@ class NvccCompiler:
         return find_nvcc()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache; a library and a Python function have nothing to compile.
+        """Compile the plan, or find it in the cache; libraries and Python functions have nothing to compile.
 
         The facts describe the last kernel that the plan launches; for a launcher they are known only if its code has a
         single kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError without a compiler.
@@ -267,7 +267,7 @@ class NvccCompiler:
     def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
         """Compile `text` for `arch` ("90a").
 
-        `symbol` is the kernel whose facts are kept, `location` its file.
+        `symbol` is the kernel whose facts are kept; `location` is its file.
         """
         return self._fetch(CompilerUnit(text, arch, (symbol,), location))
 
@@ -296,7 +296,7 @@ class NvccCompiler:
         return code_cache.find_key(self._text_key(unit), unit.suffix) is not None
 
     def _make_key(self, unit: CompilerUnit) -> str:
-        """The key of the code of a text; it depends on what is in the headers that the text reads."""
+        """Return the cache key of a unit's code; it depends on the contents of the headers that the text reads."""
         key = self._text_key(unit)
         if not unit.headers:
             return key
@@ -307,7 +307,7 @@ class NvccCompiler:
         return content_key(["nvcc", nvcc_version(self.path), *options, _this_module(), unit.text])
 
     def _list_headers(self, unit: CompilerUnit) -> list[str]:
-        """Every file that nvcc reads for a unit. Raises as compile does."""
+        """List every file that nvcc reads for a unit. Raises as compile does."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.d"
             self._run(["-M"], unit, out)
@@ -316,18 +316,18 @@ class NvccCompiler:
             return [name for name in names if not name.startswith(folder)]
 
     def text(self, plan: Plan) -> str:
-        """The text that is compiled, with its local headers in it. Raises BuildError."""
+        """Return the text that is compiled, with its local headers included. Raises BuildError."""
         return write_text(plan)
 
     def ptx(self, plan: Plan) -> str:
-        """The PTX of a plan. Raises as compile does."""
+        """Return the PTX of a plan. Raises as compile does."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.ptx"
             self._run(["-ptx"], make_unit(plan), out)
             return out.read_text(encoding="utf-8")
 
     def sass(self, plan: Plan) -> str:
-        """The machine code of a plan, disassembled.
+        """Return the disassembled machine code of a plan.
 
         Raises as compile does, or DeviceError without cuobjdump.
         """
@@ -369,12 +369,12 @@ class NvccCompiler:
 
 
 def _shorten_paths(lines: list[str]) -> list[str]:
-    """Lines with files as other messages name them."""
+    """Return the lines with files named as in other messages."""
     return [_PLACE.sub(lambda place: display_path(Path(place[0])), line) for line in lines]
 
 
 def _find_cublas_release() -> str:
-    """The release of NVIDIA's cuBLAS wheel, "" if cuBLAS does not come from a wheel."""
+    """Return the release of NVIDIA's cuBLAS wheel; "" if cuBLAS does not come from a wheel."""
     for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
         try:
             return metadata.version(wheel)

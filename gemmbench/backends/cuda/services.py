@@ -1,4 +1,4 @@
-"""What the NVIDIA back end does. pycuda is loaded when a GPU is described or opened, not before."""
+"""The services of the NVIDIA back end. pycuda is not loaded until a GPU is described or opened."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ class CudaServices:
     """The `BackendServices` of NVIDIA GPUs."""
 
     def describe(self, choice: DeviceChoice) -> Device:
-        """The GPU. Raises DeviceError."""
+        """Describe the GPU. Raises DeviceError."""
         return device.describe_gpu(choice.index)
 
     def compiler(self, choice: DeviceChoice, limit: float) -> NvccCompiler:
-        """nvcc; needs neither GPU nor pycuda."""
+        """Return nvcc, which needs neither GPU nor pycuda."""
         return NvccCompiler(limit)
 
     def inspecting_compiler(self) -> NvccCompiler:
-        """nvcc, which also shows PTX and SASS."""
+        """Return nvcc, which can also show PTX and SASS."""
         return NvccCompiler()
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Unless a tool watches this process: a kernel that crashes takes the context down."""
+        """Return True unless a tool watches this process: a kernel that crashes destroys the context."""
         return not why_gate_is_off()
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the GPU; a launch cannot be ended. Raises DeviceError."""
+        """Open the GPU; `launch_limit` is ignored because a launch cannot be ended. Raises DeviceError."""
         return CudaBackend(choice.index, gate=gate)
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Driver, toolkit, libraries, permissions and load."""
+        """Check the driver, toolkit, libraries, permissions and load."""
         return checks.examine_gpu(choice.index, required)
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks:
-        """Copy, arithmetic and launches. Raises DeviceError, PlanError."""
+        """Measure copies, arithmetic and launches. Raises DeviceError, PlanError."""
         with closing(CudaBackend(choice.index)) as backend:
             return peaks.measure_peaks(backend)
 

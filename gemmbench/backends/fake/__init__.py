@@ -1,1 +1,1 @@
-"""A device for tests that exists on paper: results by NumPy, times and faults from a script."""
+"""A simulated device for tests: results from NumPy, times and faults from a script."""

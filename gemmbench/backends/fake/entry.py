@@ -13,16 +13,16 @@ _TARGET = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=
 UUID = "GPU-fa4e0000-0000-0000-0000-000000000000"
 
 PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
-"""The best it reaches: 90 % of its bandwidth, 95 % of its arithmetic."""
+"""Its peaks: 90 % of its bandwidth, 95 % of its arithmetic."""
 
 
 def describe_fake() -> Device:
-    """1 GHz, 1000 operations per cycle, 1 TB/s."""
+    """Describe a device with 1 GHz, 1000 operations per cycle and 1 TB/s."""
     return Device("Fake GPU", 0, _TARGET, 1e9, {"f32": 1000.0}, 1e12, {"driver": "1.0"}, uuid=UUID, vbios="1.0")
 
 
 class FakeEntry(BackendEntry):
-    """A device that exists on paper; `--device` does not list it."""
+    """A simulated device; `--device` does not list it."""
 
     name = "fake"
     default_baseline = "cublas"
@@ -30,16 +30,16 @@ class FakeEntry(BackendEntry):
     noise_plans = ((("cublas",), 16), (("tiled",), 32))
 
     def choose(self, option: str) -> DeviceChoice | None:
-        """Take `fake` and `fake:SCRIPT`."""
+        """Accept `fake` and `fake:SCRIPT`."""
         kind, _, script = option.partition(":")
         return DeviceChoice(self.name, script=script) if kind == self.name else None
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """It is always usable."""
+        """Return "": it is always usable."""
         return ""
 
     def glance(self, choice: DeviceChoice) -> Target:
-        """The round device."""
+        """Return the device in round numbers."""
         return _TARGET
 
 

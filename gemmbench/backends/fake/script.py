@@ -18,13 +18,13 @@ from gemmbench.planning.yaml_document import parse_document
 
 KEYS = ("power", "temperature", "slowed", "others", "watts")
 _TICK = 0.1
-"""Seconds between two ticks of the energy counter."""
+"""Seconds between ticks of the energy counter."""
 
 
 class FakeMonitor:
-    """A `monitor.Monitor`: `power` and `temperature` have a value per reading, `slowed` has names, `others` a count.
+    """A `monitor.Monitor`; `power` and `temperature` have one value per reading, `slowed` has names, `others` a count.
 
-    Time passes only while kernels run. Each draws `watts`, one number for all or one for each variant.
+    Time passes only while kernels run. They draw `watts`: one number for all, or one for each variant.
     """
 
     def __init__(self, script: Mapping[str, Any]):
@@ -44,19 +44,19 @@ class FakeMonitor:
             self._shown = self._joules
 
     def read(self) -> Reading:
-        """The next reading."""
+        """Return the next reading."""
         return Reading(next(self._power), next(self._temperature), 1e9, 2e9, self._slowed)
 
     def now(self) -> float:
-        """Seconds that kernels have run."""
+        """Return the seconds that kernels have run."""
         return self._seconds
 
     def energy(self) -> float:
-        """Joules at the last tick."""
+        """Return the joules at the last tick."""
         return self._shown
 
     def count_other_processes(self) -> int | None:
-        """As scripted."""
+        """Return the scripted count."""
         return self._others
 
 
@@ -66,13 +66,13 @@ def _repeat_last(values: float | Sequence[float] | None) -> itertools.chain[floa
 
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
-"""Bytes/s to and from the device, bytes/s both ways for pageable host memory, flops/s of every
+"""Bytes/s to and from the device, bytes/s in either direction for pageable host memory, and flops/s of every
 kernel.
 """
 
 
 class FakeHost:
-    """Host bytes, pinned in name only."""
+    """Host memory, pinned in name only."""
 
     def __init__(self, nbytes: int):
         self.bytes = np.zeros(nbytes, np.uint8)
@@ -97,7 +97,7 @@ class FakeJob:
         self.launches = [launch(step) if isinstance(step, LaunchStep) else None for step in steps]
 
     def run(self) -> JobTimes:
-        """Do the steps, and return the times of the model."""
+        """Do the steps, and return the modelled times."""
         for step, launch in zip(self.steps, self.launches, strict=True):
             if launch is not None:
                 launch.time(1)
@@ -128,7 +128,7 @@ class FakeJob:
         return JobTimes(max(ends), spent["h2d"], spent["kernel"], spent["d2h"])
 
     def _cost(self, step: JobStep) -> tuple[str, float]:
-        """The engine of a step, and its seconds."""
+        """Return the engine that a step uses, and its seconds."""
         if isinstance(step, LaunchStep):
             return "kernel", step.plan.problem.flops / self.rates["flops"]
         way = "h2d" if step.inward else "d2h"
@@ -141,12 +141,11 @@ FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no
 
 @dataclass(frozen=True)
 class Script:
-    """Seconds per launch and faults by variant, the clock of every window, rates of transfers.
+    """Seconds per launch and faults by variant, the clock in every window, and transfer rates.
 
-    A time or a fault may also be that of one configuration, such as `tiled TILE=16`.
-    `sustained` has seconds per launch under a steady load, `alone` of a single product; without it, single
-    products are not timed. `watch` has the values of the sensors;
-    without it there is no monitor.
+    A time or a fault may also be given for one configuration, such as `tiled TILE=16`.
+    `sustained` has seconds per launch under a steady load. `alone` has seconds for a single product; without it,
+    single products are not timed. `watch` has the sensors' values; without it there is no monitor.
     """
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)

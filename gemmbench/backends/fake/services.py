@@ -1,4 +1,4 @@
-"""What the fake back end does."""
+"""The services of the fake back end."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gemmbench.backends.registry import BackendServices
 
 
 class FakeServices:
-    """The `BackendServices` of the device on paper."""
+    """The `BackendServices` of the simulated device."""
 
     def describe(self, choice: DeviceChoice) -> Device:
-        """The round device."""
+        """Describe the device in round numbers."""
         return describe_fake()
 
     def compiler(self, choice: DeviceChoice, limit: float) -> FakeCompiler:
-        """Compiles nothing. Raises UsageError for a broken script."""
+        """Return a compiler that compiles nothing. Raises UsageError for a broken script."""
         return FakeCompiler(_script(choice))
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """None, because there is no code to show."""
+        """Not available: there is no code to show."""
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """As scripted."""
+        """Return what the script says."""
         return _script(choice).isolated
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
@@ -34,11 +34,11 @@ class FakeServices:
         return FakeBackend(_script(choice))
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Nothing can be wrong with it."""
+        """Return no checks: nothing can be wrong with it."""
         return []
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks:
-        """As on paper."""
+        """Return its defined peaks."""
         return PEAKS
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` examines before a GPU is measured; the GPU is not opened."""
+"""The checks that `doctor` makes before a GPU is measured; they do not open the GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BUSY = 5  # percent of the last second in which kernels ran
 
 
 def examine_gpu(index: int, required: bool) -> list[HealthCheck]:
-    """Check all that GPU `index` needs; a missing GPU is a fault only if it is `required`."""
+    """Check everything that GPU `index` needs; a missing GPU is a fault only if it is `required`."""
     gpu = probe.find_gpu(index)
     if gpu is None:
         return [_report_no_gpu(index, required), _check_toolkit(0, 0, fatal=False)]
@@ -61,7 +61,7 @@ def _check_driver(version: str, supported: int) -> HealthCheck:
 
 
 def _check_toolkit(sm: int, supported: int, fatal: bool) -> HealthCheck:
-    """Check nvcc: does it compile for `sm`, and does the driver, which supports CUDA `supported`, load its code?"""
+    """Check that nvcc compiles for `sm`, and that the driver, which supports CUDA `supported`, can load its code."""
     try:
         path = toolkit.find_nvcc()
         version = toolkit.nvcc_version(path)
@@ -80,7 +80,7 @@ def _check_toolkit(sm: int, supported: int, fatal: bool) -> HealthCheck:
 
 
 def _list_architectures(path: str) -> list[str]:
-    """The architectures that this nvcc compiles for."""
+    """Return the architectures that this nvcc compiles for."""
     return toolkit.run_limited([path, "--list-gpu-code"], toolkit.LOOKUP_LIMIT).stdout.split()
 
 
@@ -111,10 +111,7 @@ def _check_disassembler() -> HealthCheck:
 
 
 def _check_counters() -> HealthCheck:
-    """Check whether Nsight Compute may read hardware counters.
-
-    A parameter of the driver restricts them to root.
-    """
+    """Check whether Nsight Compute may read hardware counters, which a driver parameter can restrict to root."""
     what = "counters"
     try:
         found = re.search(r"^RmProfilingAdminOnly: (\d)", _PARAMETERS.read_text(encoding="utf-8"), re.MULTILINE)
@@ -160,7 +157,7 @@ def _check_load(nvml: ModuleType | None, index: int) -> Iterator[HealthCheck]:
 
 
 def _nvml_handle(nvml: ModuleType, index: int) -> Any:
-    """NVML's handle of the GPU with CUDA's number `index`."""
+    """Return NVML's handle of the GPU with CUDA's number `index`."""
     try:
         cuda = load_driver()
     except DeviceError:

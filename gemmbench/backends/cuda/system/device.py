@@ -1,4 +1,4 @@
-"""What a GPU is and can do, from device attributes and NVML: no context is opened."""
+"""Describes a GPU from device attributes and NVML, without opening a context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.planning.precisions import PRECISIONS
 
 
 def describe_gpu(index: int = 0) -> Device:
-    """Describe the GPU with CUDA's number `index`; `memory` is its total, used or not.
+    """Describe the GPU with CUDA's number `index`; `memory` is the total, used or not.
 
     Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
     """
@@ -48,15 +48,15 @@ def describe_gpu(index: int = 0) -> Device:
 
 
 def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
-    """Operations of the whole device in a cycle, by precision; only those that data sheets give."""
+    """Return the operations per cycle of the whole device, by precision; only those that data sheets give."""
     rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values() if sm >= kind.min_sm}
     return {kind: float(sms * rate) for kind, rate in rates.items() if rate is not None}
 
 
 def library_versions() -> dict[str, str]:
-    """The versions of the libraries as loaded, such as `{"cublas": "13.1.0 (...)", "cublaslt": "13.1.0"}`.
+    """Return the versions of the loaded libraries, such as `{"cublas": "13.1.0 (...)", "cublaslt": "13.1.0"}`.
 
-    That of cuBLAS is followed by the math it uses. A library is left out where it or nvmath-python is missing.
+    The version of cuBLAS is followed by the math it uses. A library is left out if it or nvmath-python is missing.
     """
     cublas, cublaslt = (_read_loaded_version(name) for name in ("cublas", "cublasLt"))
     versions = {"cublas": cublas and f"{cublas} ({MATH})", "cublaslt": cublaslt}
@@ -64,7 +64,7 @@ def library_versions() -> dict[str, str]:
 
 
 def _read_loaded_version(library: str) -> str:
-    """`13.1.0`, or "" if the library cannot be loaded."""
+    """Return a version such as `13.1.0`, or "" if the library cannot be loaded."""
     try:
         bindings: Any = import_module(f"nvmath.bindings.{library}")
         return ".".join(str(bindings.get_property(part)) for part in range(3))
@@ -86,9 +86,9 @@ def _target(cuda: ModuleType, gpu: Any) -> Target:
 
 
 def _clock_and_bandwidth(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
-    """The highest SM clock in Hz, and memory bandwidth in bytes/s: two transfers per memory clock.
+    """Return the highest SM clock in Hz and the memory bandwidth in bytes/s, at two transfers per memory clock.
 
-    The attributes are kHz; NVML, in MHz, fills in where they are 0.
+    Both come from attributes in kHz, or from NVML, in MHz, if those are 0.
     """
     attribute = cuda.device_attribute
     core = gpu.get_attribute(attribute.CLOCK_RATE) * 1e3
@@ -106,7 +106,7 @@ def _max_clock(nvml: ModuleType, handle: object, which: int) -> float:
 
 
 def _software_versions(cuda: ModuleType) -> dict[str, str]:
-    """Versions of the CUDA that the driver supports, of nvcc, and of pycuda with the CUDA it was built for."""
+    """Return the versions of the driver's CUDA, of nvcc, and of pycuda with the CUDA it was built for."""
     supported = cuda.get_driver_version()
     built = ".".join(map(str, cuda.get_version()[:2]))
     return {

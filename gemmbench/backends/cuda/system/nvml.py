@@ -1,7 +1,7 @@
-"""A GPU through NVML: how it is set up, and what changes under load.
+"""Queries a GPU through NVML: how it is set up, and what changes under load.
 
 NVML comes with the driver; Python uses it through `nvidia-ml-py` (module pynvml). Without that
-package, or where a query is not permitted, values are missing and nothing else changes.
+package, or if a query is not permitted, values are missing and nothing else changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gemmbench.backends.base import Conditions, Reading
 from gemmbench.backends.cuda.system import probe
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0 only means an idle GPU: NVML API
-# reference, "Clocks Event Reasons". Bits of later drivers are left out.
+# reference, "Clocks Event Reasons". Bits added by later drivers are left out.
 _SLOWED = {
     0x002: "application clocks",
     0x004: "power cap",
@@ -31,16 +31,13 @@ _SLOWED = {
 
 
 def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
-    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up.
-
-    None if NVML does not find it.
-    """
+    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
     handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         return None
 
     def mode(question: str) -> bool | None:
-        """A switch, or the first of (now, after the next reset)."""
+        """Return the state of a switch; of a pair (now, after the next reset), the first."""
         answer = probe.query_nvml(pynvml, question, handle)
         now = answer[0] if isinstance(answer, list | tuple) else answer
         return None if now is None else bool(now)
@@ -73,7 +70,7 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
 
 
 def is_shared(bus: str) -> bool:
-    """Whether another process uses the GPU at this PCI bus id now; False if NVML does not know."""
+    """Return whether another process is using the GPU at this PCI bus id; False if NVML does not know."""
     monitor = open_monitor(bus)
     if monitor is None:
         return False
@@ -108,18 +105,18 @@ class NvmlMonitor:
         )
 
     def now(self) -> float:
-        """Seconds of the host's clock."""
+        """Return the seconds of the host's clock."""
         return time.monotonic()
 
     def energy(self) -> float:
-        """Joules since the driver was loaded (Volta or newer)."""
+        """Return the joules used since the driver was loaded (Volta or newer)."""
         return _scale(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
 
     def count_other_processes(self) -> int | None:
         """Count the other processes with a context on this GPU; this process must have one open.
 
-        In a container NVML may report process numbers of the host, so this process is not found by
-        its own number. An empty list means that NVML may not report processes.
+        In a container NVML may report the host's process numbers, so this process cannot be found by
+        its number. An empty list means that NVML may not report processes.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         if not processes:
@@ -133,7 +130,7 @@ class NvmlMonitor:
             self._nvml.nvmlShutdown()
 
     def _power(self) -> float:
-        """Watts at this moment if the driver reports them, otherwise (since Ampere) the mean of the last second."""
+        """Return the current watts if the driver reports them, otherwise (since Ampere) the mean of the last second."""
         fields = self._ask("nvmlDeviceGetFieldValues", [getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", 186)])
         if fields and fields[0].nvmlReturn == self._nvml.NVML_SUCCESS:
             return _scale(fields[0].value.uiVal, 1e-3)

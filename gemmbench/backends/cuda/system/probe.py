@@ -1,8 +1,8 @@
-"""Finding GPUs in milliseconds: without a context, without pycuda.
+"""Finds GPUs in milliseconds, without a context and without pycuda.
 
-It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc; without those,
-one GPU is assumed if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default the fastest
-first: on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
+It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc. Without either,
+it assumes one GPU if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default from the fastest
+on: on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ class _Gpu:
 
 
 def find_gpu(index: int = 0) -> GpuSummary | None:
-    """The GPU with CUDA's number `index`, or None."""
+    """Return the GPU with CUDA's number `index`, or None."""
     found = list_visible()
     return found[index] if 0 <= index < len(found) else None
 
 
 def list_visible() -> list[GpuSummary]:
-    """All GPUs that CUDA_VISIBLE_DEVICES names, in its order."""
+    """Return all GPUs that CUDA_VISIBLE_DEVICES names, in its order."""
     shown = enumerate(_select_visible(_list_installed() or []))
     return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
 
 
 def list_visible_names() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES calls each GPU that is visible, in order."""
+    """Return the name in CUDA_VISIBLE_DEVICES of each visible GPU, in order."""
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(gpu.index) for gpu in list_visible()]
     return names if wish is None else [entry.strip() for entry in wish.split(",")][: len(names)]
 
 
 def why_no_gpu() -> str:
-    """One sentence why no GPU can be used, or "" if one can.
+    """Return one sentence why no GPU can be used, or "" if one can.
 
-    A missing nvmath-python is not a reason: it only skips the rows of cuBLAS.
+    A missing nvmath-python is not a reason: without it only the rows of cuBLAS are skipped.
     """
     installed = _list_installed()
     if installed is None:
@@ -78,13 +78,13 @@ def why_no_gpu() -> str:
 
 
 def why_no_library() -> str:
-    """One sentence why cuBLAS and cuBLASLt cannot be used although a GPU can, or "" if they can."""
+    """Return one sentence why cuBLAS and cuBLASLt cannot be used although a GPU can, or "" if they can."""
     return "" if find_spec("nvmath") else f"nvmath-python is not installed: {write_pip_line('cuda')}"
 
 
 @contextmanager
 def nvml_session() -> Iterator[ModuleType | None]:
-    """NVML, open inside the block; None if it is unavailable."""
+    """Open NVML for the block; None if it is unavailable."""
     pynvml = open_nvml()
     try:
         yield pynvml
@@ -94,10 +94,7 @@ def nvml_session() -> Iterator[ModuleType | None]:
 
 
 def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
-    """The result of the NVML function `question`.
-
-    None if this GPU, driver or package does not support it.
-    """
+    """Return the result of the NVML function `question`; None if GPU, driver or package does not support it."""
     try:
         return getattr(pynvml, question)(*arguments)
     except (pynvml.NVMLError, AttributeError):
@@ -105,7 +102,7 @@ def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
 
 
 def open_nvml() -> ModuleType | None:
-    """Start NVML; the caller must call its nvmlShutdown. None if it is unavailable."""
+    """Start NVML, for which the caller must call nvmlShutdown; None if it is unavailable."""
     try:
         pynvml = import_module("pynvml")  # optional
     except ImportError:
@@ -120,14 +117,14 @@ def open_nvml() -> ModuleType | None:
 
 @cache
 def _keep_started(pynvml: ModuleType) -> None:
-    """Keep NVML started until the process ends: once shut down, it takes a third of a second to find a GPU again."""
+    """Keep NVML started until the process ends: after a shutdown it needs a third of a second to find a GPU again."""
     pynvml.nvmlInit()
 
 
 def read_identity(pynvml: ModuleType | None, bus: str) -> tuple[str, str]:
-    """UUID and VBIOS version of the GPU at this PCI bus id (`0000:01:00.0`); "" where unknown.
+    """Return the UUID and VBIOS version of the GPU at this PCI bus id (`0000:01:00.0`); "" if unknown.
 
-    NVML reports them, and where it is unavailable the driver's file in /proc.
+    They come from NVML, or from the driver's file in /proc if NVML is unavailable.
     """
     handle = query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus) if pynvml else None
     if pynvml is None or handle is None:
@@ -144,7 +141,7 @@ def _read_identity_file(information: Path) -> tuple[str, str]:
 
 
 def _list_installed() -> list[_Gpu] | None:
-    """Every GPU of the machine; None if there is no driver."""
+    """Return every GPU of the machine; None if there is no driver."""
     with nvml_session() as found:
         if found is not None:
             numbers = range(query_nvml(found, "nvmlDeviceGetCount") or 0)
@@ -164,12 +161,12 @@ def _describe(pynvml: ModuleType, handle: object) -> _Gpu:
 
 
 def decode(value: str | bytes) -> str:
-    """A string from NVML; older versions of its package return bytes."""
+    """Return a string from NVML; older versions of its package return bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
 def _read_information(information: Path) -> _Gpu:
-    """One GPU from the driver's `information` file: lines like `Model:  NVIDIA H200`."""
+    """Read one GPU from the driver's `information` file, with lines like `Model:  NVIDIA H200`."""
     text = information.read_text(encoding="utf-8", errors="replace")
     name = re.search(r"^Model:\s*(.+?)\s*$", text, re.MULTILINE)
     uuid = re.search(r"^GPU UUID:\s*(\S+)", text, re.MULTILINE)
@@ -177,10 +174,10 @@ def _read_information(information: Path) -> _Gpu:
 
 
 def _select_visible(installed: Sequence[_Gpu]) -> list[_Gpu]:
-    """The GPUs that CUDA_VISIBLE_DEVICES names; entries after the first invalid one are ignored.
+    """Return the GPUs that CUDA_VISIBLE_DEVICES names; entries from the first invalid one on are ignored.
 
-    An entry is an index, a UUID or the beginning of one: CUDA programming guide, environment
-    variables.
+    An entry is an index, a UUID or the beginning of one (CUDA programming guide, environment
+    variables).
     """
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wish is None:
