@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CopyStep:
-    """Bytes from host to device (`inward`) or back, queued on stream number `stream`.
+    """A copy from host to device (`inward`) or back, queued on stream number `stream`.
 
-    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle whose rows are apart. On
-    the device the bytes are packed, from byte `device` of the job's memory on. `after` is the index
+    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle with gaps between its rows. On
+    the device the bytes are packed, starting at byte `device` of the job's memory. `after` is the index
     of an earlier step, on any stream, that must end first.
     """
 
@@ -56,10 +56,10 @@ one wait.
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Seconds of one run, from before the first step to after the last, and the sum for each kind of step.
+    """Seconds of one run, from before the first step to after the last, and in total for each kind of step.
 
-    The sums are NaN for a job on several streams, whose steps overlap. `gated` is False if host time
-    may be between its steps.
+    The totals are NaN for a job on several streams, whose steps overlap. `gated` is False if its steps
+    may have host time between them.
     """
 
     seconds: float
@@ -73,7 +73,7 @@ class HostMemory(Protocol):
     """Bytes on the host that a device copies from and to."""
 
     bytes: np.ndarray
-    """uint8, one dimension."""
+    """One-dimensional uint8 array."""
 
     def free(self) -> None:
         """Free the memory; no view of it may be used afterwards."""
@@ -90,16 +90,16 @@ class Job(Protocol):
 
 
 class Transfers(Protocol):
-    """What a back end with its own memory can do in addition to `base.Backend`."""
+    """What a back end with separate memory offers in addition to `base.Backend`."""
 
     copy_engines: int
-    """Copies that can run at once: with 1, copies to and from the device take turns."""
+    """The number of copies that can run at once: with 1, copies to and from the device take turns."""
 
     def host(self, nbytes: int, pinned: bool) -> HostMemory:
-        """Allocate on the host; `pinned` is page-locked. Raises OutOfMemory."""
+        """Allocate host memory, page-locked if `pinned`. Raises OutOfMemory."""
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> Job:
-        """Bind steps; `pinned` if all their host memory is.
+        """Bind steps; `pinned` says that all their host memory is page-locked.
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """
@@ -123,7 +123,7 @@ class HostBytes:
         out.reshape(-1).view(np.uint8)[:] = self.bytes[offset : offset + out.nbytes]
 
     def copy(self, source: int, target: int, nbytes: int) -> None:
-        """Copy inside."""
+        """Copy within the memory."""
         self.bytes[target : target + nbytes] = self.bytes[source : source + nbytes]
 
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
@@ -154,7 +154,7 @@ class HostBytes:
         elements[indices] = -elements[indices]
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
-        """For each pair, the elements of target that are not factor * source."""
+        """Count for each pair the elements of target that are not factor * source."""
         return [self._count_unlike(array, kind, count) for array in arrays]
 
     def _count_unlike(self, array: ScaledArray, kind: StorageType, count: int) -> int:
@@ -171,10 +171,10 @@ class HostBytes:
         return int(unlike.sum() - (near & (np.minimum.reduce(sizes) < kind.smallest_normal)).sum())
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:
-        """A CRC of each range."""
+        """Return a CRC of each range."""
         return [zlib.crc32(self.bytes[each.start : each.end].data) for each in ranges]
 
     def array(self, offset: int, shape: tuple[int, ...], kind: DTypeLike) -> np.ndarray:
-        """The bytes at `offset` as an array, in place."""
+        """Return the bytes at `offset` as an array, without a copy."""
         array: np.ndarray = np.ndarray(shape, kind, self.bytes, offset)
         return array

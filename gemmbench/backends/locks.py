@@ -1,4 +1,4 @@
-"""Lock files, which several processes take in turn: waiting for one says so, and ends with an error."""
+"""Lock files for several processes. A process that waits for one says so, and gives up with an error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from gemmbench.planning.files import escape_cell, printable
 
 _PATIENCE = 1.5
-"""Seconds until it is said what is waited for."""
+"""Seconds of waiting before a message says what for."""
 _LIMIT = 60.0
-"""Seconds until waiting ends with an error; whatever is done under a lock takes a moment."""
+"""Seconds of waiting before an error; work under a lock takes only a moment."""
 _POLL = 0.05
 _LONGEST_COMMAND = 60
 _LOGGER = logging.getLogger("gemmbench")
@@ -24,7 +24,7 @@ _LOGGER = logging.getLogger("gemmbench")
 
 @contextmanager
 def hold_lock(path: Path, limit: float = _LIMIT) -> Iterator[None]:
-    """Hold the lock of a file, which is made if it is missing, inside the block.
+    """Hold the lock of a file inside the block; create the file if it is missing.
 
     Raises OSError; TimeoutError, whose `strerror` names the holder, if another process has the lock for `limit`
     seconds.
@@ -55,7 +55,7 @@ def _wait_for_lock(held: int, path: Path, limit: float) -> None:
 
 
 def _describe_holder(file: int) -> str:
-    """The process that holds the lock of an open file, such as `process 123 (gemmbench run)`."""
+    """Name the process that holds the lock of an open file, such as `process 123 (gemmbench run)`."""
     known = os.fstat(file)
     device = f"{os.major(known.st_dev):02x}:{os.minor(known.st_dev):02x}:{known.st_ino}"
     with suppress(OSError, ValueError):  # it ended meanwhile, or the list has another form
@@ -67,7 +67,7 @@ def _describe_holder(file: int) -> str:
 
 
 def _quote_command(process: str) -> str:
-    """` (gemmbench run)`; empty if the command of a process is not known."""
+    """Return the command of a process as ` (gemmbench run)`; "" if it is not known."""
     with suppress(OSError):
         command = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ").strip()
         return f" ({escape_cell(command[:_LONGEST_COMMAND])})" if command else ""

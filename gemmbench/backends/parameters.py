@@ -1,7 +1,7 @@
 """The parameters of a kernel as bytes: how each argument of a manifest is packed, and C++ text that checks it.
 
-A kernel reads its parameters where its declaration says. If a manifest passes an `int` for a 64-bit index, or the
-fields of a structure in another order, it would read something else, so both compilers are asked first.
+A kernel reads its parameters as its declaration says. If a manifest passed an `int` for a 64-bit index, or the fields
+of a structure in another order, the kernel would read something else, so either compiler checks this first.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LETTERS = {
     "__half": "e",
     "__nv_bfloat16": "H",
 }
-"""Letters of the module `struct` for types of C++."""
+"""Format characters of the `struct` module for C++ types."""
 POINTER = "P"
 
 
 def _find_letter(argument: PassedArgument) -> str:
-    """The letter of `struct` for an argument."""
+    """Return the `struct` format character of an argument."""
     is_pointer = argument.by_pointer or (argument.role and argument.role not in SCALARS)
     return POINTER if is_pointer else LETTERS[argument.ctype]
 
@@ -53,14 +53,14 @@ class PassedParameter:
 
     @property
     def letters(self) -> str:
-        """Its layout for `struct`: a structure begins and ends at a multiple of its widest field."""
+        """Its format for `struct`: a structure begins and ends at a multiple of its widest field."""
         letters = "".join(map(_find_letter, self.arguments))
         widest = max(letters, key=struct.calcsize)
         return f"0{widest}{letters}0{widest}" if self.is_structure else letters
 
 
 def list_parameters(arguments: Sequence[PassedArgument]) -> list[PassedParameter]:
-    """The parameters that these arguments fill."""
+    """Return the parameters that these arguments fill."""
     return [PassedParameter(tuple(group)) for _, group in groupby(arguments, key=lambda argument: argument.parameter)]
 
 
@@ -80,7 +80,7 @@ template <> struct gemmbench_kind<double> : gemmbench_kind<float> {};
 
 
 def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
-    """C++ text that refuses to compile if a kernel of these names does not read what a manifest passes.
+    """Write C++ text that fails to compile if one of these kernels does not read what a manifest passes.
 
     "" for the standard arguments.
     """
@@ -104,7 +104,7 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
 
 
 def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
-    """Conditions on the type `kind` of a parameter, each with the fault if it is not met."""
+    """Return conditions on the type `kind` of a parameter, each with the fault reported if it does not hold."""
     if parameter.is_structure:
         return _list_field_checks(place, parameter, kind)
     letter, item = parameter.letters, f"args: item {place + 1}"
@@ -123,7 +123,7 @@ def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tupl
 
 
 def _list_field_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
-    """The same for a structure, whose fields must have the places and sizes that they have in C++."""
+    """Return the same for a structure, whose fields must have the same offsets and sizes as in C++."""
     conditions, before = [f"sizeof({kind}) == {struct.calcsize(f'@{parameter.letters}')}"], ""
     for argument in parameter.arguments:
         letter = _find_letter(argument)

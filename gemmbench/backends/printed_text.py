@@ -1,4 +1,4 @@
-"""What a kernel or a worker process prints: taken from a pipe, counted, cut and escaped."""
+"""The output of a kernel or a worker process: read from a pipe, counted, cut and escaped."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from gemmbench.planning.files import escape_cell
 
 _KEPT = 2048
-"""Bytes of the text that are kept; the lines after them are counted."""
+"""Bytes of text to keep; lines after them are only counted."""
 _SHOWN = 200
 _KEPT_END = 1024
 _MOST_AT_ONCE = 1 << 20
-"""Bytes that one call takes: as many as a pipe holds. What prints on and on does not hold up its row."""
+"""Bytes that one call reads, as many as a pipe holds, so that endless output does not hold up its row."""
 _GLANCE = 0.2
-"""Seconds between two checks whether anybody still wants the text."""
+"""Seconds between checks whether the text is still wanted."""
 
 
 @dataclass
 class PrintedLines:
-    """The first and the last bytes of a text, and how many of its lines have an end."""
+    """The first and last bytes of a text, and the number of its complete lines."""
 
     start: bytes = b""
     end: bytes = b"\n"
@@ -39,7 +39,7 @@ class PrintedLines:
         self.ends, self.end = self.ends + more.count(b"\n"), (self.end + more)[-_KEPT_END:]
 
     def summarize(self) -> str:
-        """`printed 12 lines, the first: ...`, or "" if nothing was printed."""
+        """Return `printed 12 lines, the first: ...`, or "" if nothing was printed."""
         count = self.ends + (not self.end.endswith(b"\n"))
         if not count:
             return ""
@@ -47,7 +47,7 @@ class PrintedLines:
         return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
 
     def last_line(self) -> str:
-        """The last line, of a traceback the one that says what went wrong; "" if nothing was printed."""
+        """Return the last line, which in a traceback says what went wrong; "" if nothing was printed."""
         return _show_line(self.end.strip().rpartition(b"\n")[2])
 
 
@@ -56,7 +56,7 @@ def _show_line(line: bytes) -> str:
 
 
 class OutputPipe:
-    """A pipe for the output of a process, whose end `sink` is closed once the process has it."""
+    """A pipe for the output of a process; its end `sink` is closed once the process has it."""
 
     def __init__(self, add: Callable[[bytes], None]) -> None:
         self._add = add
@@ -64,7 +64,7 @@ class OutputPipe:
         os.set_blocking(self.sink, True)
 
     def fileno(self) -> int:
-        """The descriptor to wait for."""
+        """Return the descriptor to wait on."""
         return self._source
 
     def read(self) -> bool:
@@ -82,14 +82,14 @@ class OutputPipe:
         return True
 
     def close(self) -> None:
-        """Close it; processes that were left behind and print on get an error."""
+        """Close the pipe; processes left behind that still print get an error."""
         os.close(self._source)
 
 
 class RowMarks:
-    """Marks in standard output, written by this process, that say which row the following output belongs to.
+    """Marks that this process writes to standard output to say which row the output after them belongs to.
 
-    They begin with a random number that is written before any row's code runs, so that no text of a kernel is a mark.
+    They begin with a random number, written before any row's code runs, so no kernel's output can pass for a mark.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class RowMarks:
         self._write(f"\0{self._token}\n")
 
     def mark(self, row: int) -> None:
-        """Everything printed from now on, until another row runs, belongs to `row`."""
+        """Assign everything printed from now on, until the next mark, to `row`."""
         if row != self._row:
             self._row = row
             self._write(f"\0{self._token} {row}\n")
@@ -109,7 +109,7 @@ class RowMarks:
 
 
 def _unbuffer_c_output() -> None:
-    """Turn off buffering for C code, such as the printf of a kernel, so that a crash loses no output."""
+    """Turn off buffering in C code, such as a kernel's printf, so that a crash loses no output."""
     library = ctypes.CDLL(None)
     library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, _IONBF, ctypes.c_size_t(0))
 
@@ -121,7 +121,7 @@ _LONGEST_MARK = 64
 
 
 class MarkedLines:
-    """The lines of each row, from output with marks; those before the first mark have the number -1."""
+    """The lines of each row, from output with marks; lines before the first mark belong to row -1."""
 
     def __init__(self) -> None:
         self.rows: dict[int, PrintedLines] = defaultdict(PrintedLines)
@@ -141,7 +141,7 @@ class MarkedLines:
         self._add_text(text[start:end])
 
     def take(self) -> dict[int, PrintedLines]:
-        """The lines since the last call."""
+        """Return the lines since the last call."""
         rest, self._rest = self._rest, b""
         self._add_text(rest)
         taken, self.rows = self.rows, defaultdict(PrintedLines)
@@ -161,9 +161,9 @@ class MarkedLines:
 
 
 class OutputThread:
-    """Reads the output of a process in a thread, so that it never waits for a reader.
+    """Reads the output of a process in a thread, so that the process never waits for a reader.
 
-    It does not wait for others that have the pipe open, such as a process that was left behind.
+    It does not wait for other processes that have the pipe open, such as one left behind.
     """
 
     def __init__(self) -> None:
@@ -173,19 +173,19 @@ class OutputThread:
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def start(self) -> None:
-        """Begin to read; the process has the sink."""
+        """Start reading; the process must already have the sink."""
         os.close(self.sink)
         self._thread.start()
 
     def take(self) -> dict[int, PrintedLines]:
-        """What has been printed since the last call, by row; that of no row has the number -1."""
+        """Return what has been printed since the last call, by row; output of no row has the number -1."""
         with self._lock:
             if self._open:
                 self._pipe.read()
             return self._lines.take()
 
     def stop(self) -> None:
-        """Take what has been printed, and close the pipe."""
+        """Read what has been printed, and close the pipe."""
         with self._lock:
             if self._open:
                 self._pipe.read()

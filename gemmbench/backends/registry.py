@@ -1,8 +1,8 @@
 """The back ends, by name. No other module compares these names.
 
-A back end is a package of this folder with two modules: `entry` is a record that is cheap to import,
-`services` is what the back end does. Both are imported when they are needed, so that a machine without
-a GPU needs no library of CUDA.
+A back end is a package in this folder with two modules: `entry` is a record that is cheap to import,
+`services` does the work. Both are imported only when needed, so a machine without a GPU needs no CUDA
+library.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ NoisePlans = tuple[tuple[tuple[str, ...], int], ...]
 class BackendEntry:
     """The record of one back end.
 
-    `forms` is how `--device` names it. `--device auto` takes the first back end with `automatic`
+    `forms` are its names for `--device`. `--device auto` takes the first back end with `automatic`
     that is usable here. `companions` are the back ends opened along with it. `noise_plans` is what
     `doctor` runs against itself: for each plan the variants to try, in order, and the size.
-    `no_transfers` is the reason why nothing is copied to and from its device, "" if transfers can
-    be measured. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect`
-    can show what its compiler makes. Where `is_watched`, accesses of its kernels are watched on the host before
+    `no_transfers` is the reason why transfers to and from its device cannot be measured, "" if they
+    can. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect` can show
+    its compiler's output. If `is_watched`, accesses of its kernels are watched on the host before
     `verify` launches them. A Dask worker with such a device has one `resource`.
     """
 
@@ -53,24 +53,21 @@ class BackendEntry:
     resource: str = "GPU"
 
     def choose(self, option: str) -> DeviceChoice | None:
-        """Read `--device`; None if it does not name this back end."""
+        """Parse `--device`; None if it does not name this back end."""
         raise NotImplementedError
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """One sentence why the chosen device cannot be used, or "" if it can."""
+        """Return one sentence why the chosen device cannot be used, or "" if it can."""
         raise NotImplementedError
 
     def glance(self, choice: DeviceChoice) -> Target | None:
-        """What is known about the device without opening it or importing a library.
-
-        None without a device.
-        """
+        """Return what is known about the device without opening it or importing a library; None without a device."""
         raise NotImplementedError
 
     def share_devices(self, count: int) -> list[dict[str, str]]:
-        """For each of `count` workers of this host, the environment variables that show it one device.
+        """Return for each of `count` workers on this host the environment variables that show it one device.
 
-        With 0 there is one for each device, or two where workers can share it. Raises DeviceError for more
+        With `count` 0 there is one worker per device, or two if workers can share it. Raises DeviceError for more
         workers than devices.
         """
         return [{} for _ in range(count or 2)]
@@ -84,27 +81,27 @@ class BackendEntry:
         return ""
 
     def architecture(self, sm: int, sms: int) -> Target:
-        """A device of compute capability `sm` with `sms` multiprocessors, for `inspect`."""
+        """Return a device of compute capability `sm` with `sms` multiprocessors, for `inspect`."""
         raise NotImplementedError
 
 
 class BackendServices(Protocol):
     """What a back end does.
 
-    Every choice is one that its record made, or that of the back end it accompanies.
+    Every `choice` was made by its own record or by that of the back end that it accompanies.
     """
 
     def describe(self, choice: DeviceChoice) -> Device:
         """Describe the device without opening it. Raises DeviceError."""
 
     def compiler(self, choice: DeviceChoice, limit: float) -> Compiler:
-        """Its compiler; `limit` is seconds for one kernel."""
+        """Return its compiler; `limit` is seconds for one kernel."""
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Its compiler for `inspect`; only for a back end that `inspects`."""
+        """Return its compiler for `inspect`; only for a back end that `inspects`."""
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Experiments need a separate process, since a kernel can break the device's context."""
+        """Return whether experiments need a separate process, because a kernel can break the device's context."""
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
         """Open the device; `launch_limit` is seconds for a launch, where the device can end one (None: its own).
@@ -113,13 +110,10 @@ class BackendServices(Protocol):
         """
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """The health checks of `doctor`.
-
-        A missing device is a fault only if it is `required`.
-        """
+        """Make the health checks of `doctor`; a missing device is a fault only if it is `required`."""
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks | None:
-        """What the device reaches at best; None if that is not measured.
+        """Measure the device's peak rates; None if that is not possible.
 
         Raises DeviceError, PlanError.
         """
@@ -129,7 +123,7 @@ NAMES = ("cuda", "cpu", "fake")
 """The packages; `--device auto` takes the first that is usable."""
 AUTO = "auto"
 ALL = ":all"
-"""Follows a back end's name in `--device` for all its devices on this host."""
+"""The suffix of a back end's name in `--device` that means all its devices on this host."""
 
 
 @cache
@@ -140,17 +134,17 @@ def find_entry(name: str) -> BackendEntry:
 
 @cache
 def load_services(name: str) -> BackendServices:
-    """What a back end does; imports its package."""
+    """Return a back end's services; imports its package."""
     return cast(BackendServices, import_module(f"gemmbench.backends.{name}.services").SERVICES)
 
 
 def list_entries() -> list[BackendEntry]:
-    """Every record, in the order of NAMES."""
+    """Return every record, in the order of NAMES."""
     return [find_entry(name) for name in NAMES]
 
 
 def parse_device(option: str) -> DeviceChoice:
-    """Read `--device`, whether the device is usable or not. Raises UsageError."""
+    """Parse `--device`, whether or not the device is usable. Raises UsageError."""
     if option == AUTO:
         return _choose_best()
     for entry in list_entries():
@@ -162,7 +156,7 @@ def parse_device(option: str) -> DeviceChoice:
 
 
 def choose_device(option: str) -> DeviceChoice:
-    """Read `--device`; opens nothing.
+    """Parse `--device` without opening a device.
 
     Raises UsageError, or DeviceError if the device is not usable.
     """
@@ -173,7 +167,7 @@ def choose_device(option: str) -> DeviceChoice:
 
 
 def choose_fleet_device(option: str) -> DeviceChoice:
-    """Read `--device` for workers elsewhere, each of which has one device; `auto` is the first back end.
+    """Parse `--device` for workers elsewhere, each with one device; `auto` means the first back end.
 
     Raises UsageError.
     """
@@ -198,19 +192,19 @@ def _choose_best() -> DeviceChoice:
 
 
 def glance_at_devices(choice: DeviceChoice) -> dict[str, Target]:
-    """Targets without opening a device or importing its library: enough to see which variants are ready."""
+    """Return the targets without opening a device or importing its library: enough to see which variants can run."""
     seen = {name: find_entry(name).glance(choice) for name in _backend_names(choice)}
     return {name: target for name, target in seen.items() if target is not None}
 
 
 def describe_machine(choice: DeviceChoice) -> Machine:
-    """Describe the devices of a run; opens none. Raises DeviceError."""
+    """Describe the devices of a run without opening them. Raises DeviceError."""
     devices = {name: load_services(name).describe(choice) for name in _backend_names(choice)}
     return Machine(choice, devices, find_entry(choice.primary).default_baseline)
 
 
 def _backend_names(choice: DeviceChoice) -> tuple[str, ...]:
-    """The back ends of a run, the primary one last."""
+    """Return the back ends of a run, the primary one last."""
     return (*find_entry(choice.primary).companions, choice.primary)
 
 
@@ -230,9 +224,9 @@ def open_backends(
 
 
 def needs_own_process(machine: Machine) -> bool:
-    """Experiments need a separate process, since a kernel can break a device's context.
+    """Return whether experiments need a separate process, because a kernel can break a device's context.
 
-    Under a tool that watches this process, work stays in it.
+    Under a tool that watches this process, everything runs in it.
     """
     return load_services(machine.choice.primary).needs_own_process(machine.choice)
 
@@ -248,7 +242,7 @@ def why_refused(variant: Variant, device: str) -> str:
 
 
 def choose_profiled(option: str, purpose: str) -> DeviceChoice:
-    """The GPU that NVIDIA's tools are to watch for `purpose`.
+    """Choose the GPU that NVIDIA's tools are to watch for `purpose`.
 
     Raises DeviceError if `option` names no such GPU.
     """
@@ -265,21 +259,18 @@ def find_inspecting_entry() -> BackendEntry:
 
 
 def glance_at_inspected_device() -> Target | None:
-    """What is known from outside about the first device of that back end.
-
-    None without a device.
-    """
+    """Return what is known about the first device of that back end without opening it; None without a device."""
     entry = find_inspecting_entry()
     return entry.glance(DeviceChoice(entry.name))
 
 
 def make_inspecting_compiler() -> InspectingCompiler:
-    """The compiler that `inspect` shows; needs no device."""
+    """Return the compiler for `inspect`; needs no device."""
     return load_services(find_inspecting_entry().name).inspecting_compiler()
 
 
 class TryingServices(Protocol):
-    """What a back end does that can try kernels which may do anything."""
+    """The additional services of a back end that can safely try kernels that may do anything."""
 
     def find_manifest(self, text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
         """Find the manifest, in folder `home`, of the kernel `symbol` in the file `path` with this text.
@@ -291,7 +282,7 @@ class TryingServices(Protocol):
         """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
 
     def make_watcher(self, limit: float) -> Watcher:
-        """Who watches kernels; `limit` is seconds for one compilation."""
+        """Return a watcher of kernels; `limit` is seconds for one compilation."""
 
 
 def make_watcher(limit: float) -> Watcher:
@@ -307,7 +298,7 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
     """Find a manifest on the CPU, whatever the device: wrong arguments would corrupt the context of a GPU.
 
-    As TryingServices.
+    See TryingServices.
     """
     return cast(TryingServices, load_services("cpu")).find_manifest(text, path, home, symbol)
 

@@ -1,13 +1,13 @@
-"""The text that a compiler gets, with the headers that it includes and the packages that it needs.
+"""The text for the compiler, with the headers that it includes and the packages that it needs.
 
-Our own files: their includes of the toolkit, the macros of the plan, then the rest, in which the
-includes of local headers stay where they are. Macros are written into the text. On the command line,
-`-DN` or `-DT=16` would also change the toolkit's own headers, which the text includes first.
+The text of our own files consists of their toolkit includes, the macros of the plan, then the rest, with
+includes of local headers in place. Macros are written into the text because `-DN` or `-DT=16` on the
+command line would also change the toolkit's own headers, which the text includes first.
 
-For a foreign file: the macros that its manifest defines, then an `#include` of the file, which is read
-unchanged and in place.
+The text of a foreign file consists of the macros that its manifest defines, then an `#include` of the
+file, which is read unchanged and in place.
 
-If a text must be self-contained, local headers are copied into it; `#line` keeps the line numbers.
+If a text must be self-contained, local headers are copied into it; `#line` preserves the line numbers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
 _DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
-"""Packages that pip knows under another name."""
+"""Packages with a different name in pip."""
 
 
 def explain_missing(packages: Sequence[str]) -> str:
-    """Why a module that needs these packages cannot run here, or ""; imports none of them."""
+    """Explain why a module that needs these packages cannot run here, or return ""; imports none of them."""
     missing = [name for name in packages if not _is_installed(name)]
     return f"{missing[0]} is not installed: {find_pip_line(missing[0])}" if missing else ""
 
@@ -45,7 +45,7 @@ def _is_installed(package: str) -> bool:
 
 
 def find_pip_line(package: str) -> str:
-    """The command that installs a package that is imported under this name."""
+    """Return the command that installs a package that is imported by this name."""
     return f"pip install {_DISTRIBUTIONS.get(package, package)}"
 
 
@@ -53,20 +53,20 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
 _MOST_LINES, _MOST_INCLUSIONS, _MOST_CHARACTERS = 200_000, 10_000, 1 << 24
 _DEEPEST = 200
-"""Headers in each other, as compilers allow."""
+"""The deepest nesting of headers, as in compilers."""
 
 
 def inline_headers(variant: Variant, text: str, path: str) -> str:
-    """`text`, which is at `path` as messages name it, with the local headers of a variant in it.
+    """Return `text` with the local headers of a variant copied in; messages call its file `path`.
 
-    Raises BuildError for headers that include each other without end, and for one that cannot be read.
+    Raises BuildError for headers that include each other endlessly, and for one that cannot be read.
     """
     folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
     return "\n".join(_Inliner(folders, path).inline(follow_links(Path(variant.code.file)), text, path))
 
 
 def find_local_header(line: str, folder: Path, folders: Sequence[Path]) -> Path | None:
-    """The file that an include of a file in `folder` means: next to it, or in one of `folders`."""
+    """Return the file that an include in a file of `folder` refers to: next to it, or in one of `folders`."""
     found = _INCLUDE.match(line)
     if found is None:
         return None
@@ -75,12 +75,12 @@ def find_local_header(line: str, folder: Path, folders: Sequence[Path]) -> Path 
 
 
 def quote_path(path: str) -> str:
-    """A path as a string of C++."""
+    """Return a path as a C++ string literal."""
     return '"{}"'.format(path.replace("\\", r"\\").replace('"', r"\""))
 
 
 class _Inliner:
-    """Inlines the headers of one text, which `name` names; `folders` are searched after that of the including file."""
+    """Inlines the headers of one text, called `name`; `folders` are searched after the including file's own."""
 
     def __init__(self, folders: Sequence[Path], name: str):
         self.folders, self.name, self.guards = folders, name, dict[Path, str]()
@@ -90,7 +90,7 @@ class _Inliner:
         self.lines = self.inclusions = self.characters = 0
 
     def inline(self, file: Path, text: str, path: str) -> Iterator[str]:
-        """The lines of a text and of its headers."""
+        """Yield the lines of a text and of its headers."""
         self.open.append(file)
         self.inclusions += 1
         self.check_limits()
@@ -101,7 +101,7 @@ class _Inliner:
             header = self.find_header(line, file.parent) if "include" in line else None
             if header is None:
                 yield self.count(line)
-            elif header not in self.open:  # the guard of an open one makes it empty
+            elif header not in self.open:  # its guard makes it empty while it is open
                 if header not in self.read:
                     self.read[header] = _read_header(header), display_path(header)
                 yield from self.inline(header, *self.read[header])
@@ -112,7 +112,7 @@ class _Inliner:
         self.open.pop()
 
     def find_header(self, line: str, folder: Path) -> Path | None:
-        """The file that a line of a file in `folder` includes; the same one often occurs again."""
+        """Return the file that a line of a file in `folder` includes; cached, because includes often repeat."""
         key = line, folder
         if key not in self.found:
             header = find_local_header(line, folder, self.folders)
@@ -120,14 +120,14 @@ class _Inliner:
         return self.found[key]
 
     def count(self, line: str) -> str:
-        """The line, unless there are too many. Raises BuildError."""
+        """Return the line and count it. Raises BuildError if there are too many."""
         self.lines += 1
         self.characters += len(line)
         self.check_limits()
         return line
 
     def check_limits(self) -> None:
-        """Raise BuildError for more than a text may have."""
+        """Raise BuildError if the text exceeds a limit."""
         if self.lines > _MOST_LINES or self.characters > _MOST_CHARACTERS:
             most = f"{_MOST_LINES:,} lines or {_MOST_CHARACTERS:,} characters"
             raise BuildError(f"{self.name}: more than {most} of headers; include fewer of them")
@@ -141,7 +141,7 @@ class _Inliner:
 
 
 def _read_header(path: Path) -> str:
-    """The text of a header. Raises BuildError: it costs the rows of the kernels that include it."""
+    """Return the text of a header. Raises BuildError, so that only rows of kernels that include it fail."""
     try:
         return read_code_file(path)
     except SpecError as fault:
@@ -150,9 +150,9 @@ def _read_header(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Package:
-    """A module of a wheel, the folder of the headers inside it, and how the wheel is installed.
+    """A module of a wheel, the folder of headers inside it, and how to install the wheel.
 
-    A complete toolkit also contains the `header`; "" if there is none.
+    `header` is one that a complete toolkit also contains; "" if there is none.
     """
 
     module: str
@@ -173,7 +173,7 @@ _PACKAGES = {
 
 
 def find_header_folder(name: str) -> Path | None:
-    """The folder with the headers of a package; None if it is not installed."""
+    """Return the folder with the headers of a package; None if it is not installed."""
     package = _PACKAGES[name]
     spec = find_spec(package.module)
     folders = [Path(root) / package.folder for root in (spec.submodule_search_locations or [])] if spec else []
@@ -183,7 +183,7 @@ def find_header_folder(name: str) -> Path | None:
 
 
 def _list_toolkit_folders() -> list[Path]:
-    """The folder with the headers of the toolkit, if there is one."""
+    """Return the folder with the headers of the toolkit, if there is one."""
     try:
         return [Path(find_nvcc()).resolve().parent.parent / "include"]
     except DeviceError:
@@ -191,19 +191,19 @@ def _list_toolkit_folders() -> list[Path]:
 
 
 def list_include_folders(variant: Variant) -> list[Path]:
-    """The folders of `include`, in order, with those of packages."""
+    """Return the folders of `include` in order, including those of packages."""
     found = [find_header_folder(name) if name in _PACKAGES else Path(name) for name in variant.code.include]
     return [folder for folder in found if folder]
 
 
 def list_package_folders(variant: Variant) -> list[Path]:
-    """The folders of `include` that belong to packages, in order."""
+    """Return the folders of `include` that belong to packages, in order."""
     found = [find_header_folder(name) for name in variant.code.include if name in _PACKAGES]
     return [folder for folder in found if folder]
 
 
 def find_package_version(name: str) -> str:
-    """The version of a package with headers or of a Python package; "" if there is no wheel of it."""
+    """Return the version of a package with headers or a Python package; "" if it was not installed from a wheel."""
     from importlib import metadata  # slow, and not needed to list the variants
 
     with suppress(metadata.PackageNotFoundError):
@@ -212,7 +212,7 @@ def find_package_version(name: str) -> str:
 
 
 def why_no_headers(variant: Variant) -> str:
-    """Which package with headers is missing, and how to install it; "" if none is."""
+    """Return which package with headers is missing and how to install it; "" if none is."""
     for name in variant.code.include:
         if name in _PACKAGES and find_header_folder(name) is None:
             return f"needs the headers of {name}, which are not installed: {_PACKAGES[name].install}"
@@ -227,7 +227,7 @@ _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class SourceText:
-    """The parts of a text, in order: includes, macros, and the code with its places."""
+    """The parts of a text in order: includes, macros, and the code with its locations."""
 
     includes: tuple[str, ...]
     defines: tuple[str, ...]
@@ -239,12 +239,12 @@ class SourceText:
 
 
 def compiler_text(plan: Plan) -> str:
-    """The text of `plan` with its macros; the compiler reports the files and lines as they were written."""
+    """Return the text of `plan` with its macros; the compiler reports original files and lines."""
     return split_text(plan).join()
 
 
 def split_text(plan: Plan, inline: bool = False) -> SourceText:
-    """The parts of the text of a plan; `inline` writes local headers into it."""
+    """Split the text of a plan into parts; `inline` copies local headers into it."""
     headers = tuple(f"#include <{header}>" for header in plan.problem.precision.headers)
     defines = tuple(f"#define {name} {value}" for name, value in plan.defines)
     variant, text = plan.variant, plan.variant.text
@@ -258,12 +258,12 @@ def split_text(plan: Plan, inline: bool = False) -> SourceText:
 
 
 def inline_text(variant: Variant) -> str:
-    """The text of a variant with its local headers in it, and no macros. Raises BuildError."""
+    """Return the text of a variant with its local headers but no macros. Raises BuildError."""
     return _inline(variant, variant.text)
 
 
 def read_whole_text(variant: Variant) -> str:
-    """The text with its local headers; without them where one cannot be read, which the compiler will say."""
+    """Return the text with its local headers; without them if one cannot be read, which the compiler will report."""
     try:
         return inline_text(variant) if has_local_headers(variant) else variant.text
     except GemmbenchError:
@@ -276,14 +276,14 @@ _COMMENT = re.compile(r"//.*")
 
 @dataclass(frozen=True)
 class SourceLine:
-    """The file of a line, as messages name it, and its code without comments and white space."""
+    """A line's file, as messages name it, and its code without comments and white space."""
 
     path: str
     code: str
 
 
 def list_source_lines(variant: Variant) -> dict[tuple[str, int], SourceLine]:
-    """Every line of a variant and its local headers, by the name of its file and its number."""
+    """Return every line of a variant and its local headers, by file name and line number."""
     lines: dict[tuple[str, int], SourceLine] = {}
     path, number = variant.path, 0
     for text in read_whole_text(variant).split("\n"):
@@ -296,7 +296,7 @@ def list_source_lines(variant: Variant) -> dict[tuple[str, int], SourceLine]:
 
 
 def has_local_headers(variant: Variant) -> bool:
-    """Whether the code may read headers that do not belong to the toolkit."""
+    """Return whether the code may read headers from outside the toolkit."""
     code = variant.code
     return code.foreign or bool(code.include) or any(_QUOTED.finditer(variant.text))
 
@@ -305,7 +305,7 @@ _NO_SUCH_KERNEL = ('cannot deduce "auto" type', "unable to deduce 'const auto' f
 
 
 def suggest_fix(error: str) -> str:
-    """What to do about an error of a compiler, where that is known; "" otherwise."""
+    """Suggest what to do about a compiler error, if that is known; "" otherwise."""
     if missing := _MISSING_PACKAGE.search(error):
         return f"write `include: [{'cublas' if missing[1] == 'cublas' else 'cutlass'}]`"
     if "No such file or directory" in error:

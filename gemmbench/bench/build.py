@@ -1,4 +1,4 @@
-"""Compiling ahead: plans on all cores, each distinct code once, before or while others are measured."""
+"""Compiles plans ahead on all cores, each distinct code once, before or while others are measured."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gemmbench.planning.plans.plan import Plan
 
 _PAUSE = 0.02
 _GLANCE = 0.2
-"""Seconds between two looks at whether to go on compiling."""
+"""Seconds between checks whether to go on compiling."""
 
 Built = Artifact | PlanError
 """Machine code, or why there is none."""
 
 
 class CompilerPool:
-    """Compiles in threads, each distinct code once; `open_pool` makes one.
+    """Compiles in threads, each distinct code once; create it with `open_pool`.
 
-    `held_back` of its threads wait until `use_all_threads` is called. Where the compiler timed out, no
-    other code of the same configuration is compiled: its layouts and precisions would take as long.
+    `held_back` of its threads wait until `use_all_threads` is called. After a timeout no other code of the
+    same configuration is compiled: its other layouts and precisions would take as long.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, compilers: Mapping[str, Compiler], threads: int, held_back: int = 0):
@@ -39,7 +39,7 @@ class CompilerPool:
         self._endless: dict[tuple[object, ...], BuildTimeout] = {}
 
     def submit(self, plan: Plan) -> Future[Built]:
-        """The job that compiles a plan. Its result raises DeviceError."""
+        """Return the job that compiles a plan. Its `result` raises DeviceError."""
         kernels = plan.variant.name, plan.variant.path, plan.symbols
         key = (*kernels, plan.device, plan.arch, plan.defines, plan.flags)
         if key not in self._jobs:
@@ -47,12 +47,12 @@ class CompilerPool:
         return self._jobs[key]
 
     def cancel(self, jobs: Iterable[Future[Built]]) -> None:
-        """Cancel the jobs that have not begun; code that is needed later is submitted again."""
+        """Cancel the jobs that have not started; code needed later is submitted again."""
         cancelled = {job for job in jobs if job.cancel()}
         self._jobs = {key: job for key, job in self._jobs.items() if job not in cancelled}
 
     def use_all_threads(self) -> None:
-        """Let the threads compile that were held back."""
+        """Let the threads that were held back compile."""
         if self._held_back:
             self._places.release(self._held_back)
         self._held_back = 0
@@ -63,7 +63,7 @@ class CompilerPool:
 
     @property
     def is_busy(self) -> bool:
-        """A compiler is running."""
+        """Whether a compiler is running."""
         return any(job.running() for job in self._jobs.values())
 
 
@@ -71,7 +71,7 @@ class CompilerPool:
 def open_pool(
     compilers: Mapping[str, Compiler], threads: int | None = None, held_back: int = 0
 ) -> Iterator[CompilerPool]:
-    """A pool for the block, by default with one thread per core. At its end, jobs that are no longer needed end too.
+    """Open a pool for the block, by default with one thread per core. Jobs no longer needed end with the block.
 
     `held_back` of the threads wait for `use_all_threads`. After an error or a signal inside the block,
     running compilations are ended immediately.
@@ -95,7 +95,7 @@ def compile_plans(
     progress: Progress,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> dict[Plan, Built]:
-    """Compile every plan; nothing is returned if it is interrupted before the last is done. Raises DeviceError."""
+    """Compile every plan; returns nothing if interrupted before the last is done. Raises DeviceError."""
     with open_pool(compilers) as pool:
         jobs = {plan: pool.submit(plan) for plan in plans}
         distinct = list(dict.fromkeys(jobs.values()))
@@ -118,7 +118,7 @@ def wait_for_any(jobs: Sequence[Future[Built]], seconds: float) -> None:
 
 
 def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], BuildTimeout]) -> Built:
-    """Compile, unless a code of the same configuration is `endless`."""
+    """Compile, unless other code of the same configuration is in `endless`, which timed out."""
     configuration = plan.variant.name, plan.variant.path, plan.config, plan.device
     if configuration in endless:
         return endless[configuration]
@@ -138,5 +138,5 @@ def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], B
 
 
 def name_code(built: Built) -> str:
-    """What distinguishes this code from other code, or why there is none."""
+    """Return what distinguishes this code from other code, or why there is none."""
     return built.key if isinstance(built, Artifact) else str(built)

@@ -19,7 +19,7 @@ from gemmbench.version import __version__
 
 
 def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | None = None) -> Environment:
-    """The header of a run that starts now: `command` as typed, measured peaks; without versions of software.
+    """Return the header of a run that starts now, with `command` as typed and measured peaks but no software versions.
 
     Raises UsageError if $GEMMBENCH_REVISION names other sources.
     """
@@ -61,5 +61,5 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
 
 
 def _list_policy(policy: Policy) -> dict[str, Any]:
-    """What was asked for, without what was left open."""
+    """Return the settings that the user chose, without those left open."""
     return {name: value for name, value in asdict(policy).items() if value is not None}

@@ -1,4 +1,4 @@
-"""Measures a sweep: compiles it, runs its batches, and measures the fastest configurations again."""
+"""Measures a sweep: compiles it, runs its batches, and re-measures the fastest configurations."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _Rankings = Mapping[tuple[Problem | Network, str], Ranking]
 
 @dataclass
 class HopelessRows:
-    """Leaves out of each batch what is hopeless after the records so far, as a Runner asks it to."""
+    """Leaves out of each batch the rows that the records so far show to be hopeless, for a Runner's `leave_out`."""
 
     _seen: int = 0
     _failures: dict[_Code, list[Record]] = field(default_factory=dict)
 
     def leave_out(self, batch: ChainBatch, records: Sequence[Record]) -> tuple[ChainBatch | None, list[Record]]:
-        """What is left of a batch, and a skip for every row that is not tried.
+        """Return what is left of a batch, and a skip for every row that is not tried.
 
-        A row that has failed already gets no skip, and the best of a sweep is always tried again.
+        A row that has already failed gets no skip, and the best rows of a sweep are always tried again.
         """
         self._note_failures(records)
         if batch.phase == "final":
@@ -71,9 +71,9 @@ class HopelessRows:
         self._seen = len(records)
 
     def _find_failure(self, chain: Chain, built: Sequence[Built], phase: str) -> Record | None:
-        """The first row of this configuration that timed out, or whose code did not compile either.
+        """Return the first row of this configuration that timed out, or whose code also failed to compile.
 
-        One of an earlier phase at the same problem does not count: this phase has to say why.
+        A row of an earlier phase at the same problem does not count: this phase must report its own reason.
         """
         faults = {str(code) for code in built if isinstance(code, BuildError)}
         known = self._failures.get((*chain.kernel_key[1:], chain.config.picked, chain.device), [])
@@ -92,9 +92,9 @@ class ChainSweep:
     """The chains of a sweep, and how to measure and compare them.
 
     `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
-    are those of a network. `earlier` holds all rows of the run that is resumed. `shuffle` is the
-    seed of placements and permutations. A batch has at most `largest` rows. `announce` takes the seconds that
-    it is expected to take, before the first row is measured.
+    belong to a network. `earlier` holds all rows of the resumed run. `shuffle` is the seed of placements
+    and permutations. A batch has at most `largest` rows. `announce` takes the expected seconds of the
+    sweep, before the first row is measured.
     """
 
     chains: Sequence[Chain]
@@ -109,7 +109,7 @@ class ChainSweep:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Rows that the others are compared with."""
+        """The rows that the others are compared with."""
         return tuple(dict.fromkeys((self.baseline, *self.rivals)))
 
 
@@ -142,9 +142,9 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
 def _rank_candidates(
     runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
 ) -> _Rankings:
-    """Give short loads to what has a shortlist, unless a row of the run that is resumed says what they found.
+    """Rank candidates with short loads if there is a shortlist, unless a row of the resumed run has the ranking.
 
-    Their records are not emitted: the rows of a shortlist have the ranking.
+    Records of short loads are not emitted: the rows of the shortlist record the ranking.
     """
     candidates = find_candidates(chains)
     known = {asked: found for asked, group in candidates.items() if (found := _find_ranking(group, sweep.earlier))}
@@ -169,20 +169,20 @@ def _rank_candidates(
 
 
 def _find_ranking(candidates: Sequence[Chain], earlier: Sequence[Record]) -> Ranking | None:
-    """What an earlier row of these candidates says of their short loads, if there were as many."""
+    """Return the ranking that an earlier row records, if it covers as many candidates."""
     rows = {_row_key(chain) for chain in candidates}
     found = (record.ranking for record in earlier if record.ranking and _row_key(record) in rows)
     return next((ranking for ranking in found if ranking.candidates == len(candidates)), None)
 
 
 def _emit_nothing(records: Sequence[Record]) -> None:
-    """Leave records out of the results file."""
+    """Keep records out of the results file."""
 
 
 def _make_pace(
     runner: Runner[Record], batches: Sequence[ChainBatch], chains: Sequence[Chain], sweep: ChainSweep
 ) -> Pace:
-    """What the batches and the finals after them cost."""
+    """Estimate what the batches and the finals after them cost."""
     devices, policy = runner.worker.devices, sweep.policy
     finals = estimate_finals(chains, devices, policy, sweep.baseline, TYPICAL_HOST)
     return Pace([estimate_batch(batch.chains, devices, policy, TYPICAL_HOST) for batch in batches], finals)
@@ -255,7 +255,7 @@ def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tupl
 
 
 def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
-    """Seconds of the rows of a phase that may win, by their keys."""
+    """Return the seconds of the rows of a phase that may win, by their keys."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
     return {_row_key(record): stats.time_interval(record.by_round).value for record in ranked}
 
@@ -277,5 +277,5 @@ def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], ear
 
 
 def _row_key(row: Record | Chain) -> tuple[object, ...]:
-    """What a chain and its record share; a run measures one network, so rows need no problem."""
+    """Return the key that a chain and its record share; a run measures one network, so its rows need no problem."""
     return row.kernel_key[1:] if row.network else row.kernel_key

@@ -21,9 +21,9 @@ from gemmbench.planning.source_tree import identify_sources
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Whose figures these are: the card or its equivalent, the sources, and a hash of each kernel or file.
+    """Where figures come from: the card or its equivalent, the sources, and a hash of each kernel or file.
 
-    `software` are versions of the driver and the toolkit, `date` is as in ISO 8601; `revision`, `tree` and `method`
+    `software` holds the versions of driver and toolkit, `date` is in ISO 8601; `revision`, `tree` and `method`
     are as in the header of a results file.
     """
 
@@ -42,9 +42,9 @@ class Origin:
 
 
 def describe_origin(kernels: Iterable[str] = (), card: str = "") -> Origin:
-    """The origin of what is measured now on this GPU, or on what `card` says.
+    """Return the origin of figures measured now on this GPU, or on `card`.
 
-    `kernels` are those that it is about, by their names in cuda/ or as files such as benchmarks/hierarchy.cu; others
+    `kernels` are the kernels concerned, by their names in cuda/ or as files such as benchmarks/hierarchy.cu; others
     are left out. Raises UsageError if $GEMMBENCH_REVISION names other sources.
     """
     folder = data_folder("cuda")
@@ -73,7 +73,7 @@ _HEADER = re.compile("".join(rf"^# {each.name}: (?P<{each.name}>.*)\n" for each 
 
 
 def split_origins(text: str) -> list[tuple[Origin | None, str]]:
-    """The parts of a text, each with the origin above it, or None."""
+    """Split a text into parts, each with the origin above it, or None."""
     found = list(_HEADER.finditer(text))
     starts = [each.start() for each in found]
     before = text[: starts[0] if starts else None]

@@ -1,4 +1,4 @@
-"""The runner: hands batches to a worker in order, skips what is done, emits every record."""
+"""The runner: gives batches to a worker in order, skips those already done, and emits every record."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO_TIME = 1e-3
 
 @dataclass
 class Pace:
-    """How long batches take, in proportion to their `costs`: what was estimated for each of them.
+    """Predicts how long batches take, in proportion to their `costs`, the estimates made beforehand.
 
-    `later` is the cost of what follows them. A batch that an earlier run has measured takes no time.
+    `later` is the cost of what follows the batches. A batch measured by an earlier run takes no time.
     """
 
     costs: Sequence[float]
@@ -29,23 +29,23 @@ class Pace:
     _estimated: float = 0.0
 
     def add(self, number: int, seconds: float) -> None:
-        """Take the time of a batch."""
+        """Add the time that a batch took."""
         if seconds > _NO_TIME:
             self._spent += seconds
             self._estimated += self.costs[number]
 
     def estimate_left(self, number: int) -> float:
-        """Seconds for this batch and all that follow; before one was measured, what was estimated."""
+        """Return the seconds for this batch and all that follow; until one is measured, the estimate."""
         return self.estimate_share(range(number, len(self.costs)))
 
     def estimate_share(self, numbers: Iterable[int]) -> float:
-        """Seconds for these batches and what follows all batches; before one was measured, what was estimated."""
+        """Return the seconds for these batches and what follows all batches; until one is measured, the estimate."""
         left = sum(self.costs[number] for number in numbers) + self.later
         return left * self._spent / self._estimated if self._estimated else left
 
 
 def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
-    """Leave out no row of a batch."""
+    """Keep every row of a batch."""
     return batch, []
 
 
@@ -53,9 +53,9 @@ def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, l
 class Runner(Generic[R]):
     """Runs batches of any kind: GEMMs, networks, transfers.
 
-    `emit` takes records as they are made, a batch at a time. `done` maps the keys of what an
-    earlier run has measured to its records. `leave_out` takes a batch and all records so far, and
-    returns what is left of the batch and the records of the rest.
+    `emit` takes records as they are made, one batch at a time. `done` maps the keys of what an
+    earlier run measured to its records. `leave_out` takes a batch and all records so far, and
+    returns what is left of the batch and records for the rest.
     """
 
     worker: Worker
@@ -67,9 +67,9 @@ class Runner(Generic[R]):
     _records: list[R] = field(default_factory=list)
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
-        """Measure what is not done, until interrupted; returns the records, earlier ones too.
+        """Measure what is not yet done, until interrupted; returns all records, earlier ones included.
 
-        With a `pace` the progress says how much time is left.
+        With a `pace` the progress shows the time left.
         """
         records: list[R] = []
         for number, batch in enumerate(batches):
@@ -88,7 +88,7 @@ class Runner(Generic[R]):
         return records + self._take(self.worker.experiment(left) if left else [])
 
     def _prepare(self, batch: Batch[R]) -> tuple[Batch[R] | None, list[R]]:
-        """What is left to measure of a batch, and the records of what is left out or done."""
+        """Return what is left to measure of a batch, and the records of what is left out or done."""
         left, records = self.leave_out(batch, self._records)
         self.emit(records)
         if left is not None:

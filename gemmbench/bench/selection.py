@@ -1,4 +1,4 @@
-"""Which rows are measured: those that a short load ranks first, in which batches, and which of them again."""
+"""Selects rows: which to measure in full after short loads, in which batches, and which to measure again."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LARGEST = 16
 
 
 def _always_fit(chains: Sequence[Chain]) -> bool:
-    """There is room for any chains."""
+    """Return True: any chains fit."""
     return True
 
 
 def split_chains(
     chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = _always_fit
 ) -> list[tuple[Chain, ...]]:
-    """Groups of at most 16 chains of one problem that fit on a device, each with the first one of the baseline."""
+    """Split the chains of a problem into groups of at most 16 that fit on a device, each with the baseline's first."""
     problems: dict[Problem | Network, list[Chain]] = {}
     for chain in chains:
         problems.setdefault(chain.problem_or_network, []).append(chain)
@@ -45,10 +45,10 @@ def _split_problem(
 
 
 def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dict[Problem | Network, tuple[str, ...]]:
-    """The names of rows that are measured again, by what they compute: those with several configurations.
+    """Return by problem the names of the rows to measure again: those with several configurations.
 
-    With steady loads these are all rows, if the baseline has several configurations: a load is compared
-    with loads next to it of the baseline's best one.
+    With steady loads these are all rows if the baseline has several configurations, because a load is
+    compared with adjacent loads of the baseline's best configuration.
     """
     counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
     repeated: dict[Problem | Network, list[str]] = {}
@@ -63,9 +63,9 @@ def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dic
 def choose_finalists(
     chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str, policy: Policy
 ) -> list[Chain]:
-    """The fastest configuration of every row that is measured again, and the baseline.
+    """Choose the fastest configuration of every row to measure again, and the baseline.
 
-    The fastest of many is partly the luckiest, so it is measured again on fresh rounds.
+    The fastest of many is partly the luckiest, so it is measured again in fresh rounds.
     `find_seconds` returns None for a chain without a time.
     """
     repeated = find_repeated(chains, baseline, policy)
@@ -86,12 +86,12 @@ _WITHIN = 0.03
 
 
 def make_ranking_policy(policy: Policy) -> Policy:
-    """The same policy for short loads: two mirrored pairs of rounds and no steady load."""
+    """Return the policy for short loads: two mirrored pairs of rounds and no steady load."""
     return replace(policy, rounds=_ROUNDS, until=0.0, sustained=0.0)
 
 
 def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, str], tuple[Chain, ...]]:
-    """The configurations to rank, by problem and name: those of one variant, if they exceed its shortlist."""
+    """Return the configurations to rank, by problem and name: those of a variant if they exceed its shortlist."""
     groups: dict[tuple[Problem | Network, str], list[Chain]] = {}
     for chain in chains:
         if chain.variant.shortlist:
@@ -100,10 +100,10 @@ def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, st
 
 
 def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain], float | None]) -> Ranking:
-    """Those of the configurations to rank that are within 3 % of the fastest are measured in full.
+    """Rank configurations; those within 3 % of the fastest, up to the length of the shortlist, are measured in full.
 
-    At most as many as the shortlist has places. `find_seconds` returns None for a chain without a time.
-    If none has a time, the first ones are measured, so that a row says why.
+    `find_seconds` returns None for a chain without a time. If none has a time, the first ones are measured, so that
+    a row says why.
     """
     seconds = [find_seconds(chain) for chain in candidates]
     timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
@@ -118,6 +118,6 @@ def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain],
 
 
 def keep_shortlists(chains: Iterable[Chain], rankings: Mapping[tuple[Problem | Network, str], Ranking]) -> list[Chain]:
-    """The chains that are left to measure in full, in their order; `rankings` are by problem and name."""
+    """Return the chains left to measure in full, in order; `rankings` are by problem and name."""
     found = ((chain, rankings.get((chain.problem_or_network, chain.name))) for chain in chains)
     return [chain for chain, ranking in found if not ranking or dict(chain.config.values) in ranking.shortlist]

@@ -1,1 +1,1 @@
-"""What to do with one batch."""
+"""Experiments: what is done with one batch."""

@@ -19,7 +19,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 METHOD = 5
-"""Goes up when the way a number is measured changes, so that a resumed sweep never mixes two."""
+"""Increases when the way a number is measured changes, so that a resumed sweep never mixes methods."""
 
 R = TypeVar("R")
 Self = TypeVar("Self", bound="Batch[Any]")
@@ -29,7 +29,7 @@ Self = TypeVar("Self", bound="Batch[Any]")
 class Batch(ABC, Generic[R]):
     """Rows that are measured together under one policy; R is the kind of their records.
 
-    `faults` pairs the numbers of rows with what they did to an earlier process.
+    `faults` pairs numbers of rows with what they did to an earlier process.
     """
 
     policy: Policy
@@ -43,9 +43,9 @@ class Batch(ABC, Generic[R]):
     @property
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """A key for each part of the batch that is measured, and resumed, as a whole.
+        """One key for each part of the batch that is measured, and resumed, as a whole.
 
-        It changes with everything that the numbers depend on, except the machine.
+        A key changes with everything that the numbers depend on, except the machine.
         """
 
     @property
@@ -55,30 +55,30 @@ class Batch(ABC, Generic[R]):
 
     @abstractmethod
     def name_row(self, number: int) -> str | None:
-        """The variant of row `number`; None if there is no such row."""
+        """Return the variant of row `number`; None if there is no such row."""
 
     def without(self: Self, done: Collection[str]) -> Self | None:
-        """What is left to measure if the parts with these keys are done; None if nothing is."""
+        """Return what is left to measure once the parts with these keys are done; None if nothing is."""
         return None if set(self.keys) <= set(done) else self
 
     def blame(self: Self, number: int, fault: PlanError) -> Self:
-        """The same batch, in which row `number` has failed already."""
+        """Return the same batch with row `number` marked as failed."""
         return replace(self, faults=(*self.faults, (number, fault)))
 
     def find_fault(self, number: int) -> PlanError | None:
-        """What row `number` did to an earlier process."""
+        """Return what row `number` did to an earlier process."""
         return dict(self.faults).get(number)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainBatch(Batch[Record]):
-    """At most 16 chains of one problem or network, more for short loads; ratios are formed only inside a batch.
+    """At most 16 chains of one problem or network, more for short loads; ratios are formed only within a batch.
 
     `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the rows that the others
-    are compared with, the baseline first. `parameters` are those of a network. `shuffle` is the seed of placements and
-    permutations. `repeated` names the rows of which the best configuration is measured again: they get no steady load
-    yet. In a `contest` only the fastest row and the anchors have to be known well. `rankings` are the short loads that
-    chose the configurations of rows, by name.
+    are compared with, the baseline first. `parameters` belong to a network. `shuffle` is the seed of placements and
+    permutations. `repeated` names the rows whose best configuration is measured again later: they get no steady load
+    yet. In a `contest` only the fastest row and the anchors need to be known well. `rankings` holds the short loads
+    that chose the configurations of rows, by name.
     """
 
     chains: tuple[Chain, ...]
@@ -113,17 +113,17 @@ class ChainBatch(Batch[Record]):
 
     @property
     def is_short_load(self) -> bool:
-        """Its rows only choose what is measured in full: they are neither verified nor audited."""
+        """Whether its rows only choose what is measured in full; they are then neither verified nor audited."""
         return self.phase == RANKING
 
     @property
     def is_check(self) -> bool:
-        """Its rows are verified and not timed."""
+        """Whether its rows are verified but not timed."""
         return self.phase == CHECK
 
     @property
     def seed(self) -> tuple[int, int]:
-        """The seed of everything that differs from block to block."""
+        """The seed of everything that varies from block to block."""
         return self.shuffle, self.index
 
     @property
@@ -147,11 +147,11 @@ class ChainBatch(Batch[Record]):
 def make_gemm_batch(
     plans: Sequence[Plan], built: Sequence[Built], policy: Policy, anchors: tuple[str, ...] = ()
 ) -> ChainBatch:
-    """A batch of GEMMs; `built` holds the code of each plan."""
+    """Make a batch of GEMMs; `built` holds the code of each plan."""
     chains, code = tuple(map(make_chain, plans)), tuple((each,) for each in built)
     return ChainBatch(policy=policy, chains=chains, built=code, anchors=anchors)
 
 
 def hash_parts(*parts: object) -> str:
-    """A short hash of the method and of these parts; it is equal exactly if their text is."""
+    """Return a short hash of METHOD and the text of these parts."""
     return hashlib.sha256(repr([METHOD, *parts]).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What an experiment needs from outside: the open back ends, and how to report to the runner."""
+"""The context of an experiment: the open back ends, and how to report to the runner."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP, KNOWN = "sweep: ", "; "  # see Progress
 AUDIT_SHARE = 0.02
-"""The share of the time limit that one turn of an audit may take; every block has two."""
+"""The share of the time limit that one turn of an audit may take; each block has two turns."""
 WARMING_SHARE = 0.25
-"""What a row's own load before its steady blocks takes at most, relative to the seconds of the blocks."""
+"""The longest load that warms up a row before its steady blocks, relative to the seconds of those blocks."""
 REPLAY_SHARE = 4
-"""A window of a replay has at most this part of the launches of a timed one."""
+"""A replay window has at most the launches of a timed one divided by this."""
 LEAST_PAIRS = 4
-"""Of windows of a replay; one is enough if they are long."""
+"""The least pairs of windows in a replay; one is enough if they are long."""
 
 
 def limit_warm_up(target: Target, first: bool) -> float:
-    """Seconds to warm up at most: longer the first time on a GPU, whose clock and power settle slowly."""
+    """Return the most seconds to warm up: longer the first time on a GPU, whose clock and power settle slowly."""
     return _FIRST_WARM_SECONDS if first and target.is_gpu else WARM_SECONDS
 
 
 class Progress(Protocol):
-    """Takes an activity, the amount done, and the total amount or 0 if it is unknown.
+    """Takes an activity, the amount done, and the total amount, 0 if unknown.
 
     The activity of the whole sweep begins with SWEEP and includes the seconds left, if known. What is known so
-    far about the rows comes before an activity, and ends in KNOWN.
+    far about the rows precedes an activity and ends with KNOWN.
     """
 
     def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...
@@ -42,7 +42,7 @@ class Progress(Protocol):
 class Announce(Protocol):
     """Takes the number of the row whose code runs next, its expected seconds, and whether it compiles first.
 
-    Both are left out when no row's code runs.
+    The number is None when no row's code runs.
     """
 
     def __call__(self, number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None: ...
@@ -58,7 +58,7 @@ def _announce_nothing(number: int | None, seconds: float = 0.0, compiles: bool =
 
 @dataclass
 class ExperimentContext:
-    """The open back ends, by device, and the line to the runner.
+    """The open back ends by device, and the connection to the runner.
 
     With `measured` False rows are verified but not timed. Code is announced before it runs, so that
     the runner knows which row to blame if this process dies or hangs.
@@ -73,7 +73,7 @@ class ExperimentContext:
     _short_load: float = 0.0
 
     def warm_seconds(self, target: Target) -> float:
-        """How long to warm up this device at most; short loads have warmed it already."""
+        """Return the most seconds to warm up this device, given that short loads may have warmed it already."""
         longest = limit_warm_up(target, self._cold)
         self._cold = False
         return max(WARM_SECONDS, longest - self._short_load)
@@ -91,7 +91,7 @@ class ExperimentContext:
 def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
     """Announce that the code of row `number` runs inside the block, and for how many seconds if known.
 
-    If the device is lost, it stays announced: the runner blames this row.
+    If the device is lost, the row stays announced, and the runner blames it.
     """
     announce(number, seconds, compiles)
     try:
@@ -105,7 +105,7 @@ def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compil
 
 
 class AnnouncedExecutable:
-    """An Executable that announces its launches; after the first it also knows their duration."""
+    """An Executable that announces its launches, after the first with their expected duration."""
 
     def __init__(self, executable: CountingExecutable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce

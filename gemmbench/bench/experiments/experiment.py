@@ -1,4 +1,4 @@
-"""The experiment on a batch of chains: loads, verifies and times every row on its device."""
+"""The experiment on a batch of chains: load, verify and time every row on its device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class DeviceExperiment:
 
     @property
     def alive(self) -> list[Trial]:
-        """Trials that have not failed."""
+        """The trials that have not failed."""
         return [trial for trial in self.trials if trial.alive]
 
     @property
@@ -123,7 +123,7 @@ class DeviceExperiment:
             trial.libraries = libraries
 
     def _measure_accuracy(self, setup: Setup) -> None:
-        """Count the inputs that each row classifies correctly, if the answers are known."""
+        """Count the inputs that each row classifies correctly, if the labels are known."""
         if self.workload.measure_accuracy is None:
             return
         for trial in self.alive:
@@ -138,7 +138,7 @@ _NO_SETS = SetCount(0, False)
 def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
     """Verify and measure a batch; one record per chain, in order.
 
-    The chains of the CPU run before those of a GPU, so that they do not disturb its rounds. After
+    Chains on the CPU run before those on a GPU, so that they do not disturb the GPU's rounds. After
     an interruption, chains that were not measured have no record. Raises DeviceLost.
     """
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
@@ -153,7 +153,7 @@ def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record
 
 
 def _order_devices(context: ExperimentContext, batch: ChainBatch) -> list[str]:
-    """The devices of a batch, the CPU first."""
+    """Return the devices of a batch, the CPU first."""
     names = {chain.device for chain in batch.chains}
     return sorted(names, key=lambda name: (context.backends[name].device.target.is_gpu, name))
 
@@ -181,9 +181,9 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
 
 
 def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) -> bool:
-    """An interrupted trial has no row unless it has samples: it is neither right nor wrong.
+    """Return whether a trial gets a row. An interrupted one without samples does not: it is neither right nor wrong.
 
-    Without timing, a part of the verification counts, except in a check, on which a search relies later.
+    Without timing, a partial verification counts, except in a check, because a search relies on it later.
     """
     if not trial.alive or not context.is_interrupted():
         return True
@@ -195,7 +195,7 @@ def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) ->
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
     """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
 
-    Raises PlanError. The back end must be one whose executables are `base.Profiled`.
+    The executables of the back end must be `base.Profiled`. Raises PlanError.
     """
     plan, problem = plan.without_pdl(), plan.problem
     inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)

@@ -1,4 +1,4 @@
-"""A against A: one plan twice in the same rounds, so that every difference is noise."""
+"""Measures a plan against itself in the same rounds, so that every difference is noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIGMA = 1.4826  # the standard deviation of a normal distribution, in median ab
 
 @dataclass(frozen=True)
 class Noise:
-    """One plan compared with itself: `time` in seconds per launch; the `ratio` should be 1.
+    """One plan compared with itself: `time` is seconds per launch, and `ratio` should be 1.
 
     `scatter` is the relative standard deviation of one mirrored pair, estimated by the median
     absolute deviation.
@@ -41,15 +41,15 @@ class Noise:
 
     @property
     def least(self) -> float:
-        """The least difference in speed that gets a verdict in 95 of 100 such comparisons.
+        """The smallest difference in speed that gets a verdict in 95 of 100 such comparisons.
 
-        The whole interval must be beyond the margin of 1 %, and its centre varies too.
+        For a verdict the whole interval, whose centre also varies, must lie beyond the margin of 1 %.
         """
         return MARGIN + self.floor * (1 + _ONE_SIDED)
 
     @property
     def verdict(self) -> str:
-        """The verdict of `gemmbench compare` on the two; it should be `same`."""
+        """The verdict of `gemmbench compare` on the pair; it should be `same`."""
         return stats.verdict(self.ratio)
 
 

@@ -1,4 +1,4 @@
-"""The setup of an experiment: what all rows of a batch share on one device, and how a row is bound there."""
+"""The setup of an experiment: what the rows of a batch share on one device, and how to bind a row there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemmbench.planning.plans.plan import Chain
 
 @dataclass(frozen=True)
 class Setup:
-    """An open device, and the operands of a batch on it."""
+    """An open device with the operands of a batch."""
 
     context: ExperimentContext
     backend: Backend
@@ -27,17 +27,17 @@ class Setup:
 
     @property
     def timed_case(self) -> AuditCase:
-        """The operands that rows are timed on, and what their results must be."""
+        """The operands that rows are timed on, and the expected results."""
         return self.workload.find_case(self.batch.policy.data, self.batch.policy.seed)
 
     def make_audit(self) -> Audit:
-        """The audit of rows that are timed on the inputs of `timed_case`."""
+        """Make the audit of rows that are timed on the inputs of `timed_case`."""
         seconds = self.batch.policy.max_time * AUDIT_SHARE
         case = self.workload.find_case(choose_audit_fill(self.batch.policy.data), self.batch.policy.seed)
         return Audit(self.arena, self.timed_case.inputs, case, seconds, self.backend.max_launches)
 
     def bind(self, trial: Trial, graphs: int = 1) -> CountingExecutable:
-        """Bind a trial to all operand sets, as it is timed, with `graphs` of its graphs in one. Raises PlanError."""
+        """Bind a trial to all operand sets for timing, with `graphs` of its graphs in one. Raises PlanError."""
         turns = 0 if trial.chain.graph else trial.turns * graphs
         return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
 
@@ -50,7 +50,7 @@ class Setup:
     ) -> CountingExecutable:
         """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError.
 
-        `change` makes other launches of its steps.
+        `change` replaces its launches by others.
         """
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None, change=change)

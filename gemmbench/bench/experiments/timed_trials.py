@@ -1,4 +1,4 @@
-"""Timing: all trials of a batch in the same rounds, rebound and audited after every block."""
+"""Times all trials of a batch in the same rounds; rebinds and audits them after every block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
 
 class Rebound:
-    """Times whatever its trial is bound to at present; before each window it calls `renew` with its launches."""
+    """Times whatever its trial is currently bound to; before each window it calls `renew` with the launches."""
 
     def __init__(self, renew: Callable[[int], None]) -> None:
         self._renew = renew
@@ -37,7 +37,7 @@ class Rebound:
         return self.last
 
     def warm_up(self, launches: int) -> None:
-        """Run a window that is not kept, unless windows are so long that their beginning does not matter."""
+        """Run a window and discard it, unless windows are so long that their start does not matter."""
         assert self.bound is not None, "it is bound"
         if self.last is not None and self.last.seconds < LONG_WINDOW:
             self._renew(launches)
@@ -45,22 +45,23 @@ class Rebound:
 
 
 _SHORT_LAUNCH = 30e-6
-"""Seconds. Kernels that are shorter, and those next to them, are graphs, or the time between launches would weigh."""
+"""Seconds. Shorter kernels, and all others in their rounds, run as graphs; otherwise the gaps between launches would
+dominate."""
 _LONGEST_TURN = 0.5
-"""Seconds through the rotation, so over all operand sets twice."""
+"""Seconds for a rotation, that is, for all operand sets twice."""
 _SHORT_WARM_UP = 0.05
-"""Seconds, before short loads that choose what is measured in full."""
+"""Seconds to warm up before short loads, which choose what is measured in full."""
 LONGEST_ALONE = 200e-6
-"""Seconds. Of a longer product, what a launch costs is too small a part to be of interest."""
+"""Seconds. In a longer product the cost of a launch is too small to matter."""
 _ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
-"""How many single products are timed in each of the first two blocks, and in later ones: at least 30."""
+"""How many single products are timed in each of the first two blocks and in later ones; at least 30 in total."""
 
 
 class TrialSteps:
-    """The `BlockSteps` of trials: places operand sets, binds trials to all of them, audits the same executables.
+    """The `BlockSteps` of trials: places operand sets, binds trials to all of them, and audits the same executables.
 
-    Operands change a little before every window, and what the last window of a block has computed is
-    checked. Short loads are not audited, and their operands stay: every trial passes. If a trial writes over
+    Operands change a little before every window, and the results of the last window in a block are checked.
+    Short loads are not audited and their operands do not change, so every trial passes. If a trial overwrites
     operands or guard zones, `intact` becomes False and no trial passes.
     """
 
@@ -79,9 +80,9 @@ class TrialSteps:
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Place operand sets and workspaces anew and rebind every trial; after the first block, run each for a moment.
+        """Move operand sets and workspaces and rebind every trial; after the first block, run each for a moment.
 
-        The order is redrawn, too: what is bound late may be slower at first.
+        The order is also redrawn, because executables bound late may be slower at first.
         """
         self._arena.place(self._arena.placement.draw_shift(self._rng))
         self._arena.prepare(self._inputs)
@@ -99,9 +100,9 @@ class TrialSteps:
         return list(self._list_alive(launches))
 
     def record_if_short(self) -> Collection[int]:
-        """Rebind all trials with graphs if the fastest takes less than 30 us; returns the rebound ones.
+        """Rebind all trials with graphs if the fastest takes less than 30 us; returns the rebound trials.
 
-        If one cannot be recorded, none is, so that all are launched alike. Raises DeviceLost.
+        If one cannot be recorded, none is, so that all are launched in the same way. Raises DeviceLost.
         """
         seconds = {
             index: each.last.seconds / each.last.launches
@@ -117,12 +118,12 @@ class TrialSteps:
         return list(seconds)
 
     def _can_be_graphs(self) -> bool:
-        """Whether a window may be a graph: not where C is read, which only the first turn would find as it was."""
+        """Return whether a window may be a graph: not if C is read, since only the first turn finds it unchanged."""
         has_graphs = self._setup.backend.device.target.has_graphs
         return has_graphs and not any(each.chain.network or each.chain.problem.beta for each in self._trials)
 
     def _record(self, index: int, seconds: float) -> str:
-        """Bind a trial to a graph of turns through the rotation, by the seconds of a launch; why that fails, or ""."""
+        """Bind a trial to a graph of as many turns as fill a window; returns why that fails, or ""."""
         trial, turn = self._trials[index], max(seconds, 1e-9) * self._arena.rotation.stops
         if turn > _LONGEST_TURN:
             return f"a CUDA graph of two launches on each operand set would take {turn:.1f} s"
@@ -143,18 +144,18 @@ class TrialSteps:
         return list(self._list_alive(indices))
 
     def inspect(self, index: int, launches: int) -> None:
-        """Check some of what the window that was timed last has computed."""
+        """Check some results of the window that was timed last."""
         trial = self._trials[index]
         if self._audit is not None and index not in self._suspects:
             self._suspect(index, self._seen.find_wrong(trial, launches))
 
     def _suspect(self, index: int, wrong: Check | None) -> None:
-        """Remember a failed check: the audit may know a better reason."""
+        """Remember a failed check; the audit may find a better explanation."""
         if wrong is not None:
             self._suspects.setdefault(index, wrong)
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """Time single products of the executables that were timed together, then replay, audit and release them."""
+        """Time single products of the executables in the block, then replay, audit and release the executables."""
         self._time_alone(block, active)
         due = last if self._setup.batch.policy.audit_once else active
         audited = [index for index in active if index in due and self._audit is not None]
@@ -177,12 +178,12 @@ class TrialSteps:
         return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
 
     def was_interrupted(self, index: int) -> bool:
-        """Whether a trial that is alive has times, but no audit: it comes after the last block."""
+        """Return whether a live trial has times but no audit, which comes after the last block."""
         trial, is_due = self._trials[index], self._audit is not None and index not in self._audited
         return is_due and trial.alive and trial.measurement.fault is None
 
     def _replay(self, index: int) -> None:
-        """Time a trial on new data and on seen data; once is enough where each window is a launch on new data."""
+        """Time a trial on new and on seen data; once is enough if each window is one launch on new data."""
         trial, bound = self._trials[index], self.executables[index].bound
         assert bound is not None, "it was timed"
         launches = trial.measurement.launches
@@ -208,7 +209,7 @@ class TrialSteps:
                         trial.alone.append(cast(LoneExecutable, bound).time_alone())
 
     def _is_timed_alone(self, index: int) -> bool:
-        """Whether one launch after the other is what is to be known of a trial, and it is short; graphs are not."""
+        """Return whether to time single launches of a trial: it must be short, cold and not a graph."""
         batch, window = self._setup.batch, self.executables[index].last
         wanted = not (batch.is_short_load or batch.contest or self._trials[index].chain.graph)
         short = window is not None and window.seconds < LONGEST_ALONE * window.launches
@@ -242,8 +243,8 @@ class TimedTrials:
     def measure(self) -> None:
         """Time every trial that is alive, and audit it.
 
-        One that wrote over operands ends, and the others are measured again without it. After an
-        interruption they have no samples: those that were timed next to it do not count.
+        A trial that overwrites operands ends, and the others are measured again without it. If that is
+        interrupted, they have no samples: those taken next to the culprit do not count.
         """
         while (trials := self._alive) and not self._measure_together(trials):
             if self._alive == trials:
@@ -254,7 +255,7 @@ class TimedTrials:
                 break
 
     def _find_culprit(self, trials: Sequence[Trial]) -> None:
-        """End the trial that overwrites operands when single products are timed, or all if it cannot be found.
+        """End the trial that overwrites operands when timed on its own, or all trials if it cannot be found.
 
         After an interruption, no trial is ended.
         """
@@ -273,7 +274,7 @@ class TimedTrials:
     def _measure_together(self, trials: Sequence[Trial]) -> bool:
         """Time trials in the same rounds, and audit them after every block.
 
-        Returns whether all left the operands as they were.
+        Returns whether all left the operands unchanged.
         """
         self._context.progress("operands", 0, self._setup.arena.sets)
         steps = TrialSteps(self._setup, trials)

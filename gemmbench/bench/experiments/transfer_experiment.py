@@ -1,4 +1,4 @@
-"""Measures the whole job, operands to the device, kernel, C back, in four modes, each verified."""
+"""Measures the whole job (operands to the device, kernel, C back) in four modes and verifies each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import Fill
 
 _MAX_JOBS = 64
-"""The most jobs in one window; with jobs of 16 us or more it then lasts the 1 ms that it should."""
+"""The most jobs in one window, which then lasts the desired 1 ms if a job takes at least 16 us."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class ModeTrial(Trial):
 
     @property
     def sampled_parts(self) -> list[JobTimes]:
-        """The parts of windows that became samples: the last, after sizing and warming up."""
+        """Return the parts of the windows that became samples: the last ones, after sizing and warming up."""
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
 
@@ -94,7 +94,7 @@ class TransferExperiment:
         self._held.close()
 
     def verify(self, trials: Sequence[ModeTrial]) -> None:
-        """Run every trial on integers; a result that is not exact is `wrong`."""
+        """Run every trial on integers; an inexact result is `wrong`."""
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
         self._report("right results", 0, 0)
         reference = self._write_data("ints", self.policy.seed + 1, alpha, beta)
@@ -107,12 +107,12 @@ class TransferExperiment:
                     self._check_guards(trial)
 
     def write_timed_data(self) -> Reference:
-        """Write the data that is timed; returns what the result must be."""
+        """Write the data for timing; returns the expected result."""
         self._report("right results", 0, 0)
         return self._write_data(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
 
     def measure(self, trials: Sequence[ModeTrial], reference: Reference) -> None:
-        """Time the modes of one kernel in the same rounds, then check each once more."""
+        """Time the modes of one kernel in the same rounds, then check each of them again."""
         for trial in trials:
             if trial.alive:
                 with trial.catch_faults():
@@ -146,7 +146,7 @@ class TransferExperiment:
         trial.job = _AnnouncedJob(job, trial.number, self.context.announce)
 
     def _run_on_nan(self, trial: ModeTrial) -> np.ndarray:
-        """C on the host after one run on memory that held only NaN."""
+        """Return C on the host after one run on memory filled with NaN."""
         assert trial.job is not None
         matrices, starts = self.matrices[trial.pinned], self.arena.starts[0]
         matrices.poison()

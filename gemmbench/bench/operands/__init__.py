@@ -1,1 +1,1 @@
-"""What kernels read and write, on the host and on the device."""
+"""Operands: what kernels read and write, on the host and on the device."""

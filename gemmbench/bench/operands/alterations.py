@@ -1,4 +1,4 @@
-"""Alterations: elements of the inputs whose sign changes, so that no launch has seen the same numbers before."""
+"""Alterations: sign changes of some input elements, so that no launch sees the same numbers twice."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MOST_ELEMENTS = 1 << 17
 
 @dataclass(frozen=True)
 class Altered:
-    """What has the other sign in one operand set.
+    """The elements whose sign is flipped in one operand set.
 
-    Elements (`rows`, `inner`) of the first input, and `lines` of the second: rows of the factor.
+    These are elements (`rows`, `inner`) of the first input, and `lines` of the second: rows of that factor.
     """
 
     rows: np.ndarray
@@ -32,9 +32,9 @@ UNALTERED = Altered(_NONE, _NONE, _NONE)
 
 @dataclass(frozen=True)
 class Alteration:
-    """What has the other sign in S sets: E elements of the first input and L rows of the second one.
+    """The elements whose sign is flipped in S sets: E elements of the first input and L rows of the second.
 
-    The `rows` of the elements (E) are those of every set; `inner` is S x E, and `lines` S x L. No
+    The `rows` of the elements (E) are the same in every set; `inner` is S x E, `lines` S x L. No
     element occurs twice in a set.
     """
 
@@ -45,22 +45,22 @@ class Alteration:
 
     @classmethod
     def nothing(cls) -> Alteration:
-        """No element of any set."""
+        """Return an alteration that changes nothing."""
         return cls(_NONE, _NONE, _NONE.reshape(0, 0), _NONE.reshape(0, 0))
 
     def find(self, index: int) -> Altered:
-        """What is altered in this set."""
+        """Return what is altered in this set."""
         (found,) = np.nonzero(self.sets == index)
         return Altered(self.rows, self.inner[found[0]], self.lines[found[0]]) if len(found) else UNALTERED
 
 
 def count_altered_sets(layout: SetLayout) -> int:
-    """How many sets, at least one, can have altered lines."""
+    """Return how many sets can have altered lines, at least one."""
     return max(1, _MOST_ELEMENTS // (_LINES * (layout.rows + layout.columns)))
 
 
 def draw_elements(rng: np.random.Generator, layout: SetLayout, sets: np.ndarray, rows: np.ndarray) -> Alteration:
-    """Four elements of the first input of each set, in rows that are drawn from these: cheap between two windows."""
+    """Draw four elements of the first input of each set, in some of these rows: cheap between two windows."""
     chosen = rng.choice(rows, min(_FEW, len(rows)), replace=False)
     inner = rng.integers(layout.inner, size=(len(sets), len(chosen)))
     return Alteration(sets, chosen, inner, np.zeros((len(sets), 0), np.int64))
@@ -69,12 +69,12 @@ def draw_elements(rng: np.random.Generator, layout: SetLayout, sets: np.ndarray,
 def draw_lines(
     rng: np.random.Generator, layout: SetLayout, sets: np.ndarray, shared: bool, turn: int = 0
 ) -> Alteration:
-    """Up to 16 columns of the first input, and as many rows of the second, of each set: something of every tile.
+    """Draw up to 16 columns of the first input and as many rows of the second for each set: some of every tile.
 
-    None of these columns meets one of these rows, or the product of the two would be as it was; and at
-    most half of all are drawn, or all draws would be alike. From turn to turn there are more or fewer
-    columns, so that operands of ones do not have the same result. Sets that have the second input in
-    common (`shared`) get the same.
+    No such column meets such a row, because their product would not change. At most half of all are
+    drawn, because otherwise all draws would be alike. The number of columns varies from turn to turn,
+    so that operands of ones do not give the same result. Sets that share the second input (`shared`)
+    get the same rows.
     """
     most = max(1, min(_LINES, layout.inner // 4))
     columns, lines = most - turn % most, min(most, (layout.inner - most) // 2)

@@ -19,16 +19,16 @@ NAN = 0xFF
 PATTERN = 0xA5
 _LARGE = 1 << 20
 LARGE_ALIGN = 64 << 10
-"""Bytes to which arrays of at least 1 MiB are aligned, since allocators give them separate pages."""
+"""Alignment in bytes of arrays of at least 1 MiB, since allocators give them separate pages."""
 FINITE = 0x3C
-"""Every byte 0x3C is a number of normal size in every floating-point format."""
+"""A number of ordinary size in every floating-point format if every byte is 0x3C."""
 NEGATIVE = 0xC2
-"""Every byte 0xC2 is a negative number of normal size in every floating-point format, larger than FINITE."""
+"""A negative number of ordinary size in every floating-point format if every byte is 0xC2; larger than FINITE."""
 
 
 @dataclass(frozen=True)
 class Zone:
-    """`size` bytes from `offset` of a set on, all of them `byte`."""
+    """`size` bytes of a set, starting at `offset`, all equal to `byte`."""
 
     offset: int
     size: int
@@ -36,13 +36,13 @@ class Zone:
 
     @property
     def end(self) -> int:
-        """Where the next bytes begin."""
+        """The offset of the byte after the zone."""
         return self.offset + self.size
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A zone with `count` changed bytes, the first of them `first` bytes into the zone, the last `last`."""
+    """A zone with `count` changed bytes, the first of them `first` bytes and the last `last` bytes into the zone."""
 
     zone: Zone
     first: int
@@ -52,7 +52,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Region:
-    """An array of an operand set: its type, where it begins in the set, its bytes, and its rows (0: none)."""
+    """An array of an operand set: its type, its offset in the set, its bytes, and its rows (0: none)."""
 
     name: str
     kind: StorageType
@@ -66,7 +66,7 @@ class Region:
         return self.nbytes * 8 // self.kind.bits
 
     def distance(self, offset: int) -> int:
-        """How far an offset of the set is from the array."""
+        """Return how far an offset of the set is from the array."""
         return self.offset - offset if offset < self.offset else offset - self.offset - self.nbytes
 
 
@@ -86,11 +86,11 @@ class GuardedLayout:
 
     @property
     def alignment(self) -> int:
-        """Bytes to which a set must be aligned so that each of its arrays is."""
+        """The alignment in bytes that a set needs so that each of its arrays is aligned."""
         return max(_find_alignment(region.nbytes) for region in self.regions)
 
     def guard(self, size: int, byte: int) -> None:
-        """Guard the next bytes; zones that touch and hold the same are one."""
+        """Guard the next bytes; adjacent zones with the same byte are merged."""
         start = self.total
         self.total += size
         if self.zones and self.zones[-1].end == start and self.zones[-1].byte == byte:
@@ -107,7 +107,7 @@ class GuardedLayout:
         self.outputs.append(self._add_region(name, kind, nbytes, rows, PATTERN))
 
     def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, byte: int) -> Region:
-        """Place an array where it is aligned; what is skipped, and the rest of its last ALIGN bytes, is guarded."""
+        """Place an array at an aligned offset; guard the bytes skipped and the rest of its last ALIGN bytes."""
         self.guard(-self.total % _find_alignment(nbytes), byte)
         region = Region(name, kind, self.total, nbytes, rows)
         self.total += nbytes
@@ -115,17 +115,17 @@ class GuardedLayout:
         return region
 
     def fill(self, memory: Memory, bases: Sequence[int]) -> None:
-        """Fill the zones of the sets at these places."""
+        """Fill the zones of the sets that begin at `bases`."""
         for zone in self.zones:
             memory.fill_each([base + zone.offset for base in bases], zone.size, zone.byte)
 
     def find_breach(self, memory: Memory, base: int) -> Breach | None:
-        """The first zone of the set at `base` that was written to; all that were are restored."""
+        """Return the first zone of the set at `base` that was written to; restores every such zone."""
         breaches = [breach for zone in self.zones if (breach := _restore(memory, base, zone))]
         return breaches[0] if breaches else None
 
     def describe(self, breach: Breach, own: str = "output") -> str:
-        """A breach in words, by the array that is nearest to it; `own` is what the kernel may write."""
+        """Describe a breach by the array nearest to it; `own` is what the kernel may write."""
         offset, count = breach.zone.offset, breach.count
         region = min(self.regions, key=lambda region: region.distance(offset))
         side = "before" if offset < region.offset else "after the end of"
@@ -140,11 +140,11 @@ class GuardedLayout:
 
 
 _MOST_OVERRUN = 128
-"""Rows or columns that a store without a guard writes too many: a tile has no more."""
+"""The most extra rows or columns that an unguarded store writes: no tile is larger."""
 
 
 def _explain_overrun(region: Region, breach: Breach) -> str:
-    """Which guards a store lacks that went on beyond its last row, its last column or both, in words, or ""."""
+    """Explain which guards are missing if a store went beyond the last row, the last column or both, or return ""."""
     columns = region.elements // region.rows
     last = (breach.zone.offset + breach.last - region.offset) * 8 // region.kind.bits
     rows, more = divmod(last + 1, columns)
@@ -171,7 +171,7 @@ def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
 
 
 def is_filled(memory: Memory, start: int, size: int, byte: int) -> bool:
-    """Every byte of a range is `byte`: the first are, and each equals the one ALIGN before it."""
+    """Return whether every byte of a range is `byte`: the first ones are, and each equals the one ALIGN before it."""
     head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
     memory.read(start, head)
     checked, end = start + head.size, start + size

@@ -37,7 +37,7 @@ class Parameters:
     digits: Digits | None = None
 
     def pack(self, network: Network) -> np.ndarray:
-        """All in one array, laid out as planning.networks.network describes; NaN in gaps."""
+        """Return all of them in one array, laid out as planning.networks describes, with NaN in gaps."""
         array = np.full(network.parameters, np.nan, np.float32)
         for starts, parts in ((network.weights_at, self.weights), (network.biases_at, self.biases)):
             for start, part in zip(starts, parts, strict=True):
@@ -46,7 +46,7 @@ class Parameters:
 
 
 def make_random_parameters(network: Network, seed: int) -> Parameters:
-    """Uniform weights that preserve the scale of activations (He et al., 2015); small biases."""
+    """Draw uniform weights that preserve the scale of activations (He et al., 2015), and small biases."""
     rng = np.random.default_rng(seed)
     pairs = list(pairwise(network.sizes))
     weights = [rng.uniform(-1, 1, pair) * (6 / pair[0]) ** 0.5 for pair in pairs]
@@ -78,7 +78,7 @@ def _explain_no_archive(fault: Exception) -> str:
 
 @dataclass(frozen=True)
 class _Archive:
-    """An open .npz file. An array is read only after its header was checked: a small file may hold a huge one."""
+    """An open .npz file. The header of an array is checked before it is read: a small file may hold a huge array."""
 
     path: Path
     file: zipfile.ZipFile
@@ -124,7 +124,7 @@ class _Archive:
         return Digits(upscale_images(images), labels.astype(np.int64), images)
 
     def _read_header(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        """Shape and type of an array."""
+        """Return the shape and type of an array."""
         with self.file.open(f"{name}.npy") as file:
             version = np.lib.format.read_magic(file)
             readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

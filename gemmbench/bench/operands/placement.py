@@ -1,4 +1,4 @@
-"""Where in a piece of memory operand sets and workspaces begin, drawn anew for every block of rounds."""
+"""Placement of operand sets and workspaces in memory, redrawn for every block of rounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SLACK = 2 << 20
-"""Bytes by which sets can be shifted: a large page of a GPU."""
+"""Bytes by which sets can be shifted: one large GPU page."""
 _LARGE_PAGE, _PAGE = 2 << 20, 4 << 10
 _FEW_SETS = 8
 
@@ -16,7 +16,7 @@ _FEW_SETS = 8
 class SetPlacement:
     """`count` sets of `nbytes` each, whose arrays are aligned if a set begins at a multiple of `alignment`.
 
-    Up to 8 sets begin at the same offset in a 2 MiB page; more sets, at the same offset in a page of at least 4 KiB.
+    Up to 8 sets begin at the same offset in a 2 MiB page, more sets at the same offset in a page of at least 4 KiB.
     """
 
     count: int
@@ -35,7 +35,7 @@ class SetPlacement:
         return (self.count - 1) * self.stride + self.nbytes + SLACK
 
     def find_bases(self, shift: int) -> list[int]:
-        """Where each set begins."""
+        """Return where each set begins."""
         return [shift + index * self.stride for index in range(self.count)]
 
     def draw_shift(self, rng: np.random.Generator) -> int:

@@ -16,26 +16,26 @@ from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan, Target
 
 CACHE_FACTOR = 4
-"""Operand sets that take this many times the last-level cache keep every launch cold."""
+"""Operand sets this many times as large as the last-level cache keep every launch cold."""
 LEAST_SETS = 2
 MOST_SETS = 1024
 _SHARE_OF_MEMORY = 0.8
 _MOST_ON_HOST = 512 << 20
-"""Bytes of operand sets on a CPU: a virtual machine may see a host's cache of hundreds of MB."""
+"""Limit in bytes of operand sets on a CPU, where a virtual machine may see a host cache of hundreds of MB."""
 
 
 def find_room(target: Target) -> int:
-    """Bytes that the operand sets of a batch may take on a device."""
+    """Return the bytes that the operand sets of a batch may take on a device."""
     room = int(target.memory * _SHARE_OF_MEMORY)
     return room if target.is_gpu else min(room, _MOST_ON_HOST)
 
 
 def count_cold_sets(touched: int, set_bytes: int, last_level_cache: int, room: int) -> tuple[int, bool]:
-    """The number of operand sets, and whether they keep every launch cold.
+    """Return the number of operand sets, and whether they keep every launch cold.
 
-    A launch uses `touched` bytes of a set of `set_bytes`, and `room` is bytes available. The sets
-    together are at least 4 times the last-level cache: at 2 times, random replacement still hits
-    one time in five.
+    A launch uses `touched` bytes of a set of `set_bytes`; `room` bytes are available. To keep it cold, the
+    sets must total at least 4 times the last-level cache: at 2 times, with random replacement one access
+    in five still hits.
     """
     wanted = max(LEAST_SETS, -(-CACHE_FACTOR * last_level_cache // touched))
     possible = max(1, room // set_bytes)
@@ -57,20 +57,20 @@ class Scratch:
         self._settle()
 
     def place(self, rng: np.random.Generator) -> None:
-        """Place all workspaces anew; what they hold is lost. Without guard zones they stay where they are."""
+        """Move all workspaces to new random places and discard their contents. Without guard zones they do not move."""
         if self._memory and self._placement:
             self._base = self._placement.draw_shift(rng)
             self._settle()
 
     def _settle(self) -> None:
-        """Make ready what begins at the base."""
+        """Prepare the workspaces at the current base."""
         self.places = self._find_places()
         if self._memory and self._guarded:
             self._guarded.fill(self._memory, [self._base])
         self.prepare()
 
     def _find_places(self) -> list[Place | None]:
-        """Where the workspace of each step begins; None for a step without one."""
+        """Return where the workspace of each step begins; None for a step without one."""
         if self._memory is None:
             return [None] * len(self._steps)
         regions = self._guarded.inputs if self._guarded else []
@@ -79,7 +79,7 @@ class Scratch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the memory, guard zones and slack included; 0 without a workspace."""
+        """Bytes of memory, including guard zones and slack; 0 without a workspace."""
         return self._memory.nbytes if self._memory else 0
 
     def prepare(self) -> None:
@@ -89,19 +89,19 @@ class Scratch:
             _fill(place, step.zeroed, step.workspace - step.zeroed, guards.NAN)
 
     def poison(self, byte: int = guards.NAN) -> None:
-        """Fill what a launch may not read before it has written it; zeroed bytes stay as they are."""
+        """Fill the bytes that a launch must write before it may read them; zeroed bytes do not change."""
         for step, place in self._list_places():
             if not step.variant.state:
                 _fill(place, step.zeroed, step.workspace - step.zeroed, byte)
 
     def find_fault(self) -> str:
-        """What a launch wrote where it may not, in words, or ""; restores the bytes."""
+        """Describe what a launch wrote outside its workspaces, or return ""; restores the bytes."""
         if self._memory and self._guarded and (breach := self._guarded.find_breach(self._memory, self._base)):
             return self._guarded.describe(breach, "workspace")
         return self._find_kept_bytes()
 
     def _find_kept_bytes(self) -> str:
-        """Zeroed bytes that are not zero any more, although the manifest declares no state."""
+        """Describe zeroed bytes that are no longer zero although the manifest declares no state, or return ""."""
         for step, place in self._list_places():
             if step.zeroed and not step.variant.state and not _is_zero(place, step.zeroed):
                 _fill(place, 0, step.zeroed, 0)
@@ -128,13 +128,13 @@ def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
 
 
 def size_workspaces(backend: Backend, steps: Sequence[Plan], loaded: Sequence[Any]) -> tuple[Plan, ...]:
-    """The steps with the bytes of their workspaces, some of which only their loaded code knows. Raises LaunchError."""
+    """Return the steps with their workspace sizes, some of which only loaded code knows. Raises LaunchError."""
     pairs = zip(steps, loaded, strict=True)
     return tuple(replace(step, workspace=backend.count_workspace(code, step)) for step, code in pairs)
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:
-    """Bytes of the workspaces of a row with their guard zones and slack; 0 without a workspace."""
+    """Return the bytes of a row's workspaces with guard zones and slack; 0 without a workspace."""
     placement = _make_placement(_lay_out(steps))
     return placement.total if placement else 0
 
@@ -155,7 +155,7 @@ def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:
 
 
 def _own_bytes(step: Plan) -> int:
-    """Bytes of the workspace of a kernel; a library has its own, which all its launches share."""
+    """Return the bytes of a kernel's workspace; a library manages its own, which all its launches share."""
     return 0 if step.variant.is_library else step.workspace
 
 

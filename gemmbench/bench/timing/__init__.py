@@ -1,1 +1,1 @@
-"""How a time is measured, and what it is worth."""
+"""How a time is measured, and how far it can be trusted."""

@@ -1,4 +1,4 @@
-"""Blocks of rounds: warming up until the device is steady, the windows of one executable, steps between blocks."""
+"""Blocks of rounds: warm-up until the device is steady, the windows of an executable, and steps between blocks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
-"""Seconds: the shortest wait that says something of the time reported; what command and reply may take of it."""
+"""Seconds: the shortest wait that can check a reported time, the share of command and reply, and the least divisor."""
 _SEVERAL = 6
-"""Enough windows that a busy host does not delay all of them; with fewer, only long ones are conclusive."""
+"""Enough windows that a busy host does not delay them all; with fewer, only long windows are conclusive."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What was seen during a stretch of load; NaN where unknown.
+    """Readings from a stretch of load; NaN if unknown.
 
-    `time` is seconds per launch, or any number that is proportional to it; `clock` is in Hz, `power`
-    in watts, `temperature` in degrees Celsius.
+    `time` is seconds per launch, or any number proportional to it; `clock` is in Hz, `power` in
+    watts, `temperature` in degrees Celsius.
     """
 
     time: float
@@ -36,7 +36,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far observations may lie apart: shares of their mean, and degrees Celsius."""
+    """How far apart observations may be: shares of their mean, and degrees Celsius."""
 
     time: float = 0.005
     clock: float = 0.005
@@ -56,7 +56,7 @@ class Steadiness:
 
     @property
     def is_steady(self) -> bool:
-        """Whether there are enough observations, and they agree in everything that all of them know."""
+        """Return whether there are enough observations and they agree in every quantity that all of them contain."""
         if len(self._last) < (self._last.maxlen or 0):
             return False
         *shares, degrees = astuple(self._tolerance)
@@ -66,7 +66,7 @@ class Steadiness:
 
 
 def _known(columns: list[tuple[float, ...]], shares: list[float]) -> list[tuple[tuple[float, ...], float]]:
-    """The columns in which every value is known, each with its share."""
+    """Return the columns in which every value is known, each with its share."""
     return [pair for pair in zip(columns, shares, strict=True) if not any(map(math.isnan, pair[0]))]
 
 
@@ -81,7 +81,7 @@ _LONG_WINDOW = 0.1
 
 
 class WarmUp:
-    """Runs windows of executables, which `time_window` times by index; None means that one failed."""
+    """Runs windows of executables; `time_window` times one by its index and returns None if it failed."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class WarmUp:
     def run(self, indices: Collection[int], limit: float) -> None:
         """Warm up until everything is steady, or for `limit` seconds, which the host may need for short windows.
 
-        Whatever has long windows runs once: it is warm after that, and would use up the time.
+        An executable with long windows runs once: it is then warm, and more runs would use up the time.
         """
         warming, spent, steadiness, deadline = list(indices), 0.0, Steadiness(), self._now() + limit
         while warming and spent < limit and not self._is_over(deadline) and not steadiness.is_steady:
@@ -109,7 +109,7 @@ class WarmUp:
         return self._is_interrupted() or self._now() >= deadline
 
     def _run_stretch(self, warming: list[int], least: float, deadline: float) -> tuple[list[int], float, Observation]:
-        """Pass after pass for `least` seconds; returns what still has to warm up, the seconds, and what was seen."""
+        """Run pass after pass for `least` seconds; returns what still has to warm up, the seconds, and the readings."""
         seconds, windows = 0.0, list[tuple[int, Window]]()
         while warming and seconds < least and not self._is_over(deadline):
             passed = [(index, window) for index in warming if (window := self._time_window(index))]
@@ -127,18 +127,18 @@ class WarmUp:
         )
 
     def _relative_time(self, index: int, window: Window) -> float:
-        """The time of a launch relative to that in the first window of the same executable."""
+        """Return the time of a launch relative to the first window of the same executable."""
         seconds = window.seconds / window.launches
         return seconds / self._first.setdefault(index, max(seconds, 1e-12))
 
 
 @dataclass
 class Measurement:
-    """The windows of one executable by their rounds; the last ones have `launches` launches.
+    """The windows of one executable by round; the last ones have `launches` launches.
 
-    `stopped` is why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
-    slower than the best of a contest), "rounds", "max-time", "interrupted", or "failed", with `fault` if a
-    window raised it.
+    `stopped` says why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
+    slower than the best of a contest), "rounds", "max-time", "interrupted", or "failed", with the `fault` that a
+    window raised, if any.
     """
 
     launches: int = 1
@@ -176,11 +176,11 @@ class Measurement:
 
     @property
     def elapsed_ratio(self) -> float | None:
-        """How many times as long gemmbench waited as the kernel's process says, at least, in most of the windows.
+        """Lower estimate of gemmbench's waiting time divided by the time that the kernel's process reports.
 
-        Of those with the most launches: windows that seem short get more in the next block. A busy host delays the
-        replies of many windows, but not of all: with up to eleven windows this is the least, with more nearly the
-        lower quartile. None if what it waited is too short to mean something, and without windows.
+        Only windows with the most launches count, since windows that seem short get more in the next block. A busy
+        host delays the replies of many windows but not of all, so this is the least ratio of up to eleven windows, and
+        about the lower quartile of more. None without windows, or if the wait is too short to mean anything.
         """
         most = max((window.launches for window in self.windows.values()), default=0)
         windows = [window for window in self.windows.values() if window.launches == most]
@@ -191,31 +191,28 @@ class Measurement:
 
     @property
     def gated(self) -> bool:
-        """No window may contain host time."""
+        """Whether no window can contain host time."""
         return all(window.gated for window in self.windows.values())
 
 
 class BlockSteps(Protocol):
-    """What happens between blocks; executables are named by their indices."""
+    """What happens between blocks; executables are identified by index."""
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Make these executables ready for a block, given the launches of their windows; returns those that are."""
+        """Prepare these executables for a block, given the launches of their windows; returns those that are ready."""
 
     def record_if_short(self) -> Collection[int]:
-        """Record the launches of all executables, which have been timed, as graphs if some are short.
-
-        Returns those that are bound anew.
-        """
+        """Record the launches of all executables as graphs if some of the times are short; returns those rebound."""
 
     def inspect(self, index: int, launches: int) -> None:
-        """Look at what the last window of an executable in a block has computed, right after it."""
+        """Inspect the results of an executable's last window in a block, right after it."""
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """Check these executables after a block, which has the last round of some; returns those that passed."""
+        """Check these executables after a block, the last one for those in `last`; returns those that passed."""
 
 
 class NoSteps:
-    """`BlockSteps` for executables that stay as they are: nothing happens."""
+    """`BlockSteps` that do nothing, for executables that do not change."""
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
         """As BlockSteps."""

@@ -1,4 +1,4 @@
-"""Timing: all executables of a batch in blocks of interleaved rounds, until the intervals are narrow enough."""
+"""Times all executables of a batch in blocks of interleaved rounds until their intervals are narrow enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
 ENOUGH_BLOCKS = 5
-"""Rounds are spread over this number of blocks if there are enough; intervals are first checked after them."""
+"""Rounds are spread over this many blocks if there are enough rounds; intervals are first checked after them."""
 
 
 class StoppingRule(Protocol):
@@ -48,34 +48,34 @@ class DoublingRule:
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
     def is_narrow(self, interval: Interval) -> bool:
-        """As StoppingRule; an interval that is not known is not narrow."""
+        """See StoppingRule; an unknown interval is not narrow."""
         return interval.spread <= self.until
 
 
 _MOST_PAIRS = 3
-"""Mirrored pairs in a block: one disturbed window does not affect their median."""
+"""The most mirrored pairs in a block: a single disturbed window does not affect their median."""
 LONG_WINDOW = 0.01
-"""Seconds. A disturbance weighs little in a window this long, so one pair makes a block."""
+"""Seconds. A disturbance matters little in a window this long, so one pair makes a block."""
 _SECOND_WINDOW = 0.1
-"""Seconds. Shorter windows are run twice more before their launches are counted: the first may have loaded code."""
+"""Seconds. Shorter windows run twice more before their launches are chosen, because the first may have loaded code."""
 _LOADING_FACTOR = 4
-"""How many times as long as the next one a first window may take, because it loads code."""
+"""How many times as long as the next window a first window may take because it loads code."""
 _ALIKE = 2.0
-"""By what factor launches may differ that are similar."""
+"""The factor by which similar numbers of launches may differ."""
 _SHRUNK = 4.0
-"""How many times as short as the policy says windows may be before they get more launches."""
+"""The factor by which windows may be too short before they get more launches."""
 
 
 class Rounds:
     """Measures executables together; one that fails or satisfies the stopping rule drops out.
 
     `anchors` are the indices of the executables that the others are compared with. An executable is
-    done when its speed ratio to each anchor is known well enough, or its own time where there is
-    no anchor. An anchor stays as long as another executable needs it. Of a `contest` only the fastest
-    has to be known: another one is done as soon as it is clearly slower. Without a `rule` it is
-    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The
-    warm-up reads the power from `monitor`. With `names` the progress begins with the one that is fastest so far
-    and ends that in KNOWN. The samples of a block count only for executables that pass the check at its end.
+    done when its speed ratio to each anchor is known well enough, or its own time if there is no
+    anchor. An anchor stays as long as another executable needs it. In a `contest` only the fastest must
+    be known well: any other is done as soon as it is clearly slower. The default `rule` is
+    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The warm-up
+    reads the power from `monitor`. With `names` the activity begins with the fastest executable so far,
+    followed by KNOWN. The samples of a block count only for executables that pass the check at its end.
     `load` counts the seconds of all windows.
     """
 
@@ -164,7 +164,7 @@ class Rounds:
         return window
 
     def _size_window(self, index: int) -> None:
-        """Choose the launches of a window, so that they take as long as the policy says."""
+        """Choose the launches of a window so that they take as long as the policy says."""
         measurement = self.measurements[index]
         window = self._time_window(index)
         if window is not None and window.seconds < _SECOND_WINDOW and not self._is_settled(window):
@@ -188,7 +188,7 @@ class Rounds:
         measurement.launches = min(self.max_launches, max(measurement.launches, needed))
 
     def _lengthen_shrunk_windows(self, block: int) -> None:
-        """Give executables more launches whose windows in a block were much shorter than when they were sized.
+        """Add launches to executables whose windows in a block were much shorter than when they were sized.
 
         Short windows say little, by the timer or by gemmbench's own clock.
         """
@@ -198,14 +198,14 @@ class Rounds:
                 self._lengthen_window(index, median(window.seconds / window.launches for window in windows))
 
     def _time_shorter_window(self, index: int) -> Window | None:
-        """The shorter one of two windows: a disturbance makes windows longer, and none shorter."""
+        """Time two windows and return the shorter one: disturbances only make windows longer."""
         windows = [window for window in (self._time_window(index), self._time_window(index)) if window is not None]
         return min(windows, key=lambda window: window.seconds, default=None)
 
     def _share_launches(self) -> None:
-        """Choose the rounds, and let windows of similar launches have as many of them.
+        """Choose the rounds, and give windows with similar numbers of launches the same number.
 
-        Otherwise one disturbance while windows are sized could make those of equal kernels unlike in all blocks.
+        Otherwise one disturbance during sizing could give equal kernels unequal windows in all blocks.
         """
         by_time = sorted(self._launch_seconds.items(), key=lambda each: each[1])
         while by_time:
@@ -217,14 +217,14 @@ class Rounds:
                 self._choose_rounds(index, most * self._launch_seconds[index])
 
     def _choose_rounds(self, index: int, seconds: float) -> None:
-        """Choose how often a window of this length fits into the policy's time."""
+        """Choose how many windows of this length fit into the policy's time."""
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
         # An odd round would have no mirror image, so a short measurement has whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
         self._most_pairs[index] = count_most_pairs(seconds)
 
     def _is_settled(self, first: Window) -> bool:
-        """Whether the launches and the rounds are the same whatever the second window takes."""
+        """Return whether launches and rounds would be the same whatever the second window takes."""
         allowed = self.policy.rounds * first.seconds <= self.policy.max_time
         return allowed and _LOADING_FACTOR * self.policy.window <= first.seconds < LONG_WINDOW
 
@@ -244,17 +244,17 @@ class Rounds:
                     self._time_round(block, members, last)
 
     def _is_last_window(self, index: int, pair: int, backwards: bool) -> bool:
-        """Whether the next window of an executable is its last one in this block."""
+        """Return whether the next window of an executable is its last one in this block."""
         if len(self.measurements[index].windows) + 1 >= self.quota[index]:
             return True
         return backwards and pair + 1 >= self._count_pairs(index)
 
     def _count_pairs(self, index: int) -> int:
-        """The mirrored pairs of an executable in a block: fewer if there would not be enough blocks."""
+        """Return the mirrored pairs of an executable per block: fewer if there would otherwise be too few blocks."""
         return max(1, min(self._most_pairs[index], self.quota[index] // 2 // ENOUGH_BLOCKS))
 
     def _time_round(self, block: int, order: Sequence[int], last: Collection[int]) -> None:
-        """Time a window of each executable; those in `last` have no other one in this block."""
+        """Time a window of each executable; for those in `last` it is the last one in this block."""
         round_ = Round(block, self._rounds)
         self._rounds += 1
         for index in order:
@@ -267,7 +267,7 @@ class Rounds:
         self.progress(f"{self._leader}round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _describe_leader(self) -> str:
-        """`sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`: the fastest so far, and next to the first anchor; or ""."""
+        """Describe the fastest so far, relative to the first anchor: `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`; or ""."""
         samples = {number: one.samples for number, one in enumerate(self.measurements) if one.samples}
         times = {number: stats.time_interval(each) for number, each in samples.items() if not self._has_failed(number)}
         if not times:
@@ -289,7 +289,7 @@ class Rounds:
         return [index for index, (one, quota) in pairs if one.fault is None and len(one.windows) < quota]
 
     def _retire_known(self) -> None:
-        """Retire whatever is known well enough, unless another executable needs it as an anchor."""
+        """Retire executables that are known well enough, unless another one needs them as anchors."""
         active, beaten = self._active(), self._find_beaten()
         needed: set[int] = set()
         for index in set(active) - beaten:
@@ -301,7 +301,7 @@ class Rounds:
             self.measurements[index].stopped = "beaten" if index in beaten else "until"
 
     def _find_beaten(self) -> set[int]:
-        """Rows of the contest that are clearly slower than its fastest."""
+        """Return the rows of the contest that are clearly slower than its fastest."""
         samples = {index: self.measurements[index].samples for index in self.contest}
         timed = {index: each for index, each in samples.items() if each and self.measurements[index].fault is None}
         if not timed:
@@ -324,10 +324,10 @@ class Rounds:
 
 
 def count_most_pairs(window: float) -> int:
-    """The most mirrored pairs of windows that a block has, given how long they last."""
+    """Return the most mirrored pairs in a block of windows that last `window` seconds."""
     return 1 if window >= LONG_WINDOW else _MOST_PAIRS
 
 
 def _show_digits(value: float, digits: int) -> str:
-    """At most so many significant digits, without an exponent."""
+    """Format with at most `digits` significant digits and no exponent."""
     return np.format_float_positional(value, digits, fractional=False, trim="-")

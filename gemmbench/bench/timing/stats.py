@@ -6,11 +6,10 @@ binding and the seed of the permutations. Blocks are independent; samples of one
 is one value, the median of its pair means, and intervals use Student's t on these values
 (Student, "The probable error of a mean", Biometrika 6, 1908). Means over blocks are geometric.
 
-Rounds end once an interval is narrow (`rounds`), so some of those that end are narrow by luck. So each interval
-is made a fifth wider. In runs that are simulated from recorded blocks it then holds the truth in 96 to 97 %; at
-rows whose blocks scatter most, in 86 to 96 % (`benchmarks/intervals.py`). Something differs between processes
-that blocks do not sample: it is in no interval of one run, and a comparison of two runs adds it
-(`report.repeatability`).
+Rounds end once an interval is narrow (`rounds`), and some are narrow by luck, so each interval is made a fifth wider.
+In runs simulated from recorded blocks the interval then contains the true value in 96 to 97 % of cases; for rows whose
+blocks scatter most, in 86 to 96 % (`benchmarks/intervals.py`). Processes also differ in ways that blocks do not
+sample. No interval of a single run includes this difference; a comparison of two runs adds it (`report.repeatability`).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MIN_BLOCKS = 2
-"""Blocks that an interval needs. Of so few it is wide."""
+"""The least blocks for an interval; with so few it is wide."""
 LEVEL = 0.95
-"""The level of an interval: the share of intervals that hold the truth."""
+"""The confidence level: the share of intervals that contain the true value."""
 MARGIN = 0.01
 WIDENING = 1.2
-"""How much wider intervals are than those of Student's t."""
+"""The factor by which intervals are wider than those of Student's t."""
 _LEAST_OF_MODE = 3  # samples
 _BISECTIONS = 52  # as many as a double has bits
 
@@ -48,7 +47,7 @@ Samples = Mapping[Round, float]
 class Interval:
     """An estimate with its 95 % interval; low and high are NaN with fewer than two blocks.
 
-    `freedom` is the degrees of freedom of its Student's t, infinite if its ends are not from blocks.
+    `freedom` is the degrees of freedom of Student's t, infinite if the ends do not come from blocks.
     """
 
     value: float
@@ -72,7 +71,7 @@ class Interval:
         return (self.high - self.low) / 2 / self.value
 
     def scale(self, factor: float) -> Interval:
-        """The same estimate in another unit."""
+        """Return the same estimate in another unit."""
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.freedom)
 
     def invert(self) -> Interval:
@@ -80,21 +79,21 @@ class Interval:
         return Interval(1 / self.value, 1 / self.high, 1 / self.low, self.freedom)
 
     def at_level(self, level: float) -> Interval:
-        """The same positive estimate with the interval of another level, such as 0.99."""
+        """Return the same positive estimate with an interval of another level, such as 0.99."""
         power = t_quantile(self.freedom, level) / t_quantile(self.freedom)
         low, high = (self.value * (end / self.value) ** power for end in (self.low, self.high))
         return Interval(self.value, low, high, self.freedom)
 
 
 def time_interval(samples: Samples) -> Interval:
-    """The time of samples, in their unit, with its interval. Without a mirrored pair it is their median."""
+    """Return the time of the samples, in their unit, with its interval; without a mirrored pair, their median."""
     middle = median(list(samples.values()))  # relative to it, so that equal samples have exactly that mean
     values = block_values({round_: sample / middle for round_, sample in samples.items()})
     return _estimate_mean([math.log(value) for value in values]).scale(middle) if values else Interval(middle)
 
 
 def speed_ratio(samples: Samples, base: Samples) -> Interval:
-    """The speed relative to `base`, from the rounds of both: 2 means half the time.
+    """Return the speed relative to `base` from the rounds that both have: 2 means half the time.
 
     Without a shared mirrored pair it is the ratio of the medians, with no interval.
     """
@@ -107,7 +106,7 @@ def speed_ratio(samples: Samples, base: Samples) -> Interval:
 
 
 def block_values(values: Samples) -> list[float]:
-    """The median of the pair means of each block, in order; none for a block without a mirrored pair."""
+    """Return the median of the pair means of each block in order, leaving out blocks without a mirrored pair."""
     blocks: dict[int, list[float]] = {}
     for round_ in sorted(values):
         mirror = Round(round_.block, round_.number + 1)
@@ -123,7 +122,7 @@ def spread_of_blocks(samples: Samples) -> float:
 
 
 def _estimate_mean(logs: Sequence[float]) -> Interval:
-    """The exponential of the mean of blocks, with the interval of Student's t if there are enough."""
+    """Return the geometric mean of blocks from their logarithms, with its interval if there are enough blocks."""
     mean, freedom = statistics.fmean(logs), len(logs) - 1
     if len(logs) < MIN_BLOCKS:
         return Interval(math.exp(mean))
@@ -134,9 +133,9 @@ def _estimate_mean(logs: Sequence[float]) -> Interval:
 
 @functools.cache
 def t_quantile(freedom: float, level: float = LEVEL) -> float:
-    """How far Student's t reaches to either side of 0 with probability `level`; the normal, if freedom is infinite.
+    """Return the two-sided quantile of Student's t for probability `level`; of the normal, if freedom is infinite.
 
-    Found by bisection, from the sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook
+    It is found by bisection from the sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook
     of Mathematical Functions", 26.7.3 and 26.7.4).
     """
     if math.isinf(freedom):
@@ -149,7 +148,7 @@ def t_quantile(freedom: float, level: float = LEVEL) -> float:
 
 
 def _probability_within(angle: float, freedom: int) -> float:
-    """The probability that Student's t lies within +- sqrt(freedom) tan(angle)."""
+    """Return the probability that Student's t lies within +- sqrt(freedom) tan(angle)."""
     sine, cosine, odd = math.sin(angle), math.cos(angle), freedom % 2
     term = cosine if odd else 1.0
     total = term if freedom > 1 else 0.0
@@ -160,14 +159,14 @@ def _probability_within(angle: float, freedom: int) -> float:
 
 
 def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> Interval:
-    """`value` relative to `base`, two positive estimates from independent runs.
+    """Return the ratio of `value` to `base`, two positive estimates from independent runs.
 
-    Nothing pairs the samples of two runs, so the two intervals are combined as variances add, on
-    logarithms: each end is as far from the ratio as the root of the sum of the squared distances of
-    the two ends that push it there (G. Y. Zou and A. Donner, "Construction of confidence limits
-    about effect measures: a general approach", Statistics in Medicine 27, 2008). A base known
-    exactly is an Interval whose ends are its value. `deviation` is the standard deviation, as a share,
-    of what differs between runs and is in neither interval.
+    The samples of two runs are not paired, so the two intervals are combined like variances, on
+    logarithms: the distance from the ratio to each end is the root of the sum of the squared distances
+    to the two ends that contribute to it (G. Y. Zou and A. Donner, "Construction of confidence limits
+    about effect measures: a general approach", Statistics in Medicine 27, 2008). For a base known
+    exactly, pass an Interval whose ends equal its value. `deviation` is the relative standard deviation
+    of differences between runs that are in neither interval.
     """
     ratio = value.value / base.value
     if not (value.known and base.known):
@@ -179,7 +178,7 @@ def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> I
 
 
 def verdict(ratio: Interval, margin: float = MARGIN) -> str:
-    """How a speed ratio compares with 1 +- `margin`.
+    """Compare a speed ratio with 1 +- `margin`.
 
     `faster` or `slower` if the whole interval is outside, `same` if it is inside, otherwise
     `inconclusive`.
@@ -211,7 +210,7 @@ def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _interpolate(ordered: Sequence[float], share: float) -> float:
-    """The quantile, with the rounding of numpy.percentile; importing NumPy would double the time of `list`."""
+    """Return a quantile, rounded as numpy.percentile does; importing NumPy would double the time of `list`."""
     position = (len(ordered) - 1) * share
     index = min(int(position), len(ordered) - 2)
     if index < 0:
@@ -228,10 +227,10 @@ def count_outliers(samples: Sequence[float]) -> int:
 
 
 def find_modes(samples: Sequence[float]) -> tuple[float, float] | None:
-    """The medians of two modes, if the samples have two: the largest gap exceeds the range of either mode.
+    """Return the medians of two modes if the largest gap between samples exceeds the range on either side of it.
 
-    A mode has at least three samples. Of normally distributed samples, 2.5 % seem to have two modes
-    with 10 of them, 0.1 % with 16.
+    A mode has at least three samples. Of sets of normally distributed samples, 2.5 % seem to have two modes
+    with 10 samples, 0.1 % with 16.
     """
     ordered = sorted(samples)
     splits = range(_LEAST_OF_MODE, len(ordered) - _LEAST_OF_MODE + 1)

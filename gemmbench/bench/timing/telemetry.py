@@ -1,4 +1,4 @@
-"""Device telemetry while a batch is measured, read in a thread and matched with windows later; energy."""
+"""Device telemetry and energy while a batch is measured, read in a thread and matched with windows later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Tick:
-    """When the counter was first seen with a new value, and its joules."""
+    """The time when a new value of the counter was first seen, and its joules."""
 
     seconds: float
     joules: float
@@ -33,21 +33,21 @@ class Energy:
 
 
 class EnergyCounter:
-    """Notes the ticks of a monitor's energy counter; `poll` it far more often than it ticks."""
+    """Records the ticks of a monitor's energy counter; call `poll` far more often than it ticks."""
 
     def __init__(self, monitor: Monitor):
         self._monitor, self._last = monitor, monitor.energy()
         self._ticks: list[Tick] = []
 
     def poll(self) -> None:
-        """Read the counter, and note a tick if it has grown."""
+        """Read the counter, and record a tick if it has grown."""
         joules = self._monitor.energy()
         if joules > self._last:
             self._ticks.append(Tick(self._monitor.now(), joules))
         self._last = joules
 
     def count(self, start: float, end: float) -> Energy | None:
-        """The energy from the first tick to the last between two moments; None if they are less than 50 ms apart."""
+        """Return the energy from the first to the last tick in an interval; None if they are less than 50 ms apart."""
         later = dropwhile(lambda tick: tick.seconds < start, self._ticks)
         inside = list(takewhile(lambda tick: tick.seconds <= end, later))
         if not inside or inside[-1].seconds - inside[0].seconds < _LEAST_SECONDS:
@@ -101,7 +101,7 @@ class TelemetrySampler:
             self._others.append(self._monitor.count_other_processes())
 
     def track(self, executable: Executable) -> Executable:
-        """The executable with its windows recorded; numbered from 0 in the order of these calls."""
+        """Return the executable with its windows recorded; executables are numbered from 0 in call order."""
         self._windows.append([])
         return executable if self._monitor is None else TrackedExecutable(executable, self._windows[-1], self._clock)
 
@@ -137,7 +137,7 @@ class TrackedExecutable:
 def summarize_readings(
     readings: Sequence[TimedReading], windows: Sequence[Span], others: Sequence[int | None]
 ) -> Telemetry:
-    """The telemetry of a row from all readings; `windows` are its own, in order, at least one."""
+    """Return a row's telemetry from all readings; `windows` are the row's own, in order, at least one."""
     first, last = windows[0].start, windows[-1].end
     near = [each for each in readings if each.start <= last + _PERIOD and each.end >= first - _PERIOD]
     own = [each for each in near if any(_is_inside(each, window) for window in windows)]

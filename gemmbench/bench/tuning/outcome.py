@@ -1,4 +1,4 @@
-"""What a search found: the winner, the configurations that tie with it, and what rows of a `pick` should name."""
+"""The outcome of a search: the winner, configurations that tie with it, and what rows of a `pick` should name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate
 
 _TIE = 0.005
-"""Under a steady load there are too few blocks for an interval; values that are closer tie."""
+"""Values closer than this tie under a steady load, which has too few blocks for an interval."""
 
 
 def _find_time(record: Record) -> float:
@@ -38,11 +38,11 @@ GOALS: Mapping[str, Callable[[Record], float]] = {
     "sustained": _find_sustained_time,
     "energy": _find_energy,
 }
-"""What the finals minimize: seconds per launch, the same under a steady load, joules per launch."""
+"""What the finals minimize: seconds per launch, the same under a steady load, or joules per launch."""
 
 
 def compare_values(goal: str, best: Record, other: Record) -> Interval:
-    """How many times the value of the best another row of its batch has; an interval only with the goal `time`."""
+    """Return the value of `other` relative to that of `best`, with an interval only for the goal `time`."""
     if GOALS[goal] is _find_time:
         return stats.speed_ratio(best.by_round, other.by_round)
     return Interval(GOALS[goal](other) / GOALS[goal](best))
@@ -52,10 +52,10 @@ def compare_values(goal: str, best: Record, other: Record) -> Interval:
 class SearchOutcome:
     """The end of a search.
 
-    `standings` are the right candidates that were timed in short rounds, the fastest first. `dropped` has
-    the reasons why others did not reach the finals, and `failed` why some are wrong. `finals` are the records
-    that were measured in full, `anchors` those of the baseline next to them. An interrupted search has none,
-    but `best_so_far`, the last short load of the fastest candidate.
+    `standings` are the right candidates that were timed in short rounds, fastest first. `dropped` says why
+    others did not reach the finals, and `failed` why some are wrong. `finals` are the records measured in full,
+    `anchors` those of the baseline beside them. An interrupted search has no finals, but `best_so_far`, the
+    last short load of the fastest candidate.
     """
 
     task: TuningTask
@@ -82,7 +82,7 @@ class SearchOutcome:
 
     @property
     def is_outdone(self) -> bool:
-        """Other kernels of the same `pick` are faster, so that none of its candidates is a finalist."""
+        """Whether no candidate is a finalist because other kernels of the same `pick` are faster."""
         fastest = self.standings[0].key if self.standings else None
         return not self.finals and not self.interrupted and fastest in self.dropped
 
@@ -105,9 +105,9 @@ class SearchOutcome:
 
     @property
     def relative_values(self) -> dict[Key, float]:
-        """The logarithm of what each right candidate is worth relative to the baseline, from the finals where it can.
+        """The logarithm of each right candidate's value relative to the baseline, from the finals if it was in them.
 
-        With another goal than `time`, a candidate that was not in the finals is taken to differ from its short
+        With a goal other than `time`, a candidate that was not in the finals is assumed to differ from its short
         rounds as the finalists do on average.
         """
         short = {each.key: each.mean for each in self.standings}
@@ -148,7 +148,7 @@ class ChosenRow:
 class HeldOut:
     """A problem that took no part in the choice: what its row picks there, and what is best there.
 
-    `loss` is how many times as long as the best the pick takes; NaN if it does not run there.
+    `loss` is the time of the pick divided by that of the best; NaN if the pick does not run there.
     """
 
     problem: Problem
@@ -159,7 +159,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class DispatchTable:
-    """The rows of a variant's `pick`, and what they are worth on problems that were held out. `path` was written."""
+    """The rows of a variant's `pick`, and how good they are on held-out problems. `path` is the file written."""
 
     variant: Variant
     rows: Sequence[ChosenRow]

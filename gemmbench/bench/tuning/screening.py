@@ -30,16 +30,16 @@ _Code = tuple[object, ...]
 
 @dataclass
 class CheckedCode:
-    """What was found on awkward problems, for all searches of a command: it holds for all sizes.
+    """Results on awkward problems, shared by all searches of a command because they hold for all sizes.
 
-    `faults` say why a configuration is not right, "" if it is, and `checked` are the problems of each.
+    `faults` says why a configuration is not right, "" if it is; `checked` holds the problems checked for each.
     """
 
     faults: dict[_Code, str] = field(default_factory=dict)
     checked: set[tuple[_Code, Problem]] = field(default_factory=set)
 
     def add(self, record: Record) -> None:
-        """Take the record of a check."""
+        """Add the record of a check."""
         code = _find_code(record)
         self.checked.add((code, record.problem))
         if record.status != "ok":
@@ -49,11 +49,11 @@ class CheckedCode:
             self.faults.setdefault(code, "")
 
     def find(self, chain: Chain) -> str | None:
-        """Why a candidate is not right, "" if it is, None if it was not checked."""
+        """Return why a candidate is not right, "" if it is, None if it was not checked."""
         return self.faults.get(_find_code(chain))
 
     def knows(self, check: Chain) -> bool:
-        """Whether a chain was checked at its problem."""
+        """Return whether a chain was checked on its problem."""
         return (_find_code(check), check.problem) in self.checked
 
 
@@ -64,9 +64,9 @@ def _find_code(row: Chain | Record) -> _Code:
 
 FINALISTS = 8
 SHARED_FINALISTS = 4
-"""Finalists per problem for a variant with a `pick`, each row of which is decided by many problems."""
+"""Finalists per problem for a variant with a `pick`, in which many problems decide each row."""
 _LEAST_DIFFERENCE = 0.01
-"""How much slower than the best a candidate is at least if it is to be dropped before the finals."""
+"""The least slowdown relative to the best for which a candidate is dropped before the finals."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Standing:
         return statistics.fmean(self.values)
 
     def slowdown(self, best: Standing) -> float:
-        """How many times as long as the best it takes."""
+        """Return its time divided by that of the best."""
         return math.exp(self.mean - best.mean)
 
 
@@ -118,11 +118,11 @@ def _find_values(samples: Samples, anchor: Record | None) -> list[float]:
 
 
 def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bool]:
-    """A test whether a candidate is clearly slower than the first of the standings, which is the best.
+    """Return a test whether a candidate is clearly slower than the first of the standings, which is the best.
 
-    That is if the whole interval of the difference is beyond LEAST_DIFFERENCE. The interval is that of Student's t with
-    the pooled scatter, as wide as intervals elsewhere. It begins at the fastest round of the candidate: what disturbs a
-    round makes it slower.
+    It is if the whole interval of the difference lies beyond _LEAST_DIFFERENCE. The interval uses Student's t with the
+    pooled scatter and is as wide as intervals elsewhere. It begins at the candidate's fastest round, because
+    disturbances only make rounds slower.
     """
     best = standings[0]
     freedom = sum(len(each.values) - 1 for each in standings)
@@ -151,7 +151,7 @@ class CandidateBatches:
     number: int = 1
 
     def check(self, chains: Sequence[Chain]) -> list[Record]:
-        """Verify chains, and time none."""
+        """Verify chains without timing them."""
         return self._run(chains, None, replace(self.policy, sustained=0.0), CHECK)
 
     def time(self, chains: Sequence[Chain], baseline: Chain | None, rounds: int) -> list[Record]:
@@ -188,9 +188,9 @@ class CandidateBatches:
 FIRST_ROUNDS = 2
 """A round and its mirror image."""
 _LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 8, 15, 64
-"""Candidates of a batch: at least, unless no more are being compiled, and at most. Those compiled ahead."""
+"""The least candidates in a batch (unless no more are being compiled), the most, and how many to compile ahead."""
 _PERIOD = 0.1
-"""Seconds between two looks at the compilers."""
+"""Seconds between checks of the compilers."""
 
 
 def count_ahead(strategy: Strategy) -> int:
@@ -202,9 +202,8 @@ def count_ahead(strategy: Strategy) -> int:
 class Screening:
     """Tries the candidates that a strategy asks for: at most `most` of them, until `is_over`.
 
-    `first` are tried before the strategy is asked. `earlier` are the records of the run that is resumed. `failed`
-    says why candidates are not right, `records` holds all that was measured in short rounds. `report` is called
-    when the earlier records are known, and after every batch.
+    `first` are tried before the strategy is asked. `failed` says why candidates are not right; `records` holds
+    everything measured in short rounds. `report` is called when the earlier records are known, and after every batch.
     """
 
     task: TuningTask
@@ -235,11 +234,11 @@ class Screening:
                 break
             self._try(ready)
             self.report(self)
-        # What is not tried any more would take the cores from the finals.
+        # Compiling what will not be tried would take cores from the finals.
         self.batches.pool.cancel(job for jobs in self._compiling.values() for job in jobs)
 
     def _take_earlier(self, earlier: Iterable[Record]) -> None:
-        """Learn from the records of the run that is resumed; what it has timed is not timed again."""
+        """Learn from the records of the resumed run; candidates that it timed are not timed again."""
         timed: dict[Key, Record] = {}
         for record in earlier:
             if record.phase == CHECK:
@@ -255,7 +254,7 @@ class Screening:
                 self._drop(key, self.checked.find(chain) or "")
 
     def _ask(self) -> Iterator[Key]:
-        """The candidates to try, in order."""
+        """Yield the candidates to try, in order."""
         for key in self.first:
             if key in self.task.chains and key not in self._known:
                 self.strategy.tell(dict(key), None)  # it is tried whatever the strategy says
@@ -277,7 +276,7 @@ class Screening:
             self._compiling[key] = [self.batches.pool.submit(step) for step in steps]
 
     def _wait_for_ready(self) -> list[Key]:
-        """Candidates that are compiled; empty if there are no more, or no time is left to wait for them."""
+        """Return compiled candidates; none if there are no more or no time is left to wait for them."""
         while not self.batches.runner.is_interrupted():
             ready = [key for key, jobs in self._compiling.items() if all(job.done() for job in jobs)]
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
@@ -294,7 +293,7 @@ class Screening:
         return [each for each in collect_standings(self.task, self.records) if each.key not in self.failed]
 
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
-        """Verify candidates on all awkward problems that they were not verified on; returns those that are right."""
+        """Verify candidates on all awkward problems not yet checked; returns those that are right."""
         self._check(self._list_checks(keys))
         for key in keys:
             if fault := self.checked.find(self.task.chains[key]):

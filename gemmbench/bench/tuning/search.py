@@ -24,14 +24,14 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.search_space import make_strategy
 
 _MOST_TURNS = 4
-"""Turns of longer rounds. What still ties with the best then is left out of the finals by rank."""
+"""The most turns of longer rounds; candidates that then still tie with the best are cut by rank."""
 
 
 @dataclass
 class Contenders:
-    """The candidates that are left after the first rounds; if they were `measured` before, nothing is measured here.
+    """The candidates left after the first rounds; if they were `measured` before, nothing is measured here.
 
-    `left` are the best, the fastest first, and `dropped` says why the others went.
+    `left` are the best, fastest first, and `dropped` says why the others were dropped.
     """
 
     screening: Screening
@@ -41,7 +41,7 @@ class Contenders:
     dropped: dict[Key, str] = field(default_factory=dict)
 
     def narrow(self) -> None:
-        """Drop what is clearly slower, and time the rest in longer rounds, until the finalists are left."""
+        """Drop clearly slower candidates and time the rest in longer rounds until only the finalists are left."""
         screening, batches = self.screening, self.screening.batches
         task, rounds = screening.task, FIRST_ROUNDS
         self.left = screening.list_standings()
@@ -71,7 +71,7 @@ class Contenders:
     def measure_finals(self, slowest: float) -> list[Record]:
         """Verify the best on every awkward problem and measure them in full; if none is right, the next best.
 
-        Everything after `slowest` is left out.
+        Candidates slower than `slowest` are left out.
         """
         screening, batches = self.screening, self.screening.batches
         task, standings = screening.task, screening.list_standings()
@@ -123,7 +123,7 @@ class SearchSettings:
 class Search:
     """One search, in two parts. Several searches of one problem may share their finals: see find_slowest_finalist.
 
-    `earlier` are the records of the run that is resumed, `report` is called after every batch, and `begin_finals`
+    `earlier` are the records of the resumed run. `report` is called after every batch, and `begin_finals`
     before finalists are measured.
     """
 
@@ -161,7 +161,7 @@ class Search:
         return self._contenders.left
 
     def finish(self, slowest: float = math.inf) -> SearchOutcome:
-        """Measure what is left in full, but nothing whose standing is behind `slowest`. Raises DeviceError."""
+        """Measure in full the candidates left whose standing is not behind `slowest`. Raises DeviceError."""
         task, contenders, finals = self.task, self._contenders, self._finals
         runner, screening = self.batches.runner, contenders.screening
         if not finals and not runner.is_interrupted():
@@ -183,7 +183,7 @@ class Search:
 
 
 def find_slowest_finalist(found: Iterable[Sequence[Standing]]) -> float:
-    """Where the finals end for searches of one problem, by what each has left: SHARED_FINALISTS in all."""
+    """Return where the finals end for searches of one problem that share SHARED_FINALISTS finalists."""
     means = sorted(standing.mean for left in found for standing in left)
     return means[SHARED_FINALISTS - 1] if len(means) >= SHARED_FINALISTS else math.inf
 
@@ -195,7 +195,7 @@ def _find_best_so_far(task: TuningTask, standings: Sequence[Standing], records: 
 
 
 def _find_finals(task: TuningTask, earlier: Sequence[Record]) -> list[Record]:
-    """The finals of this search in the run that is resumed, if they were complete."""
+    """Return the finals of this search in the resumed run, if they were complete."""
     groups: dict[str, list[Record]] = {}
     for record in earlier:
         if record.phase == "final" and record.problem == task.problem:

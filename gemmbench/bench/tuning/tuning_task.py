@@ -1,4 +1,4 @@
-"""What one search is about: the configurations of a variant at a problem."""
+"""The task of one search: the configurations of a variant at a problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def find_key(row: Chain | Record) -> Key:
 class TuningTask:
     """The candidates of a search, one chain for each configuration, and the baseline if it can run.
 
-    `plan_checks` plans the configuration of a chain at awkward problems, those to begin with first.
+    `plan_checks` plans the configuration of a chain at awkward problems, in the order to try them.
     `skipped` counts the configurations that cannot run here.
     """
 
@@ -58,9 +58,9 @@ class TuningTask:
         return record.problem == self.problem and record.variant == self.name and find_key(record) in self.chains
 
     def list_first_steps(self, chain: Chain) -> tuple[Plan, ...]:
-        """What is compiled before a candidate is tried: mostly the same code twice."""
+        """Return what is compiled before a candidate is tried; mostly the same code twice."""
         return (*chain.steps, *self.find_check(chain).steps)
 
     def find_check(self, chain: Chain) -> Chain:
-        """The chain that is verified before a candidate is timed: at an awkward problem if it can run there."""
+        """Return the chain to verify before a candidate is timed: at an awkward problem if it can run there."""
         return next(iter(self.plan_checks(chain)), chain)

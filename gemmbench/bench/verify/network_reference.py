@@ -1,4 +1,4 @@
-"""What a network must compute, and the cases that its rows are verified and timed on."""
+"""The reference of a network: what it must compute, and the cases that its rows are verified and timed on."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:
-    """The outputs for `inputs` (batch x inputs); with `exact`, only softmax rounds."""
+    """Compute the outputs for `inputs` (batch x inputs); with `exact`, only softmax rounds."""
     h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
     for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
         wide = w.astype(np.float64)
@@ -89,7 +89,7 @@ def _check_sums(network: Network, got: np.ndarray) -> Check:
 
 @dataclass(frozen=True)
 class Case:
-    """Parameters and inputs (batch x inputs, float32) of a network, and what it must compute."""
+    """Parameters and inputs (batch x inputs, float32) of a network, and the expected outputs."""
 
     network: Network
     parameters: Parameters
@@ -109,7 +109,7 @@ class Case:
 
 
 def exact_cases(network: Network, seed: int) -> list[Case]:
-    """Two cases whose sums are exact in float32 in every layer; none if the network is too large.
+    """Make two cases whose sums are exact in float32 in every layer; none if the network is too large.
 
     Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be
     exact, so the last layer is scaled by a power of two until its sums span at most 16: a lost
@@ -153,12 +153,12 @@ def _scale_last_layer(
 
 
 def take_batch(digits: Digits, start: int, batch: int) -> np.ndarray:
-    """`batch` inputs from number `start` on; after the last digit it continues with the first."""
+    """Return `batch` inputs starting at number `start`, wrapping around after the last digit."""
     return digits.inputs[np.arange(start, start + batch) % len(digits.inputs)]
 
 
 def verification_cases(network: Network, given: Parameters, seed: int) -> list[Case]:
-    """Exact cases on integers, then real ones with random parameters and with those of the run."""
+    """Return exact cases on integers, then real ones with random parameters and with the run's own."""
     rng = np.random.default_rng(seed + 2)
     inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
     cases = [
@@ -169,7 +169,7 @@ def verification_cases(network: Network, given: Parameters, seed: int) -> list[C
 
 
 def timed_case(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
-    """The case that is timed: the run's parameters, on its digits if any, else on `fill`."""
+    """Return the case that is timed: the run's parameters, on its digits if any, else on `fill`."""
     if given.digits is not None:
         return Case(network, given, take_batch(given.digits, 0, network.batch))
     rng, shape = np.random.default_rng(seed), (network.batch, network.sizes[0])
