@@ -109,17 +109,17 @@ def printable(name: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is a file; a name that no file can have is none, where Path.is_file may raise."""
+    """Return whether it is a file; False for an impossible name, for which Path.is_file may raise."""
     return stat.S_ISREG(_find_mode(path))
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a folder, for any name, as is_file."""
+    """Return whether it is a folder; like is_file for any name."""
     return stat.S_ISDIR(_find_mode(path))
 
 
 def exists(path: Path) -> bool:
-    """Whether there is anything at the path, for any name, as is_file."""
+    """Return whether the path exists; like is_file for any name."""
     return bool(_find_mode(path))
 
 
@@ -133,7 +133,7 @@ def _find_mode(path: Path) -> int:
 LONGEST = 1 << 20
 """Characters that a text file may have."""
 _LONGEST_CHARACTER = 4
-"""Bytes of it in UTF-8."""
+"""The most bytes of a character in UTF-8."""
 
 _OTHERS = {
     stat.S_IFIFO: "a FIFO",
@@ -186,7 +186,7 @@ def _read_file(path: Path) -> tuple[str, str]:
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
-"""Control characters but the tab and the end of a line, and those that turn the direction of text."""
+"""Control characters except tabs and line ends, and characters that change the direction of text."""
 _BREAKS = re.compile(r"[\t\n]")
 
 
@@ -207,7 +207,7 @@ def _name_character(found: re.Match[str]) -> str:
 _COMMAND = re.compile(r"(?:^|(?<=[\n\r]))[^\w\n\r!-~]*:[^\w\s!-~]*(?=:)|#[^\w\s!-~]*#[^\w\s!-~]*(?=\[)")
 """What begins a workflow command: two colons at the start of a line, blanks apart, or `##[` anywhere.
 
-The runner compares as .NET does, which also leaves out characters without a width.
+The runner compares as .NET does, which also ignores zero-width characters.
 """
 
 
@@ -217,5 +217,5 @@ def runs_in_github_actions() -> bool:
 
 
 def defuse_workflow_commands(text: str) -> str:
-    """Text with a blank in what a runner of GitHub Actions would obey: `: :error::` for `::error::`, `## [`."""
+    """Insert a blank into what a GitHub Actions runner would obey: `: :error::` for `::error::`, `## [`."""
     return _COMMAND.sub(r"\g<0> ", text) if ":" in text or "#" in text else text

@@ -1,4 +1,4 @@
-"""What a search of `tune` tries: configurations, strategies that order them, a budget, and rows of a `pick`."""
+"""The search space of `tune`: configurations, strategies that order them, a budget, and rows of a `pick`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemmbench.planning.sizes import check_digits
 
 Configuration = Mapping[str, int]
 Place = tuple[int, ...]
-"""For each axis, the number of the value among the sorted values."""
+"""For each axis, the index of the value among the sorted values."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class SearchSpace:
 
 
 def find_nearest(place: Place, places: Iterable[Place]) -> Place:
-    """The place that differs on the fewest axes, and of these by the fewest values."""
+    """Return the place that differs on the fewest axes; among equals, by the fewest values."""
 
     def distance(other: Place) -> tuple[int, int]:
         steps = [abs(a - b) for a, b in zip(place, other, strict=True)]
@@ -92,9 +92,9 @@ _RANDOM_FIRST = 10
 
 
 class ModelSearch:
-    """Asks for the untried configuration that is nearest to what the model suggests.
+    """Asks for the untried configuration nearest to what the model suggests.
 
-    The model sees the logarithm of the seconds over the number of each value among its axis' sorted values.
+    The model fits the logarithm of the seconds to the index of each value among its axis' sorted values.
     Raises UsageError if Optuna is not installed.
     """
 
@@ -143,9 +143,9 @@ _WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 @dataclass(frozen=True)
 class Budget:
-    """The seconds of a command with all its searches, and the configurations that each may try.
+    """The seconds for a command with all its searches, and the configurations that each search may try.
 
-    The command begins when its budget is made; `started` is that time by the monotonic clock.
+    The command starts when its budget is created; `started` is that time on the monotonic clock.
     """
 
     seconds: float = math.inf
@@ -222,7 +222,7 @@ def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
 Candidate = tuple[str, tuple[tuple[str, int], ...]]
 """A variant and its configuration."""
 Scores = Mapping[Problem, Mapping[Candidate, float]]
-"""The logarithm of the time of each candidate at each problem, relative to the same at each problem."""
+"""The logarithm of each candidate's time at each problem, relative to the same candidate at each problem."""
 
 
 def find_row(
@@ -250,7 +250,7 @@ def choose_candidate(
 
 
 def choose_held_out(rows: Mapping[int, Sequence[Problem]], share: float, seed: int) -> set[Problem]:
-    """The problems that do not take part in the choice: this share of those of each row, but never all."""
+    """Choose the problems left out of the choice: this share of each row's problems, but never all."""
     rng, held = random.Random(seed), set[Problem]()
     for problems in rows.values():
         count = min(round(share * len(problems)), len(problems) - 1)

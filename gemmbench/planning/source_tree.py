@@ -83,7 +83,7 @@ def hash_sources() -> str:
 
 
 def combine_trees(trees: Mapping[str, str]) -> str:
-    """The hash of a tree with these folders and no others, of their hashes by name; "" is a folder without files."""
+    """Return the hash of a tree with only these folders, from their hashes by name; "" means a folder without files."""
     entries = [(_FOLDER, os.fsencode(name), bytes.fromhex(tree)) for name, tree in trees.items() if tree]
     return _hash_tree(entries).hex()
 
@@ -103,7 +103,7 @@ def is_complete(root: Path) -> bool:
 
 
 def describe_build() -> dict[str, str]:
-    """What a wheel keeps in BUILT that is built from these sources."""
+    """Return what a wheel built from these sources stores in BUILT."""
     root, sources = _PACKAGE.parent, identify_sources()
     benchmarks = hash_folder(root / "benchmarks", root / ".gitignore")
     return {"revision": sources.revision, "tree": sources.tree, "benchmarks": benchmarks}
@@ -116,7 +116,7 @@ def _read_built() -> dict[str, str]:
 
 
 def _ask_git(root: Path, *words: str) -> str:
-    """What git prints; "" if it fails, or if `root` is not the root of a repository but maybe inside another."""
+    """Return git's output; "" if it fails or `root` is not the root of a repository (it may be inside another)."""
     if not (root / ".git").exists():
         return ""
     command, environment = ["git", "-C", str(root), *words], {**os.environ, **_GIT}

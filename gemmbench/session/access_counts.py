@@ -65,7 +65,7 @@ def count_accesses(
 
 
 def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
-    """What differs on a GPU between the first of these rows of the CPU device and each other, in sentences.
+    """Explain in sentences how each of these CPU device rows would differ from the first on a GPU.
 
     Rows whose kernels cannot be counted are left out.
     """
@@ -113,7 +113,7 @@ class _ReadingChoice:
         self._plans: Mapping[tuple[Problem, Config], Plan] | None = None
 
     def decide(self, plan: Plan, counts: AccessCounts) -> tuple[AccessCounts, str]:
-        """The counts as the code has them, and why not if it does not."""
+        """Return the counts as the machine code gives them, and why it does not if so."""
         if counts.is_decided:
             return counts, ""
         try:

@@ -102,7 +102,7 @@ def list_candidate_names(variant: Variant) -> tuple[str, ...]:
 
 
 def list_present_choices(variant: Variant, problems: Sequence[Problem], machine: Machine) -> list[VariantChoice]:
-    """What the rows of a variant's `pick` name now that compute these problems."""
+    """List what the rows of a variant's `pick` that compute these problems name now."""
     numbers = {_find_row(problem, variant, machine) for problem in problems}
     picks = [pick for number, pick in enumerate(variant.picks) if number in numbers]
     return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in picks]
@@ -162,7 +162,7 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
 
 
 def _collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Candidate, float]]:
-    """What each candidate was worth at each problem."""
+    """Return each candidate's score at each problem."""
     scores: dict[Problem, dict[Candidate, float]] = {}
     for outcome in outcomes:
         known = scores.setdefault(outcome.task.problem, {})
@@ -173,7 +173,7 @@ def _collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Can
 def evaluate_rows(
     rows: Sequence[ChosenRow], held: dict[Problem, int], outcomes: Sequence[SearchOutcome], batches: CandidateBatches
 ) -> list[HeldOut]:
-    """Measure what the rows pick at the problems held out, next to the best candidate there, in full."""
+    """Measure in full what the rows pick at the held-out problems, next to the best candidate there."""
     scores, found = _collect_scores(outcomes), []
     for problem, number in held.items():
         picked = rows[number].candidate
@@ -187,7 +187,7 @@ def evaluate_rows(
 def _measure_loss(
     problem: Problem, picked: Candidate, best: Candidate, outcomes: Sequence[SearchOutcome], batches: CandidateBatches
 ) -> Interval:
-    """How many times as long as the best the picked candidate takes; NaN if it does not run there."""
+    """Return the picked candidate's time divided by that of the best; NaN if it does not run there."""
     if picked == best:
         return Interval(1.0, 1.0, 1.0)
     tasks = [outcome.task for outcome in outcomes if outcome.task.problem == problem]

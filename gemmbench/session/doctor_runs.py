@@ -27,7 +27,7 @@ from gemmbench.session.single_kernel import find_variant, plan_kernel
 
 
 def examine_machine(option: str, results: Path) -> list[HealthCheck]:
-    """Look at all that `--device option` needs; opens no device.
+    """Check everything that `--device option` needs, without opening a device.
 
     Raises UsageError for an unknown device.
     """
@@ -49,7 +49,7 @@ def _check_cache() -> HealthCheck:
 
 
 def _examined_backends(option: str, choice: DeviceChoice) -> list[str]:
-    """The back ends to look at: with `auto` also those that were passed over."""
+    """Return the back ends to check; with `auto`, including those that were passed over."""
     wanted = {choice.primary, *find_entry(choice.primary).companions}
     return [entry.name for entry in list_entries() if entry.name in wanted or (option == AUTO and entry.automatic)]
 

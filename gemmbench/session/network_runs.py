@@ -1,4 +1,4 @@
-"""A network, from what is asked for to its results: what mlp does, and posts for the post on networks."""
+"""Runs networks, from the request to the results: what mlp does, and what posts does for the post on networks."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ _TILED = Path(__file__).with_name("new_kernel.cu")
 class NewVariant:
     """A variant that was written, and its path.
 
-    `fault` is why its manifest cannot be read yet, "" if it can; `effort` how it was found, `sizes` are some
-    that it computes, "" if it takes the usual ones.
+    `fault` is why its manifest cannot be read yet, "" if it can; `effort` is how the manifest was found. `sizes` are
+    some that it computes, "" if it takes the usual ones.
     """
 
     path: Path

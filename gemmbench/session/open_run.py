@@ -1,4 +1,4 @@
-"""A run that is open: a session, and the results file, new or resumed, that takes every record as it is made."""
+"""An open run: a session, and the results file, new or resumed, that takes every record as it is made."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str
 
 
 def _explain_difference(there: Run, here: Environment) -> str:
-    """Why the rows of a run must not be mixed with those that are asked for now, or ""."""
+    """Explain why the rows of a run must not be mixed with those requested now, or return ""."""
     earlier = there.environment
     if difference := explain_other_machine(earlier, here):
         return f"measured {difference}"
@@ -129,7 +129,7 @@ def _explain_difference(there: Run, here: Environment) -> str:
 
 
 def _explain_missing_rows(there: Run, here: Environment) -> str:
-    """A run may be resumed with more rows than it had, not with fewer."""
+    """Explain which rows are missing, or return "": a run may be resumed with more rows than it had, not with fewer."""
     missing = set(there.planned) - set(here.planned)
     if not missing:
         return ""
@@ -179,7 +179,7 @@ class OpenRun:
         return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
 
     def is_interrupted(self) -> bool:
-        """Nothing new should begin: the user or a time limit says so, or rows cannot be written."""
+        """Return whether nothing new should begin, because of the user, a time limit, or rows that cannot be written."""
         return bool(self.journal.fault) or self.session.is_interrupted()
 
     @property
@@ -204,7 +204,7 @@ class OpenRun:
 
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
-    """What the device reaches at best, if the sweep asks for it; in a fleet, that of the first worker."""
+    """Measure the device's peak rates if the sweep asks for it; in a fleet, those of the first worker's device."""
     return machine.measure_peaks() if sweep.policy.peaks else None
 
 
@@ -260,7 +260,7 @@ def open_results(
 
 @contextmanager
 def _say_where(run: Run, resumable: bool) -> Iterator[None]:
-    """Add to a DeviceError where the rows are that were measured before it."""
+    """Add to a DeviceError where to find the rows measured before it."""
     try:
         yield
     except DeviceError as fault:

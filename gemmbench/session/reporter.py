@@ -37,7 +37,7 @@ SILENT = Reporter()
 
 @dataclass
 class Activity:
-    """What is being done: how much of how much (0 if unknown)."""
+    """What is being done, how much is done, and how much there is (0 if unknown)."""
 
     what: str = ""
     done: int = 0
@@ -76,7 +76,7 @@ class SessionProgress:
         return left if left > 0 else None
 
     def describe_left(self) -> str:
-        """`, about 5 s left`; empty if it is not known."""
+        """Return `, about 5 s left`; "" if it is not known."""
         left = self.left
         return "" if left is None else f", about {format_duration(left)} left"
 
@@ -104,7 +104,7 @@ class Interruption:
         self._pressed = self._late = False
 
     def is_requested(self) -> bool:
-        """Nothing new should begin."""
+        """Return whether nothing new should begin."""
         if not self._late and time.monotonic() > self._end:
             self._late = True
             hint = "; --resume continues it" if self._resumable else ""
@@ -131,7 +131,7 @@ class Interruption:
 
 
 _LONG = 60.0
-"""Seconds. A run that takes longer says so first."""
+"""Seconds. A longer run is announced first."""
 _VERY_LONG = 3600.0
 """Seconds. A run on the CPU device that takes longer needs --yes."""
 

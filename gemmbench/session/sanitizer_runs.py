@@ -24,7 +24,7 @@ from gemmbench.session.machine import find_gpu
 from gemmbench.session.reporter import SILENT, Interruption, Reporter
 from gemmbench.session.verification_runs import choose_variants, plan_verification
 
-# A batch that fits no tile, and as little timing as possible.
+# A batch size that fits no tile, and as little timing as possible.
 _NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --cache hot --no-gate".split()
 
 

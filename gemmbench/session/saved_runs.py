@@ -1,4 +1,4 @@
-"""Results files by what a user calls them: a path, a name given with `--save`, or an id; and the runs of a folder."""
+"""Finds results files by path, by a name given with `--save`, or by id, and lists the runs of a folder."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def read_run(text: str, folder: Path) -> Run:
 
 
 def refuse_renamed(reference: Run) -> None:
-    """Raise UsageError if a run measured another kernel under a name that a kernel has now."""
+    """Raise UsageError if a run measured a different kernel under the name of a present one."""
     for record in reference.records:
         kernel = _RENAMED.get(record.variant)
         if kernel and record.artifact and not record.code and record.path == f"cuda/{record.variant}.cu":

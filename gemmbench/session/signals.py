@@ -68,9 +68,9 @@ def _leave_terminals(streams: list[int]) -> None:
 
 
 def let_finalizers_end(handler: Handler) -> Handler:
-    """The same handler, which comes later if the main thread runs a finalizer of an object at the moment.
+    """Delay a handler while the main thread runs the finalizer of an object.
 
-    Python discards what is raised there, and the finalizer does not end the processes that it has to end.
+    Python would discard what the handler raises there, and the finalizer would not end its processes.
     """
     since: dict[int, float] = {}
     waiting: set[int] = set()
@@ -100,6 +100,6 @@ def _is_finalizing(frame: FrameType | None) -> bool:
 
 
 def ignore_signals() -> None:
-    """Let nothing but SIGKILL interrupt what is done at exit, which is little."""
+    """Let nothing but SIGKILL interrupt the little that is done at exit."""
     for number in (signal.SIGINT, *_ENDING):
         signal.signal(number, signal.SIG_IGN)

@@ -182,7 +182,7 @@ def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], m
 
 
 def _is_unfit(chain: Chain, machine: Machine) -> bool:
-    """The device cannot run the variant, whatever the problem and the configuration."""
+    """Return whether the device cannot run the variant, whatever the problem and the configuration."""
     target = machine.targets.get(chain.device)
     return bool(explain_unfit_device(chain.variant, target) or machine.why_refused(chain.variant, chain.device))
 
@@ -201,9 +201,9 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
 
 
 _HOLD_OUT = 0.2
-"""Of the problems of a dispatching variant: those that the rows are tested on."""
+"""The share of a dispatching variant's problems that the rows are tested on."""
 _MOST_EARLIER = 16
-"""Configurations of an earlier run that are tried before all others: its fastest."""
+"""How many of an earlier run's fastest configurations are tried first."""
 
 
 @dataclass(frozen=True)
@@ -418,7 +418,7 @@ def _run_searches(
 
 
 def _find_winner(task: TuningTask, known: TunedConfigs) -> list[Key]:
-    """The winner that is kept, so that no shorter search replaces it by something slower."""
+    """Return the kept winner, to try it too, so that no shorter search replaces it with something slower."""
     config = known.find(task.candidates[0].variant, task.problem)
     return [make_key(dict(config.values))] if config else []
 

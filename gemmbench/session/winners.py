@@ -113,7 +113,7 @@ def _encode(winners: Sequence[Winner]) -> str:
 
 
 def make_winner(outcome: SearchOutcome, device: Device, environment: Environment) -> Winner | None:
-    """The winner of a search, or None. For an interrupted search for time, the best so far."""
+    """Return the winner of a search, or None. For an interrupted search with the goal `time`, it is the best so far."""
     best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
     if best is None:
         return None

@@ -267,7 +267,7 @@ class Rounds:
         self.progress(f"{self._leader}round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _describe_leader(self) -> str:
-        """Describe the fastest so far, relative to the first anchor: `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`; or ""."""
+        """Describe the fastest so far and its ratio to the first anchor: `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`."""
         samples = {number: one.samples for number, one in enumerate(self.measurements) if one.samples}
         times = {number: stats.time_interval(each) for number, each in samples.items() if not self._has_failed(number)}
         if not times:

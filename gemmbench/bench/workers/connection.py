@@ -1,4 +1,4 @@
-"""A cluster as Dask has it: its address or workers on this host, and tasks that are submitted to it."""
+"""A connection to a Dask cluster, at an address or of workers on this host, and the tasks submitted to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PORT = 65535
 
 @dataclass(frozen=True)
 class FleetAddress:
-    """A scheduler, or with "" this host: `count` workers there, 0 for all of its cards."""
+    """The address of a scheduler, or "" for this host with `count` workers, 0 for one per card."""
 
     scheduler: str = ""
     count: int = 0
@@ -46,9 +46,9 @@ def parse_fleet(text: str) -> FleetAddress:
 
 
 MOST_LOSSES = 2
-"""How often a task whose worker was lost is tried again elsewhere."""
+"""How often a task is retried elsewhere after losing its worker."""
 _CHATTY = ("distributed", "distributed.client", "tornado.application")
-"""Loggers that write tracebacks to the terminal; what they tell, a DeviceError says in a sentence."""
+"""Loggers that write tracebacks to the terminal; a DeviceError says the same in a sentence."""
 _ENCRYPTED = ("tls", "wss")
 _CONNECTING_SECONDS = 10
 _CLOSING_SECONDS = 10.0
@@ -56,7 +56,7 @@ _WAITING_SECONDS = 60
 
 
 class WorkersLost(DeviceError):
-    """A task lost its worker so often that Dask gave it up."""
+    """A task lost its worker so often that Dask gave up on it."""
 
 
 def _load_dask() -> Any:
@@ -74,7 +74,7 @@ def _load_dask() -> Any:
 
 
 def _check_protocol(dask: Any, address: str) -> None:
-    """Raise DeviceError if Dask lacks what a protocol needs; its client would wait for ever."""
+    """Raise DeviceError if Dask lacks a package that the protocol needs; its client would wait for ever."""
     protocol = address.partition(":")[0]
     try:
         dask.get_backend(protocol).get_connector()
@@ -87,7 +87,7 @@ def _check_protocol(dask: Any, address: str) -> None:
 
 
 class Connection:
-    """A client of the scheduler at `address`; `resource` is what one of its workers has for each device.
+    """A client of the scheduler at `address`; its workers have one `resource` for each device.
 
     Raises DeviceError if no scheduler answers.
     """
@@ -113,13 +113,13 @@ class Connection:
             raise DeviceError(f"{found} of {count} workers started within {_WAITING_SECONDS} s") from None
 
     def list_workers(self) -> dict[str, str]:
-        """The hosts of the workers that have the resource now, by their addresses. Raises DeviceError."""
+        """Return the hosts of the workers that now have the resource, by address. Raises DeviceError."""
         self._check()
         known = self._client.scheduler_info(n_workers=-1)["workers"]
         return {address: each["host"] for address, each in known.items() if each["resources"].get(self.resource)}
 
     def count_others(self) -> int:
-        """The workers without the resource."""
+        """Count the workers without the resource."""
         return len(self._client.scheduler_info(n_workers=-1)["workers"]) - len(self.list_workers())
 
     def submit(self, function: Callable[..., Any], *arguments: object, workers: Sequence[str] | None = None) -> Any:
@@ -136,7 +136,7 @@ class Connection:
         return future
 
     def next_done(self, seconds: float) -> Any | None:
-        """The next measurement that has ended; None if none did within `seconds`. Raises DeviceError."""
+        """Return the next measurement that ends; None if none does within `seconds`. Raises DeviceError."""
         try:
             return self._done.get(timeout=seconds)
         except Empty:
@@ -144,7 +144,7 @@ class Connection:
             return None
 
     def take(self, future: Any, seconds: float | None = None) -> Any:
-        """The result of a task; waits for it.
+        """Wait for a task and return its result.
 
         Raises WorkersLost, DeviceError for a lost scheduler, TimeoutError, and what the task raised.
         """
@@ -182,7 +182,7 @@ class Connection:
 
 _LOOPBACK = "127.0.0.1"
 _HTTP = f"{_LOOPBACK}:0"
-"""Where the HTTP servers of Dask listen, which cannot be turned off; they get no pages to serve."""
+"""The address for Dask's HTTP servers, which cannot be turned off; they get no pages to serve."""
 _BOOT = (
     "import os, sys; _, cores, path, *sys.argv[1:] = sys.argv; sys.path[:0] = path.split(os.pathsep); "
     "os.sched_setaffinity(0, map(int, cores.split(','))) if cores else None; "
@@ -220,7 +220,7 @@ def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iter
 
 
 def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
-    """Write a new certificate, which signs itself, and its key to a folder that only this user can read.
+    """Write a new self-signed certificate and its key to a folder that only this user can read.
 
     Raises DeviceError.
     """
@@ -244,7 +244,7 @@ def _name_certificate(certificate: Path, key: Path) -> dict[str, object]:
 
 
 def _share_cores(workers: int) -> list[list[int]]:
-    """Cores of this process for each of several workers, equally many; a core is shared if there are too few."""
+    """Divide this process's cores equally among several workers; workers share cores if there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return [[] for _ in range(workers)]
     cores = sorted(os.sched_getaffinity(0))
@@ -261,7 +261,7 @@ def _start_worker(
     certificate: Path,
     key: Path,
 ) -> subprocess.Popen[bytes]:
-    """Start a worker with its files next to the certificate."""
+    """Start a worker; its files are in the certificate's folder."""
     paths, folder = import_path(), certificate.parent
     arguments = [scheduler, "--name", f"worker-{number}", "--host", _LOOPBACK, "--resources", f"{resource}=1"]
     arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0"]

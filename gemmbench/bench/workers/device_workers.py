@@ -1,4 +1,4 @@
-"""Workers: in this process, or in a separate one that is replaced when a kernel kills it or hangs in it."""
+"""Workers in this process, or in a separate one that is replaced when a kernel kills it or hangs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LocalWorker(ExperimentContext):
 
 
 def _add_printed(records: list[R], printed: Mapping[str, str]) -> list[R]:
-    """The same records with what their variants printed."""
+    """Add to records what their variants printed."""
     if not any(printed.values()):
         return records
     return [
@@ -63,9 +63,9 @@ def _add_printed(records: list[R], printed: Mapping[str, str]) -> list[R]:
 
 _OPENING_SECONDS = 120.0
 _LAUNCH_SECONDS = 60.0
-"""The limit of a launch, unless the user gives another one."""
+"""The default time limit of a launch."""
 _IDLE_SECONDS = 900.0
-"""The limit while no row's code runs: huge operands and references take long to make."""
+"""The time limit while no row's code runs: huge operands and references take long to compute."""
 _CLOSING_SECONDS = 10.0
 _SLACK = 10.0
 """A window may take this many times its expected duration."""
@@ -89,8 +89,8 @@ class _Died:
 class RemoteWorker:
     """Runs batches in a separate process; close it at the end.
 
-    A Python function may change whatever its process shares, so a process in which one has run gets only batches
-    that run it too; others get a new process.
+    A Python function may change any state of its process, so a process that has run one gets only batches
+    that also run it; other batches get a new process.
     `request` says which back ends the process opens; its time limits are enforced from here.
     Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
     running.
@@ -109,7 +109,7 @@ class RemoteWorker:
 
     @property
     def devices(self) -> Mapping[str, Device]:
-        """The open devices, by back end; waits until they are open."""
+        """The devices by back end; waits until they are open."""
         if self._devices is None:
             assert self._process is not None
             self._devices = self._await_ready(self._process)
@@ -135,7 +135,7 @@ class RemoteWorker:
                 raise DeviceError(f"the worker process died twice with no kernel running: {outcome.fault}")
 
     def _leave_functions(self, wanted: frozenset[_Function]) -> None:
-        """End the process if a function has run in it that the next batch does not run."""
+        """End the process if it has run a function that the next batch does not run."""
         if not self._functions <= wanted:
             self.close()
         self._functions = wanted
@@ -150,13 +150,13 @@ class RemoteWorker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """End the process, immediately after an error in the runner."""
+        """End the process; after an error in the runner, immediately."""
         if kind is not None:
             self._kill()
         self.close()
 
     def _open_process(self) -> WorkerProcess:
-        """A process whose devices are open."""
+        """Return a process whose devices are open."""
         if self._process is None:
             self._process = WorkerProcess(self._request)
             self._devices = self._await_ready(self._process)

@@ -1,4 +1,4 @@
-"""What a Dask worker runs: it describes itself, takes the files of a plan, compiles it, or runs a batch."""
+"""The tasks of a Dask worker: describe itself, receive the files of a plan, compile it, or run a batch."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.version import __version__
 
 Kind = tuple[str, int, int]
-"""Name, compute capability and multiprocessors: plans for one card are right for another of its kind."""
+"""Name, compute capability and multiprocessors; plans for one card are valid for any other of its kind."""
 
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A worker as it describes itself: the devices it sees, or the `fault` because of which it sees none.
+    """A worker's description of itself: the devices it sees, or the `fault` that hides them.
 
-    `card` names its device for rows: the UUID of a GPU with its host.
+    `card` names its device in rows: the UUID of a GPU, with its host.
     """
 
     address: str
@@ -52,7 +52,7 @@ class WorkerFacts:
 
     @property
     def card(self) -> str:
-        """As the rows of its device name it."""
+        """The name of the device in rows."""
         uuid = self.machine.primary.uuid if self.machine else ""
         return " ".join(filter(None, (uuid, f"on {self.host}")))
 
@@ -67,8 +67,8 @@ class WorkerFacts:
 class WorkerHealth:
     """Whether a worker is fit to measure.
 
-    `load` is the threads of other processes that want its cores, on average; `floor` half the width of the 95 %
-    interval of a kernel against itself. None if they were not measured, for the reason `fault`.
+    `load` is the average number of threads of other processes that want its cores; `floor` is half the width of the
+    95 % interval of a kernel against itself. They are None if not measured, for the reason `fault`.
     """
 
     facts: WorkerFacts
@@ -88,14 +88,14 @@ _FOLDER = "carried"
 
 @dataclass(frozen=True)
 class Carried:
-    """The contents of files by their absolute paths on the client, and versions of packages by name."""
+    """The contents of files by absolute path on the client, and versions of packages by name."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
 def collect_files(variants: Iterable[Variant]) -> Carried:
-    """What the code of these variants consists of: each file, its local headers, and theirs."""
+    """Collect the code of these variants: each file, its local headers, and theirs."""
     files: dict[str, bytes] = {}
     packages: dict[str, str] = {}
     for variant in dict.fromkeys(variants):
@@ -111,7 +111,7 @@ def _list_folders(variant: Variant) -> list[Path]:
 
 
 def _collect(file: Path, folders: list[Path], files: dict[str, bytes]) -> None:
-    """Add a file, the files that it includes, and so on. One from a git revision may not exist."""
+    """Add a file and, recursively, the files that it includes. A file from a git revision may not exist."""
     path = os.path.abspath(file)  # noqa: PTH100 - keeps links, which `#include` follows as they are
     if path in files or not is_file(file):
         return
@@ -122,7 +122,7 @@ def _collect(file: Path, folders: list[Path], files: dict[str, bytes]) -> None:
 
 
 def place_files(carried: Carried) -> str:
-    """Make the files readable on this host; returns the folder that precedes their paths, "" for none.
+    """Make the files readable on this host; returns the folder to put before their paths, or "".
 
     Raises DeviceError if they cannot be written.
     """
@@ -146,7 +146,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file unless it is there already; it appears by renaming, since workers share the folder."""
+    """Write a file unless it exists; it appears by renaming, since workers share the folder."""
     if _holds(path, content):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,14 +180,14 @@ def _versions_of(variant: Variant, carried: Carried) -> Iterator[tuple[str, str]
 
 
 _LEAST_SPACE = 64 << 20
-"""Bytes that the cache's file system must have left before a batch."""
+"""Bytes that must be free on the cache's file system before a batch."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How the workers of a run measure: the device as `--device` names it, its kind, and what `Open` has.
+    """How the workers of a run measure: the value of `--device`, the kind of device, and the fields of `Open`.
 
-    `run` tells the run from others on the same cluster.
+    `run` distinguishes the run from others on the same cluster.
     """
 
     run: str
@@ -210,7 +210,7 @@ class BatchTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a batch on a worker: its records, or the `fault` of the worker, which should get no more."""
+    """The result of a batch on a worker: its records, or the `fault` of a worker that should get no more batches."""
 
     worker: str
     card: str
@@ -221,7 +221,7 @@ class Outcome:
 def forget_nanny_settings() -> None:
     """Drop the environment variables that Dask's nanny sets for its own worker: one thread, and a small heap.
 
-    A device process would inherit them, and its references would take many times as long.
+    A device process would inherit them and compute its references many times slower.
     """
     settings = import_module("dask").config.get("distributed.nanny.pre-spawn-environ", {})
     for name, value in settings.items():
@@ -245,7 +245,7 @@ class _Station:
                 self._start(setup, machine)
 
     def open(self, setup: Setup, machine: Machine) -> RemoteWorker:
-        """The worker of a run, opened if it is not yet; that of another run is closed."""
+        """Return the worker of a run, opening it if necessary and closing that of another run."""
         with self._lock:
             if self._worker is not None and self._setup == setup:
                 return self._worker
@@ -260,11 +260,11 @@ class _Station:
         return self._worker
 
     def stop(self, run: str) -> None:
-        """Begin nothing new for a run; its batch ends with the samples that there are."""
+        """Start nothing new for a run; its batch ends with the samples taken so far."""
         self._stopped.add(run)
 
     def end(self, run: str) -> None:
-        """Close the device if no batch of this run is on it any more."""
+        """Close the device unless a batch of this run is still using it."""
         self.stop(run)
         threading.Thread(target=self._end, args=(run,), daemon=True).start()
 
@@ -283,7 +283,7 @@ _station = _Station()
 
 
 def begin_run(setup: Setup) -> None:
-    """Let this worker begin to open its device. What is wrong with it is said when it gets a batch."""
+    """Make this worker start to open its device. Faults are reported when it gets a batch."""
     with suppress(GemmbenchError):
         machine = _describe_machine(setup.device)
         if find_kind(machine) == setup.kind:
@@ -296,7 +296,7 @@ def stop_run(run: str) -> None:
 
 
 def end_run(run: str) -> None:
-    """Let this worker close the device that it holds for a run."""
+    """Make this worker close the device that it holds for a run."""
     _station.end(run)
 
 
@@ -309,7 +309,7 @@ def _describe_machine(device: str) -> Machine:
 
 
 def describe_worker(device: str) -> WorkerFacts:
-    """What this worker is."""
+    """Describe this worker."""
     try:
         machine, fault = _describe_machine(device), ""
     except GemmbenchError as error:
@@ -322,12 +322,12 @@ def _find_address() -> str:
 
 
 def measure_load() -> float:
-    """Threads of other processes that want a core of this worker now, on average."""
+    """Return the average number of threads of other processes that want this worker's cores."""
     return average_competitors()
 
 
 def measure_worker_peaks(device: str) -> Peaks | None:
-    """What the device of this worker reaches at best. Raises DeviceError, PlanError."""
+    """Measure the peak rates of this worker's device. Raises DeviceError, PlanError."""
     return measure_peaks(_describe_machine(device))
 
 
@@ -362,7 +362,7 @@ def _refuse_full_disk() -> None:
 
 
 def run_batch(task: BatchTask) -> Outcome:
-    """Compile what is not in this host's cache, and measure a batch."""
+    """Compile whatever is not in this host's cache, and measure a batch."""
     address = _find_address()
     try:
         machine = _describe_machine(task.setup.device)

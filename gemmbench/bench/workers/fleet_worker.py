@@ -1,4 +1,4 @@
-"""Like cards of a cluster as one machine, on which several batches run at a time, compiled on every host before."""
+"""Cards of one kind in a cluster as one machine that runs several batches at a time, compiled on every host first."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ R = TypeVar("R")
 T = TypeVar("T")
 _POLL = 0.2
 _STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
-"""How long a fleet may have no worker before the run ends, and before that is said."""
+"""How long a fleet may be without workers before the run ends, and before a message says so."""
 
 
 @dataclass(eq=False)
 class _Job:
     """Batch `number` on its way to one of the workers `targets` (empty: to any).
 
-    `faults` counts workers that could not run it, `restarts` how often it was given up. Then it waits for
-    `waiting` trials of one row each: jobs with the `row` and the `whole` batch.
+    `faults` counts workers that could not run it, `restarts` how often it was given up. After that it waits for
+    `waiting` trials of one row each: jobs with a `row` and the `whole` batch.
     """
 
     number: int
@@ -95,12 +95,12 @@ class FleetWorker:
 
     @property
     def devices(self) -> Mapping[str, Device]:
-        """The devices of a worker, as the machine describes them."""
+        """The devices of a worker, from the machine's description."""
         return self.machine.devices
 
     @property
     def capacity(self) -> int:
-        """Workers that can measure now; 1 while there is none."""
+        """The number of workers that can measure now, at least 1."""
         return max(1, len(self._list_fit()))
 
     def experiment(self, batch: Batch[R]) -> list[R]:
@@ -129,7 +129,7 @@ class FleetWorker:
         return finished
 
     def stop(self) -> None:
-        """Begin nothing new; what runs ends after its current window."""
+        """Start nothing new; running batches end after their current window."""
         self.connection.tell_workers(stop_run, self._setup.run)
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ class FleetWorker:
         return [address for address in self.connection.list_workers() if address not in self._unfit]
 
     def _submit(self, job: _Job) -> None:
-        """Submit a job, if some workers are unfit only to the others. Raises DeviceError if there are no others."""
+        """Submit a job to the workers that are fit. Raises DeviceError if there are none."""
         job.targets = tuple(self._list_fit()) if self._unfit else ()
         task = BatchTask(self._setup, job.batch, job.carried)
         self._jobs[self.connection.submit_measurement(run_batch, task, job.targets)] = job
@@ -223,7 +223,7 @@ def _list_hopeful(batch: ChainBatch) -> list[int]:
 
 
 def _keep_only(batch: ChainBatch, row: int) -> ChainBatch:
-    """The batch, in which no other row runs."""
+    """Return the batch with all rows but this one left out."""
     aside = LaunchError("set aside")
     for other in _list_hopeful(batch):
         batch = batch if other == row else batch.blame(other, aside)
@@ -284,7 +284,7 @@ class FleetRunner(Runner[R]):
 
 @dataclass(frozen=True)
 class FleetCompiler:
-    """A compiler that hands each plan to one worker of every host; `limit` is seconds for one compilation."""
+    """A compiler that gives each plan to one worker of every host; `limit` is seconds for one compilation."""
 
     machine: FleetMachine
     limit: float
@@ -292,7 +292,7 @@ class FleetCompiler:
     def compile(self, plan: Plan) -> Artifact:
         """As Compiler; the artifact comes from the first host that can compile. Raises as Compiler does.
 
-        A host that cannot, because of a full disk or a lost worker, says so again when it gets a batch.
+        A host that cannot compile, because of a full disk or a lost worker, reports that again when it gets a batch.
         """
         connection = self.machine.connection
         workers = connection.list_workers()
@@ -314,15 +314,15 @@ class FleetCompiler:
         return built[0]
 
     def is_compiled(self, plan: Plan) -> bool:
-        """Unknown, so False: the caches are those of the workers."""
+        """Return False, since the caches are on the workers and their contents unknown."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetMachine(Machine):
-    """The machine that all `members` are like: the least memory of them, and a UUID only if there is one card.
+    """A machine that represents all `members`: with their least memory, and a UUID only if there is one card.
 
-    `others` are the addresses of the workers that are left out: of other kinds, or with faults.
+    `others` are the addresses of workers left out: those of other kinds or with faults.
     """
 
     connection: Connection
@@ -331,7 +331,7 @@ class FleetMachine(Machine):
     _refusals: dict[tuple[Variant, str], str] = field(default_factory=dict, compare=False, repr=False)
 
     def why_refused(self, variant: Variant, device: str) -> str:
-        """Why the workers cannot run a variant, as one of them says: packages are theirs. Raises DeviceError."""
+        """Ask a worker, which has the packages, why it cannot run a variant. Raises DeviceError."""
         key = variant, device
         if key not in self._refusals:
             workers = [member.address for member in self.members]
@@ -370,7 +370,7 @@ class FleetMachine(Machine):
         return find_kind(self)
 
     def list_differences(self) -> list[str]:
-        """Software of which the members have different versions, such as `driver 570.1, 580.2`."""
+        """Return the software whose versions differ between members, such as `driver 570.1, 580.2`."""
         names = dict.fromkeys(name for member in self.members for name in member.versions)
         found = {name: {member.versions.get(name, "none") for member in self.members} for name in names}
         return [f"{name} {', '.join(sorted(versions))}" for name, versions in found.items() if len(versions) > 1]

@@ -1,4 +1,4 @@
-"""A worker, whatever runs a batch: its protocol, and the messages to one in a process, pickled over one pipe."""
+"""The protocol of a worker, which runs batches, and the messages to a worker process, pickled over one pipe."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Open:
 
 @dataclass(frozen=True)
 class Stop:
-    """To the worker: start nothing new, and finish the batch with the samples there are."""
+    """To the worker: start nothing new, and finish the batch with the samples taken so far."""
 
 
 @dataclass(frozen=True)

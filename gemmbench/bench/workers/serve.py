@@ -25,9 +25,9 @@ from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Pr
 from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError
 
 _PROGRESS_PERIOD = 0.05
-"""Seconds at least between two Progressed messages of one activity."""
+"""The least seconds between two Progressed messages of one activity."""
 _ORPHAN_PERIOD = 0.5
-"""Seconds between two checks whether the runner still lives."""
+"""Seconds between checks whether the runner is alive."""
 
 
 def main(fd: int) -> None:
@@ -89,7 +89,7 @@ def _run_batches(pipe: Connection, inbox: _Inbox, worker: LocalWorker, opened: M
 
 
 class _Inbox:
-    """Receives what the runner sends; `stopped` is set once it asks for an end."""
+    """Receives the runner's messages; `stopped` is set once the runner asks to stop."""
 
     def __init__(self, pipe: Connection):
         self.stopped = threading.Event()
@@ -122,7 +122,7 @@ def _send(pipe: Connection, message: ToRunner) -> None:
 
 
 def _exit_without_parent(runner: int) -> None:
-    """End this process once the runner is gone, even while a kernel runs that never ends."""
+    """End this process once the runner is gone, even while an endless kernel runs."""
     while os.getppid() == runner:
         time.sleep(_ORPHAN_PERIOD)
     os._exit(1)

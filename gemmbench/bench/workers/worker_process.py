@@ -1,4 +1,4 @@
-"""The worker process as the runner sees it: started with subprocess, addressed over one socket.
+"""The runner's side of the worker process: starts it with subprocess, talks to it over one socket.
 
 subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a main guard, and it
 forbids children to daemonic processes, such as the workers of Dask. The process gets the runner's `sys.path`, so both
@@ -24,9 +24,9 @@ from gemmbench.bench.workers.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError, name_signal
 
 _BOOT = "import sys; _, fd, *sys.path = sys.argv; from gemmbench.bench.workers.serve import main; main(int(fd))"
-"""Sets sys.path before anything is imported: a file next to the user must not hide a module."""
+"""Sets sys.path before anything is imported: a file in the user's working folder must not hide a module."""
 HEAP_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
-"""The C library keeps freed memory: getting the pages of a large array anew takes as long as copying it."""
+"""Makes the C library keep freed memory: new pages for a large array take as long to get as copying it."""
 _POLL = 0.2
 """Seconds between two checks for an interruption."""
 
@@ -89,7 +89,7 @@ class WorkerProcess:
                 return Silent()
 
     def explain_end(self) -> LaunchError:
-        """Why the process ended, which it must have done."""
+        """Explain why the process ended; it must have ended."""
         try:
             code = self._process.wait(5.0)
         except subprocess.TimeoutExpired:
@@ -108,7 +108,7 @@ class WorkerProcess:
         self.output.stop()
 
     def kill(self) -> None:
-        """Kill the process: if it waits for the device, it does not react to anything gentler."""
+        """Kill the process: while it waits for the device, nothing gentler would work."""
         self._process.kill()
         self._process.wait()
         self._pipe.close()

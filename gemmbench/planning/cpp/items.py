@@ -1,7 +1,7 @@
 """The declarations of preprocessed C++ text: where each is, what it declares, and which names it uses.
 
-The text must have no macros and no conditions left. Nothing of it needs to be understood: a declaration ends
-with a `;`, or with the `}` of a function.
+The text must have no macros and no conditions left. It need not be understood: a declaration ends with a `;`,
+or with the `}` of a function.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CLASSES = {"struct", "class", "union", "enum"}
 _VARIABLES = {"__constant__", "__shared__", "__managed__", "using", "typedef"}
 _FOREIGN = {"std", "cuda", "thrust", "torch", "at", "c10"}
 _DEEPEST = 100
-"""Scopes in each other."""
+"""The deepest nesting of scopes."""
 _LONGEST = 100
-"""Words between `struct` and the braces."""
+"""The most words between `struct` and the braces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Item:
 
     @cached_property
     def function_name(self) -> str:
-        """The name of a function; `operator` for all operators; "" for what is none."""
+        """The name of a function; `operator` for all operators; "" if it is not a function."""
         return _find_parameters(self.head, self.groups)[0] if self.kind == "function" else ""
 
     @cached_property
@@ -162,7 +162,7 @@ def _note_scopes(items: Sequence[Item], scope: tuple[str, ...]) -> None:
 
 
 def _name_scope(item: Item) -> list[str]:
-    """The names of a namespace; none of one without a name, and of `extern "C"`."""
+    """Return the names of a namespace; none for an anonymous one and for `extern "C"`."""
     return [
         each.text for each in item.head if each.kind == "word" and each.text not in ("namespace", "inline", "extern")
     ]
@@ -265,9 +265,9 @@ def _is_declaration_of_function(head: Sequence[Token], groups: Sequence[Group]) 
 
 
 def _find_parameters(head: Sequence[Token], groups: Sequence[Group]) -> tuple[str, Sequence[Token]]:
-    """The name before the parameters, and these with their brackets.
+    """Return the name before the parameters, and the parameters with their brackets.
 
-    They are the last outside attributes, since what a missing header would have made may come first.
+    They are the last brackets outside attributes, because macros of a missing header may come first.
     """
     name, parameters = "", head[:0]
     for group in groups:

@@ -31,7 +31,7 @@ class Edit:
 
 
 def find_reached(source: Source, symbols: Iterable[str]) -> list[Item]:
-    """The declarations that kernels need, and these themselves: nearest first."""
+    """Return kernels and the declarations that they need, nearest first."""
     by_name: dict[str, list[Item]] = {}
     for item in source.walk():
         if item.kind in ("function", "class", "other") and not item.is_host_code:
@@ -55,7 +55,7 @@ def find_reached(source: Source, symbols: Iterable[str]) -> list[Item]:
 
 
 def _choose(found: Sequence[Item], qualifiers: Set[str], scope: tuple[str, ...]) -> Sequence[Item]:
-    """Those in the namespaces that are meant; all if none is, since there are aliases and argument-dependent lookup."""
+    """Return those in the intended namespaces; if none is, all, because of aliases and argument-dependent lookup."""
     if len(found) < 2:
         return found
     meant: list[Item] = []
@@ -70,14 +70,14 @@ def _choose(found: Sequence[Item], qualifiers: Set[str], scope: tuple[str, ...])
 
 
 def _applies(operator: Item, words: Set[str], by_name: Mapping[str, object]) -> bool:
-    """Whether an operator is one of the types in use, or of a literal."""
+    """Return whether an operator belongs to a type in use or to a literal."""
     named = {each.text for each in operator.tokens if each.kind == "word"}
     literal = any(each.kind == "string" for each in operator.head)
     return literal or any((word in by_name and word in words) or _VECTOR.match(word) for word in named)
 
 
 def write_reached(source: Source, reached: Iterable[Item], edits: Iterable[Edit] = ()) -> str:
-    """The text of these declarations in their namespaces and order, with the file and line of each."""
+    """Write these declarations in their namespaces and order, with the file and line of each."""
     return _Writer(source, reached, edits).write()
 
 
@@ -115,7 +115,7 @@ class _Writer:
                 self.copy(item.start, item.end)
 
     def is_known_namespace(self, item: Item) -> bool:
-        """Whether it is `using namespace` of one that is there."""
+        """Return whether it is a `using namespace` for a namespace in the text."""
         words = [each.text for each in item.head if each.kind == "word"]
         return words[:2] == ["using", "namespace"] and words[-1] in self.namespaces
 
@@ -133,7 +133,7 @@ class _Writer:
 
 
 def _hide_host_members(text: str, item: Item) -> Iterable[Edit]:
-    """Leave out the functions of a class that only the host calls: their bodies are its code."""
+    """Leave out member functions that only the host calls, whose bodies are host code."""
     if item.kind != "class":
         return
     for member in read_members(item):

@@ -35,7 +35,7 @@ _SPELLINGS = {
 }
 _BUILTIN = {word.strip(): name for name, words in _SPELLINGS.items() for word in words.split(",")}
 _DEEPEST = 10
-"""Aliases of aliases."""
+"""The longest chain of aliases."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Signatures:
         self.kernels = [self._read_kernel(item) for item in source.walk() if item.is_kernel and item.body]
 
     def _note(self, item: Item, owner: str = "") -> None:
-        """Note a class, or an alias: that of the class `owner` by the names of both."""
+        """Record a class or an alias; an alias in the class `owner` is recorded by both names."""
         tokens = [each for each in item.tokens if each.kind != "directive"]
         words = [each.text for each in tokens]
         if item.kind == "class" and not owner:
@@ -118,9 +118,9 @@ class Signatures:
     def read_parameter(
         self, tokens: Sequence[Token], types: AbstractSet[str] = frozenset(), owner: str = ""
     ) -> Parameter:
-        """One declaration of a type and a name, which may be missing; `types` are names that stand for any type.
+        """Read one declaration of a type and a name, which may be missing; `types` are names that may be any type.
 
-        `owner` is the class that it is in.
+        `owner` is the class that contains it.
         """
         words = [each.text for each in tokens]
         tokens = tokens[: words.index("=")] if "=" in words else tokens
@@ -132,7 +132,7 @@ class Signatures:
         return Parameter(name, kind, stars + hidden, "const" in pointee)
 
     def resolve(self, kind: str, types: AbstractSet[str] = frozenset(), owner: str = "") -> tuple[str, int]:
-        """The type behind aliases, those of the class `owner` too, and how many stars they hide."""
+        """Return the type behind aliases, including those of the class `owner`, and how many stars they hide."""
         stars = 0
         for _ in range(_DEEPEST):
             plain = kind.removeprefix("::").removeprefix("std::")
@@ -145,7 +145,7 @@ class Signatures:
         return kind, stars
 
     def list_fields(self, kind: str) -> list[Parameter] | None:
-        """The data of a class in order, also of one such as `Tile<float>`; None if the text has no such class."""
+        """Return the data members of a class, also of one such as `Tile<float>`; None if there is no such class."""
         named, _, arguments = kind.partition("<")
         name = named.rpartition("::")[2]
         item = self._classes.get(name)
@@ -159,7 +159,7 @@ class Signatures:
         return [self._fill_in(each, values) for each in fields]
 
     def _fill_in(self, each: Parameter, values: Mapping[str, str]) -> Parameter:
-        """A field whose type may be a parameter of the template of its class."""
+        """Return a field with its type filled in if that is a parameter of its class template."""
         if each.type not in values:
             return each
         kind, stars = self.resolve(values[each.type])
@@ -178,13 +178,13 @@ class Signatures:
 
 
 def _list_names(kind: str, owner: str) -> list[str]:
-    """The names under which a type may be noted: with its class, or its last one or two names."""
+    """Return the names by which a type may be recorded: with its class, or its last one or two names."""
     *scopes, last = kind.split("::")
     return [*([f"{owner}::{last}"] if owner and not scopes else []), "::".join([*scopes[-1:], last]), last]
 
 
 def _read_template(tokens: Sequence[Token]) -> tuple[TemplateParameter, ...]:
-    """The parameters of the template that a declaration is; none if it is no template."""
+    """Return the template parameters of a declaration; none if it is not a template."""
     tokens = [each for each in tokens if each.kind != "directive"]
     if not tokens or tokens[0].text != "template":
         return ()
@@ -201,7 +201,7 @@ def _read_template_parameter(part: Sequence[Token]) -> TemplateParameter:
 
 
 def _split_declaration(tokens: Sequence[Token]) -> tuple[list[str], int]:
-    """The names of a declaration, those of its type with their scopes and template arguments, and its stars."""
+    """Return the names in a declaration, with the scopes and template arguments of its type, and its stars."""
     pairs, named = pair_brackets(tokens), list[str]()
     stars, index, is_array = 0, 0, False
     while index < len(tokens):

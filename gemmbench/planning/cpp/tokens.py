@@ -31,12 +31,12 @@ class Token(NamedTuple):
     end: int
 
     def is_sign(self, *signs: str) -> bool:
-        """Whether it is one of these operators or brackets, and no string that looks like one."""
+        """Return whether it is one of these operators or brackets, and not a string that looks like one."""
         return self.kind == "sign" and self.text in signs
 
 
 def read_tokens(text: str) -> list[Token]:
-    """All tokens but blanks and comments; a line of the preprocessor is one."""
+    """Return all tokens except blanks and comments; a preprocessor line is one token."""
     kinds = _TOKEN.groupindex
     found = []
     for each in _TOKEN.finditer(text):
@@ -49,7 +49,7 @@ def read_tokens(text: str) -> list[Token]:
 
 
 def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """For the index of every opening bracket that of the one that closes it, or of the last token if none does."""
+    """Map the index of every opening bracket to that of its closing bracket, or of the last token if there is none."""
     pairs: dict[int, int] = {}
     opened: dict[str, list[int]] = {closing: [] for closing in _CLOSING.values()}
     for index, token in enumerate(tokens):
@@ -62,7 +62,7 @@ def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], at: int) -> int:
-    """The index after the `>` that closes the `<` at `at`; the next one if none does before a `;`."""
+    """Return the index after the `>` that closes the `<` at `at`; the next index if none does before a `;`."""
     depth, index = 0, at
     while index < len(tokens):
         token = tokens[index]

@@ -1,1 +1,1 @@
-"""Drafts of manifests for files that others wrote: what the code says, and guesses that are marked."""
+"""Drafts of manifests for foreign files: what the code says, and marked guesses."""

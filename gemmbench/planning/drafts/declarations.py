@@ -1,4 +1,4 @@
-"""The functions of a CUDA file, with their parameters, and the launches with <<< >>> that tell grid and block."""
+"""Reads the functions of a CUDA file with their parameters, and the <<< >>> launches that give grid and block."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class LaunchBounds:
 
 @lru_cache(maxsize=256)
 def find_launch_bounds(text: str, kernel: str) -> LaunchBounds | None:
-    """What `__launch_bounds__` says of a kernel; None without one."""
+    """Return the `__launch_bounds__` of a kernel; None without one."""
     if "__launch_bounds__" not in text:
         return None
     function = next((each for each in read_functions(text) if each.is_kernel and each.name == kernel), None)
@@ -164,7 +164,7 @@ _LAUNCH = re.compile(r"\b(\w+)\s*(?:(<[^;<>]*>)\s*)?<<<")
 
 @dataclass(frozen=True)
 class LaunchSite:
-    """A launch as it is written: expressions of C++. `constants` are the expressions with a name before it."""
+    """A launch as written: C++ expressions. `constants` are the named expressions before it."""
 
     template: tuple[str, ...]
     grid: tuple[str, ...]
@@ -202,7 +202,7 @@ def is_launched(text: str, kernel: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
-    """The code without comments, and the first complete launch of each kernel in it; asked for by every kernel."""
+    """Return the code without comments, and the first complete launch of each kernel; cached for all kernels."""
     code = hide_comments(text)
     last = code.rfind(">>>")
     found = [match for match in _LAUNCH.finditer(code) if match.end() <= last]
@@ -210,7 +210,7 @@ def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
 
 
 def _read_extent(text: str, before: str) -> tuple[str, ...]:
-    """The sizes of a grid or block: those of the `dim3` with this name, or the expression itself."""
+    """Return the sizes of a grid or block: those of the `dim3` of this name, or the expression itself."""
     if text.startswith("dim3"):
         return _read_sizes(text)
     statements = re.findall(r"\bdim3\b([^;]{0,500});", before)

@@ -67,7 +67,7 @@ def _is_launcher(function: Function) -> bool:
 
 
 def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
-    """How many arguments of a GEMM it has, and whether its launch is known; a launcher launches itself."""
+    """Return how many GEMM arguments it has, and whether its launch is known; a launcher launches itself."""
     guesses = guess_arguments(function.parameters, {})
     known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
     launched = not function.is_kernel or is_launched(text, function.name)
@@ -77,9 +77,9 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
 _MOST_HEADERS = 100
-"""How many different headers are looked for."""
+"""The most different headers to look for."""
 _FURTHEST = 3
-"""How many folders up headers are looked for."""
+"""How many folders up to look for headers."""
 
 
 def find_include_items(text: str, path: Path, home: Path) -> list[str]:
@@ -111,8 +111,8 @@ _COLUMN_MAJOR = re.compile(
 class Facts:
     """A function, how it is launched in its file, and what follows from its declaration.
 
-    `types` are the types of its template, `params` the names of its template's integers in the
-    manifest, both by their name in the code. With `reads_c` C is read where beta is 0, too.
+    `types` are the types of its template, and `params` the manifest's names for its template's integers,
+    both by their names in the code. With `reads_c`, C is read even if beta is 0.
     """
 
     function: Function
@@ -155,7 +155,7 @@ def _read_facts(function: Function, text: str) -> Facts:
 
 
 def _reads_c(function: Function, code: str) -> bool:
-    """Whether a kernel multiplies by beta, itself or in a function that it calls, without a test whether it is 0."""
+    """Return whether a kernel, or a function that it calls, multiplies by beta without testing whether it is 0."""
     text = function.body if _MULTIPLIES_BETA.search(function.body) else code
     used = function.is_kernel and re.search(r"\bbeta\b", function.body)
     return bool(used and _MULTIPLIES_BETA.search(text) and not _TESTS_BETA.search(text))
@@ -169,7 +169,7 @@ def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]
 def _read_names(
     function: Function, site: LaunchSite | None, code: str, arguments: Sequence[Guess], params: dict[str, str]
 ) -> Names:
-    """What the code calls sizes, parameters and constants; a launch may use other names."""
+    """Return the code's names for sizes, parameters and constants; a launch may use others."""
     found = {each.name: _find_size(guess) for each, guess in zip(function.parameters, arguments, strict=True)}
     sizes = {name: size for name, size in found.items() if size}
     if site is None:
@@ -180,7 +180,7 @@ def _read_names(
 
 
 def _find_size(guess: Guess) -> str:
-    """M, N or K if an argument is that, converted or not."""
+    """Return M, N or K if an argument is that size, converted or not; else ""."""
     found = re.fullmatch(r"(?:\w+\()?([MNK])\)?", guess.text)
     return found[1] if found else ""
 
@@ -194,7 +194,7 @@ def _read_tile(name: str) -> dict[str, str]:
 def _rename(
     written: Sequence[str], declared: Sequence[Parameter | TemplateParameter], names: dict[str, str]
 ) -> dict[str, str]:
-    """The names of a launch for what the declaration of the kernel calls otherwise."""
+    """Return the launch's names for what the kernel's declaration calls differently."""
     pairs = zip(written, (each.name for each in declared), strict=False)
     return {text: names[name] for text, name in pairs if name in names and re.fullmatch(r"[A-Za-z_]\w*", text)}
 
@@ -203,7 +203,7 @@ MARK = "# check"
 _HEAD = "# A draft by `gemmbench new`: look at the lines marked `check`, and remove the marks."
 _WIDEST = 100
 _MULTIPLES, _SQUARE_SIZE = "512x256x384", "384"
-"""Multiples of most tiles; three different ones, since a mistake may need that to show."""
+"""Multiples of most tiles; three different ones, because some mistakes show only then."""
 _PLAIN = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 
 
@@ -226,7 +226,7 @@ class Draft:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the code says all but how the matrices are stored, which a verification finds out."""
+        """Whether the code determines everything but the storage of the matrices, which verification finds out."""
         return all(line.startswith("layouts: ") for line in self.text.splitlines() if MARK in line)
 
 
@@ -251,8 +251,8 @@ class TriedResult:
 class Attempt:
     """A manifest with a wrong result: its text, its kernel, and its arguments and launch in a line.
 
-    `arguments` are only its roles. `is_meant`: names and launch determine them all. `right` is the share of elements
-    that were right in the first of the `results`.
+    `arguments` are only its roles. `is_meant` says that names and launch determine them all. `right` is the share of
+    right elements in the first of the `results`.
     """
 
     text: str
@@ -266,7 +266,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class BrokenGuard:
-    """Sizes that a kernel tests as if it took all of them, and the requirement without which it is wrong."""
+    """Sizes that a kernel tests as if it took any, and the requirement without which it is wrong."""
 
     tested: Sequence[str]
     needed: str
@@ -276,11 +276,10 @@ class BrokenGuard:
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
-    `summary` says arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none. `broken_guards` are no part of these: each has what is computed
-    where it is not met.
-    `attempts` were wrong with other usual arguments of the template. `wrong_launch` says what is wrong with how the
-    file itself launches the kernel; "" if nothing is known to be.
+    `summary` gives arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
+    some that meet its requirements; "" if it has none. `broken_guards` are not among these: each says what is computed
+    if it is not met. `attempts` were wrong with other usual template arguments. `wrong_launch` says what is wrong with
+    the file's own launch of the kernel, if anything is known to be; else "".
     """
 
     text: str
@@ -376,11 +375,11 @@ def _list_requirements(facts: Facts) -> list[Guess]:
 
 
 _FLOORED = re.compile(r"([MNK]) // (\w+)")
-"""A line of a grid that leaves out what is left over."""
+"""A line of a grid that rounds down, and so leaves out the remainder."""
 
 
 def _is_square(facts: Facts) -> bool:
-    """Whether it has a single size."""
+    """Return whether it has a single size."""
     return any(each.doubt == SQUARE for each in facts.arguments)
 
 
@@ -415,7 +414,7 @@ def _write_mark(guess: Guess) -> str:
 
 
 def _wrap(line: str) -> str:
-    """A long line as several, which YAML reads as one."""
+    """Split a long line into several that YAML reads as one."""
     return textwrap.fill(line, _WIDEST, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
@@ -424,5 +423,5 @@ def _quote_argument(text: str) -> str:
 
 
 def quote_text(text: str) -> str:
-    """Text as YAML reads it again."""
+    """Quote text so that YAML reads it back unchanged."""
     return text if _PLAIN.fullmatch(text) else json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Guesses: what each argument of a function is, values of template parameters, grid, block and requirements."""
+"""Guesses the role of each argument of a function, values of template parameters, grid, block and requirements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.planning.drafts.declarations import Function, LaunchSite, Paramet
 from gemmbench.planning.drafts.scanning import evaluate, translate
 
 SQUARE = "square"
-"""The reason for the only size of a kernel that has no others."""
+"""The reason given for a size that is a kernel's only one."""
 
 _SIZES = {
     **dict.fromkeys(("m", "sizem", "dimm", "msize", "mdim"), "M"),
@@ -85,7 +85,7 @@ def _guess_argument(parameter: Parameter) -> Guess:
 
 
 def _normalise(name: str) -> str:
-    """A name in lower case, without the words and underscores around its letter: `d_A`, `A_ptr` and `matA` are a."""
+    """Return a name in lower case, reduced to its letter: `d_A`, `A_ptr` and `matA` become a."""
     for affix in _AFFIXES:
         name = re.sub(affix, "", name, flags=re.IGNORECASE)
     plain = re.sub(r"^d(?=[ABC]$)", "", name).lower().replace("_", "")
@@ -104,13 +104,13 @@ def _describe(parameter: Parameter) -> str:
 
 
 def _convert(parameter: Parameter, guess: Guess) -> Guess:
-    """The guess with the type of the parameter, where it is not an int or the type of the sums."""
+    """Add the parameter's type to a guess if it is neither int nor the accumulator type."""
     conversion = _CONVERSIONS.get(parameter.type, "")
     return replace(guess, text=f"{conversion}({guess.text})") if conversion else guess
 
 
 def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
-    """A kernel with a single size multiplies square matrices."""
+    """Guess that a kernel with a single size multiplies square matrices."""
     sizes = [index for index, each in enumerate(parameters) if not each.pointer and each.type not in _FLOATS]
     sizes = [index for index in sizes if guesses[index].text != "stream"]
     if len(sizes) == 1 and _normalise(parameters[sizes[0]].name) in _ONLY_SIZES:
@@ -119,7 +119,7 @@ def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> l
 
 
 def _guess_unnamed_operands(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
-    """Three pointers without telling names are A, B and C, or C, A and B if only the first is written."""
+    """Guess that three pointers without telling names are A, B and C, or C, A and B if only the first is written."""
     pointers = [index for index, each in enumerate(parameters) if each.pointer and "&" not in guesses[index].text]
     if len(pointers) != 3 or any(guesses[index].text in ("A", "B", "C") for index in pointers):
         return guesses
@@ -148,7 +148,7 @@ _AXIS = re.compile(r"\b(\w+)\s*=[^;=]*\bblockIdx\s*\.\s*([xy])")
 
 @dataclass(frozen=True)
 class Names:
-    """What the code calls things: its sizes, its template's parameters by their name in the manifest, its constants."""
+    """The code's names: its sizes, its template parameters by their names in the manifest, and its constants."""
 
     sizes: Mapping[str, str]
     params: Mapping[str, str]
@@ -214,7 +214,7 @@ def guess_block(function: Function, site: LaunchSite | None, names: Names) -> li
 
 
 def guess_requirements(function: Function, names: Names) -> list[Guess]:
-    """What the sizes must be multiples of, where the code does not seem to compare them with anything."""
+    """Guess what sizes must be multiples of if the code does not seem to compare them with anything."""
     words = {size: word for word, size in names.sizes.items()}
     guesses = []
     for size, role in (("M", "BM"), ("N", "BN"), ("K", "BK")):
@@ -225,7 +225,7 @@ def guess_requirements(function: Function, names: Names) -> list[Guess]:
 
 
 def _is_guarded(body: str, word: str, is_depth: bool) -> bool:
-    """Whether the code compares with a size; loops over K do not count."""
+    """Return whether the code compares something with a size; loops over K do not count."""
     code = re.sub(r"\bfor\s*\([^;]{0,500};[^;]{0,500};", "", body) if is_depth else body
     return re.search(rf"(?:<=?|>=?|==|!=|%)\s*\(?{word}\b|\b{word}\s*(?:<=?|>|%)", code) is not None
 
@@ -239,7 +239,7 @@ def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
 
 
 def _find_tile(role: str, names: Names) -> str | None:
-    """The parameter or the constant that has a role; the tile of a square block serves for each of its sides."""
+    """Return the parameter or constant with a role; a square block's tile serves for both sides."""
     for wanted in (role, "TILE") if role in ("BM", "BN", "BK") else (role,):
         known = [name for name in {**names.params, **names.constants} if _find_role(name) == wanted]
         values = (names.translate(name) if name in names.constants else names.params[name] for name in known)
@@ -249,9 +249,9 @@ def _find_tile(role: str, names: Names) -> str | None:
 
 
 def find_axis_of_rows(body: str, indices: Sequence[str] = (), usual: str = "y") -> str:
-    """Which index of the block runs over the rows of C.
+    """Return which block index runs over the rows of C.
 
-    That of a variable with `row` in its name, or one of `indices`, else the usual.
+    It is the index of a variable with `row` in its name or among `indices`, else `usual`.
     """
     axes: list[tuple[str, str]] = _AXIS.findall(body)
     named = [axis for word, axis in axes if "row" in word.lower()]
@@ -260,20 +260,20 @@ def find_axis_of_rows(body: str, indices: Sequence[str] = (), usual: str = "y") 
 
 
 def name_size(name: str) -> str:
-    """M, N, K or a leading dimension that a name means, for sure or not; "" for none."""
+    """Return the size or leading dimension that a name means, certain or not; "" for none."""
     plain = _normalise(name)
     return _SIZES.get(plain) or _UNSURE_SIZES.get(plain, "")
 
 
 def name_operand(name: str) -> str:
-    """A, B or C that a name means, for sure or not; "" for none."""
+    """Return the operand (A, B or C) that a name means, certain or not; "" for none."""
     plain = _normalise(name)
     found = _OPERANDS.get(plain) or _UNSURE_OPERANDS.get(plain, "")
     return found if found in ("A", "B", "C") else ""
 
 
 def find_usual_value(name: str, instead: Mapping[str, int]) -> int:
-    """A value that a parameter with such a name usually has, unless `instead` has one for its role."""
+    """Return the usual value of a parameter with such a name, or the value in `instead` for its role."""
     role = _find_role(name)
     return instead.get(role) or _USUAL_VALUES.get(role, 1)
 

@@ -1,4 +1,4 @@
-"""The launches of preprocessed code: what is between `<<<` and `>>>`, and the values that these expressions have."""
+"""Reads the launches in preprocessed code, and evaluates the expressions between `<<<` and `>>>`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Value = float | tuple[float, ...]
 
 
 class UnknownValue(Exception):
-    """An expression has no value that could be computed."""
+    """The value of an expression cannot be computed."""
 
 
 @dataclass(frozen=True)
 class WrittenLaunch:
-    """One launch: expressions of C++ over the `variables` of the function around it, which have expressions too.
+    """One launch: C++ expressions over the `variables` of the enclosing function, which are expressions themselves.
 
-    `start` is where it is in the text.
+    `start` is its position in the text.
     """
 
     template: tuple[str, ...]
@@ -39,7 +39,7 @@ class WrittenLaunch:
 
 
 def find_launches(source: Source, kernel: str) -> list[WrittenLaunch]:
-    """The launches of a kernel in the host's functions, in order."""
+    """Return the launches of a kernel in host functions, in order."""
     found, outer = list[WrittenLaunch](), dict[str, str]()
     for item in source.walk():
         tokens = [each for each in item.tokens if each.kind != "directive"]
@@ -110,7 +110,7 @@ class _Reader:
         }
 
     def read_variables(self, end: int) -> dict[str, str]:
-        """`type name = x`, `type name(x)`, `type name{x}` and `name.x = e` before `end`; the last ones win."""
+        """Read `type name = x`, `type name(x)`, `type name{x}` and `name.x = e` before `end`; later ones win."""
         found: dict[str, str] = {}
         for index in range(1, min(end, len(self.tokens) - 1)):
             before, token, after = self.tokens[index - 1 : index + 2]
@@ -166,7 +166,7 @@ _DIVISION = re.compile(r"div|ceil", re.IGNORECASE)
 
 
 def evaluate(text: str, variables: Mapping[str, str], values: Mapping[str, float], depth: int = 0) -> Value:
-    """The value of a C++ expression, in which `values` and then `variables` have names. Raises UnknownValue."""
+    """Evaluate a C++ expression whose names are in `values`, else in `variables`. Raises UnknownValue."""
     if depth > _DEEPEST or len(text) > _LONGEST:
         raise UnknownValue(text)
     source = text.strip()

@@ -1,4 +1,4 @@
-"""What each number and pointer that a kernel takes may be: orders of roles to try, the likeliest first."""
+"""Possible roles of each number and pointer that a kernel takes, in the order to try them, likeliest first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FRACTIONS = {"float", "double", "half", "bfloat16"}
 _SIZES = "MNK"
 _MOST_UNKNOWN = 5
 _COST_OF_TRUE = 3
-"""How many other sizes are tried before a flag is true."""
+"""How many other assignments of sizes are tried before a flag is true."""
 
 
 class Undecidable(Exception):
@@ -43,7 +43,7 @@ class Slot:
 
 
 def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) -> list[Slot]:
-    """Everything that a kernel takes; `types` are those of its template. Raises Undecidable."""
+    """List everything that a kernel takes; `types` are its template's types. Raises Undecidable."""
     slots = []
     for number, each in enumerate(kernel.parameters):
         kind = types.get(each.type, each.type)
@@ -85,7 +85,7 @@ def _list_words(name: str) -> list[str]:
 
 
 def _guess_size(slot: Slot) -> str:
-    """M, N or K by the name of a slot; "" if it says nothing."""
+    """Guess M, N or K from the name of a slot; "" if it says nothing."""
     if not slot.owner and (found := name_size(slot.name)):
         return {"lda": "K", "ldb": "N", "ldc": "N"}.get(found, found)
     words = _list_words(slot.name)
@@ -102,7 +102,7 @@ _LEADING = set("stride pitch ld lead".split())
 
 
 def _find_rows_of_leading(slot: Slot) -> str:
-    """The rows of the matrix whose column-major leading dimension a slot is; "" for none."""
+    """Return the row count of the matrix whose column-major leading dimension a slot is; "" for none."""
     plain = name_size(slot.name) if not slot.owner else ""
     matrix = plain[2:].upper() if plain.startswith("ld") else ""
     if slot.owner and set(_list_words(slot.name)) & _LEADING:
@@ -118,18 +118,18 @@ def _guess_operand(slot: Slot) -> str:
 
 
 def are_operands_named(slots: Sequence[Slot]) -> bool:
-    """Whether the names of the pointers say which are A, B and C."""
+    """Return whether the names of the pointers tell A, B and C apart."""
     return {_guess_operand(slot) for slot in slots if slot.kind == "pointer"} >= set("ABC")
 
 
 def are_sizes_named(slots: Sequence[Slot]) -> bool:
-    """Whether the names of the sizes say which are M, N and K, or there is one at most."""
+    """Return whether the names of the sizes tell M, N and K apart; True for at most one size."""
     sizes = [slot for slot in slots if slot.kind == "size"]
     return len(sizes) < 2 or {_guess_size(slot) for slot in sizes} >= set(_SIZES)
 
 
 def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
-    """What the pointers may be; of more than three the others have no role. A constant one is not C."""
+    """List possible roles of the pointers; if there are more than three, the others have none. C is never constant."""
     places = [number for number, slot in enumerate(slots) if slot.kind == "pointer"]
     guesses = {number: _guess_operand(slots[number]) for number in places}
     extra = {number for number in places if slots[number].name.lower() == "bias"}
@@ -152,9 +152,9 @@ def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
-    """What the sizes may be: by their names, then all renamed alike, then one of them otherwise, then 1 and 0.
+    """List possible roles of the sizes: by name, then with all names permuted, then one changed, then 1 and 0.
 
-    Three that are called M, N and K are never two of the same. Flags are false first, then more of them are true.
+    Three sizes called M, N and K always get three roles. Flags are first false, then more and more of them true.
     """
     flags = [number for number, slot in enumerate(slots) if slot.kind == "flag"]
     settings = [dict(zip(flags, values, strict=True)) for values in itertools.product("01", repeat=len(flags))]
@@ -204,7 +204,7 @@ def _order_sizes(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
-    """Whether slots called M, N and K, if there are all three, have three roles: else a mistake would seem right."""
+    """Return whether slots called M, N and K, if all exist, have three different roles; else a mistake might seem right."""
     if set(letters.values()) != set(_SIZES):
         return True
     pairs = {(letter, roles[number]) for number, letter in letters.items()}
@@ -212,7 +212,7 @@ def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
 
 
 def assign_scalars(slots: Sequence[Slot]) -> Roles:
-    """alpha and beta, by name or by order; 1 for what is left."""
+    """Assign alpha and beta by name or by order; the rest are 1."""
     scalars = [number for number, slot in enumerate(slots) if slot.kind == "scalar"]
     named = {number: slots[number].name.lower().strip("_") for number in scalars}
     known = {number: name for number, name in named.items() if name in ("alpha", "beta") and not slots[number].owner}

@@ -1,6 +1,6 @@
-"""C++ text without comments and strings, its brackets, and the expressions that it gives a name.
+"""Scans C++ text without comments and strings for brackets and named expressions.
 
-No compiler: it reads what code usually looks like.
+It is no compiler: it reads code in its usual form.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from types import MappingProxyType
 from gemmbench.planning.manifests.expressions import ExpressionError, parse
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
-# What is not closed ends with the text or the line, so that no part of it is read twice. An apostrophe may separate
-# digits, so a character has few letters.
+# An unclosed comment or string ends with the text or the line, so no part of it is read twice. An apostrophe may
+# separate digits, so a character literal has few letters.
 _HIDDEN = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:\\.|[^\"\\\n])*\"?|'(?:\\.|[^'\\\n]){1,12}'",
     re.DOTALL,

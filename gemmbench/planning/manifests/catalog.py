@@ -38,7 +38,7 @@ _BEGINNING = re.compile(r"\s*/\*---(?=\s*\n)")
 _NEARLY_END = re.compile(r"^[^\S\n]*-{2,}[^\S\n]*\*/|^[^\S\n]+\*/", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 NAME_LETTERS = "only letters of ASCII, digits and _ . + -"
-"""What the name of a kernel may have: tables, logs, files and shells take it for a name too."""
+"""The characters that a kernel's name may have, all safe in tables, logs, file names and shells."""
 
 
 def is_kernel_name(text: str) -> bool:
@@ -52,7 +52,7 @@ def _has_manifest(text: str) -> bool:
 
 
 def _check_end(text: str, location: str) -> None:
-    """Raise SpecError for a manifest that begins and has no end."""
+    """Raise SpecError for a manifest that begins but does not end."""
     begun = _BEGINNING.match(text)
     if begun and _MANIFEST_KEY.search(text):
         line = text.count("\n", 0, begun.end()) + 1
@@ -84,7 +84,7 @@ def _read_kernel_file(path: Path) -> Variant:
 
 
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
-    """The variant of a file of code with a manifest that is in no file. Raises SpecError."""
+    """Return the variant of a code file with a manifest that is not in any file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
     return replace(ManifestReader(document, path, follow_links(path), text).read(), drafted=True)  # as `file` names it
 
@@ -123,8 +123,8 @@ _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 def _list_kernel_files(folder: Path) -> list[Path]:
     """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
 
-    A file of code that a manifest describes is none, unless it has a manifest too; nor is YAML or Python without
-    a key of a manifest.
+    A code file that a separate manifest describes does not count unless it has a manifest of its own; nor does YAML
+    or Python without a manifest key.
     """
     if not is_folder(folder):
         raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
@@ -170,7 +170,7 @@ def _explain_clash(name: str, path: Path, other: Path) -> SpecError:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is the path of a file: it has the suffix of one, and a folder or a file there."""
+    """Return whether a name is a path: it has a known suffix, and contains a folder or names an existing file."""
     return Path(name).suffix in (*SUFFIXES, *_CODE) and (os.sep in name or is_file(Path(name)))
 
 
@@ -179,7 +179,7 @@ _CODE = (".cu", ".cuh")
 
 
 def _split_kernel(name: str) -> tuple[str, str]:
-    """A path and the kernel in the file: `./mine.cu:tiled`; "" without one."""
+    """Split a path and the kernel in the file, as in `./mine.cu:tiled`; the kernel is "" if not given."""
     path, mark, kernel = name.partition(MARK)
     return (path, kernel) if mark and Path(path).suffix in _CODE and is_file(Path(path)) else (name, "")
 
@@ -321,7 +321,7 @@ class Catalog:
         return self._complete_variants[name]
 
     def _complete(self, variant: Variant, above: tuple[str, ...]) -> Variant:
-        """The variant with the variants that it picks from."""
+        """Return the variant together with the variants that it picks from."""
         return replace(variant, picks=tuple(self._find_code(variant, pick, above) for pick in variant.picks))
 
     def _find_code(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
@@ -386,7 +386,7 @@ _MOST_NEAREST = 3
 
 
 def _suggest_names(name: str, known: Sequence[str]) -> str:
-    """What was meant by an unknown name: a file of that name in this folder, or the names most like it."""
+    """Suggest what an unknown name meant: a file of that name in this folder, or the most similar names."""
     files = [f"./{name}{suffix}" for suffix in SUFFIXES]
     if here := next((file for file in files if is_file(Path(file))), ""):
         return f"; for the file in this folder write {here}"
@@ -395,7 +395,7 @@ def _suggest_names(name: str, known: Sequence[str]) -> str:
 
 
 def _is_of_revision(name: str) -> bool:
-    """Whether a path, such as HEAD~3:kernels/mine.cu, is that of a git revision."""
+    """Return whether a path belongs to a git revision, such as HEAD~3:kernels/mine.cu."""
     return MARK in name and not is_file(Path(name))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gemmbench.errors import SpecError, nearest
 from gemmbench.planning.yaml_document import Document
 
-# A pattern that begins with plain letters, without \b, is searched for many times as fast.
+# A pattern that begins with plain letters, without \b, is found many times faster.
 _GLOBAL = re.compile(r"__global__\b")
 _EXTERN = re.compile(r'extern\s+"C"\s')
 _STANDARD = re.compile(r"\b(\w+)\s*\(\s*(?:const\s+)?int\b")
@@ -41,7 +41,7 @@ def is_unmangled(text: str, name: str) -> bool:
 def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern[str]) -> list[str]:
     """The names that `pattern` finds in function heads, after `words` in this order.
 
-    Linear in the text, whatever is in it: a single pattern for all of it would read the rest of a head for every word.
+    Takes time linear in the text: a single pattern would read the rest of a head again for every word.
     """
     names, place, end = [], 0, 0
     while first := words[0].search(text, place):

@@ -126,21 +126,21 @@ class Policy:
     audit_once: bool = False
 
     def choose_sustained(self, precision: Precision) -> float:
-        """Seconds of steady load for a row of this precision on a GPU: of most use near the power limit."""
+        """Return the seconds of steady load for a row of this precision on a GPU; most useful near the power limit."""
         if self.sustained is not None:
             return self.sustained
         return SUSTAINED_SECONDS if precision.peak.of_tensor_cores else 0.0
 
 
 _CPU_ROUNDS = 10
-"""Five blocks of two rounds: the least from which an interval is usual, where times say nothing about a GPU."""
+"""Five blocks of two rounds: the least for a usual interval, since these times say nothing about a GPU."""
 
 
 def make_policy(given: Measuring, reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
     """Return the policy of the command line and the config. Raises UsageError or SpecError.
 
-    `rounds` without `until` is the number of rounds to measure, not a limit. What is not given is less on the CPU
-    device: a hot cache, ten rounds and one audit.
+    `rounds` without `until` is the number of rounds to measure, not a limit. The CPU device has cheaper defaults:
+    a hot cache, ten rounds and one audit.
     """
 
     chosen = {
