@@ -96,7 +96,7 @@ class DeviceError(GemmbenchError):
 
 
 def shorten_reason(text: str, longest: int = 2000, kept: int = 1900) -> str:
-    """The text, or its beginning with the number of characters that are left out."""
+    """Return the text, or its beginning with the number of characters that are left out."""
     return text if len(text) <= longest else f"{text[:kept]} ... ({len(text) - kept:,} more characters)"
 
 

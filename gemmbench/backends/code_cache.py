@@ -71,7 +71,7 @@ def refuse_unsafe(home: Path) -> None:
 
 
 def explain_unwritable(home: Path, fault: OSError) -> DeviceError:
-    """The error for a cache that cannot be written."""
+    """Return the error for a cache that cannot be written."""
     return DeviceError(f"cannot write compiled code to {home}: {fault.strerror}; {_NEXT}")
 
 
@@ -209,7 +209,7 @@ def _delete(home: Path, artifacts: list[CachedArtifact], enough: float) -> Delet
 
 
 def _describe(files: list[Path]) -> Iterator[CachedArtifact]:
-    """The artifact of these files, unless they are gone."""
+    """Yield the artifact of these files, unless they are gone."""
     with suppress(OSError):
         known = [file.lstat() for file in files]
         kinds = [file.suffix for file in files if file.suffix != FACTS]
@@ -224,7 +224,7 @@ _claiming = threading.Lock()
 
 
 def content_key(parts: Iterable[str]) -> str:
-    """A content hash over `parts`, in order."""
+    """Return a content hash over `parts`, in order."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode(errors="surrogateescape"))
@@ -291,14 +291,14 @@ def read_answer(key: str) -> dict[str, str] | None:
 
 
 def holds(key: str, suffix: str) -> bool:
-    """Whether `fetch_or_build` would find the artifact of `key`. Raises DeviceError for an unsafe folder."""
+    """Return whether `fetch_or_build` would find the artifact of `key`. Raises DeviceError for an unsafe folder."""
     home = cache_folder()
     refuse_unsafe(home)
     return read_intact(home / f"{key}{suffix}") is not None
 
 
 def read_intact(code: Path) -> Build | None:
-    """The facts of an artifact; None if it is missing or damaged, or was stored by another version."""
+    """Return the facts of an artifact; None if it is missing or damaged, or was stored by another version."""
     with suppress(*_DAMAGE):
         stored = json.loads(_read_file(code.with_suffix(FACTS)))
         build = Build(**stored["build"])
@@ -362,14 +362,14 @@ def _stamp(facts: Path) -> None:
 
 
 def _checksum(code: Path, name: str, build: Build) -> str:
-    """A hash of the code, its name, its mode and its facts. Raises OSError if it cannot be read."""
+    """Return a hash of the code, its name, its mode and its facts. Raises OSError if it cannot be read."""
     content, mode = _read_file(code), stat.S_IMODE(code.stat().st_mode)
     head = json.dumps([name, mode, asdict(build)])
     return hashlib.sha256(head.encode() + b"\0" + content).hexdigest()
 
 
 def _read_file(path: Path) -> bytes:
-    """The content of a regular file. Raises OSError for anything else: reading a FIFO would wait for ever."""
+    """Return the content of a regular file. Raises OSError for anything else: reading a FIFO would wait for ever."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(f"{path} is not a regular file")
     return path.read_bytes()
@@ -400,7 +400,7 @@ def _read_list(key: str) -> list[str] | None:
 
 
 def _add_contents(key: str, headers: Sequence[str]) -> str | None:
-    """The key with the contents of the headers; None if one cannot be read."""
+    """Return the key with the contents of the headers; None if one cannot be read."""
     with suppress(*_DAMAGE):
         return content_key([key, *(part for header in headers for part in (header, _hash_file(header)))])
     return None

@@ -125,15 +125,15 @@ class Machine:
         raise NotImplementedError
 
     def why_refused(self, variant: Variant, device: str) -> str:
-        """Why a variant cannot run on a back end, whatever the problem; "" if it can. Raises DeviceError."""
+        """Return why a variant cannot run on a back end, whatever the problem; "" if it can. Raises DeviceError."""
         raise NotImplementedError
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
-        """The compilers of the named back ends; `limit` is seconds for one kernel."""
+        """Return the compilers of the named back ends; `limit` is seconds for one kernel."""
         raise NotImplementedError
 
     def measure_peaks(self) -> Peaks | None:
-        """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
+        """Measure the peak rates of the primary device; None for a CPU. Raises DeviceError, PlanError."""
         raise NotImplementedError
 
     def open_worker(self, request: Any, message: Callable[[str], None], *how: Any) -> AbstractContextManager[Any]:

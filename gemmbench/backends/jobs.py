@@ -136,7 +136,7 @@ class HostBytes:
             self.fill(offset, nbytes, byte)
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether two ranges hold the same bytes."""
+        """Return whether two ranges hold the same bytes."""
         return np.array_equal(self.bytes[one : one + nbytes], self.bytes[other : other + nbytes])
 
     def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:

@@ -73,11 +73,11 @@ class BackendEntry:
         return [{} for _ in range(count or 2)]
 
     def libraries(self) -> tuple[Variant, ...]:
-        """The variants that come from libraries."""
+        """Return the variants that come from libraries."""
         return ()
 
     def why_refused(self, variant: Variant) -> str:
-        """Why this back end cannot run a variant, whatever the problem; "" if it can."""
+        """Return why this back end cannot run a variant, whatever the problem; "" if it can."""
         return ""
 
     def architecture(self, sm: int, sms: int) -> Target:
@@ -128,7 +128,7 @@ ALL = ":all"
 
 @cache
 def find_entry(name: str) -> BackendEntry:
-    """The record of a back end."""
+    """Return the record of a back end."""
     return cast(BackendEntry, import_module(f"gemmbench.backends.{name}.entry").ENTRY)
 
 
@@ -209,7 +209,7 @@ def _backend_names(choice: DeviceChoice) -> tuple[str, ...]:
 
 
 def make_compilers(machine: Machine, names: Iterable[str], limit: float = TimeLimits.compile) -> dict[str, Compiler]:
-    """The compilers of the named back ends; `limit` is seconds for one kernel."""
+    """Return the compilers of the named back ends; `limit` is seconds for one kernel."""
     return {name: load_services(name).compiler(machine.choice, limit) for name in names}
 
 
@@ -232,12 +232,12 @@ def needs_own_process(machine: Machine) -> bool:
 
 
 def list_library_variants() -> list[Variant]:
-    """The variants that come from libraries."""
+    """Return the variants that come from libraries."""
     return [variant for entry in list_entries() for variant in entry.libraries()]
 
 
 def why_refused(variant: Variant, device: str) -> str:
-    """Why a back end cannot run a variant, whatever the problem; "" if it can."""
+    """Return why a back end cannot run a variant, whatever the problem; "" if it can."""
     return find_entry(device).why_refused(variant)
 
 
@@ -254,7 +254,7 @@ def choose_profiled(option: str, purpose: str) -> DeviceChoice:
 
 
 def find_inspecting_entry() -> BackendEntry:
-    """The back end whose compiler `inspect` shows."""
+    """Return the back end whose compiler `inspect` shows."""
     return next(entry for entry in list_entries() if entry.inspects)
 
 
@@ -286,12 +286,12 @@ class TryingServices(Protocol):
 
 
 def make_watcher(limit: float) -> Watcher:
-    """As TryingServices."""
+    """See TryingServices."""
     return cast(TryingServices, load_services("cpu")).make_watcher(limit)
 
 
 def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
-    """As TryingServices."""
+    """See TryingServices."""
     return cast(TryingServices, load_services("cpu")).expand_kernels(text, path, home)
 
 
@@ -304,5 +304,5 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
 
 
 def measure_peaks(machine: Machine) -> Peaks | None:
-    """What the primary device reaches at best; None for a CPU. Raises DeviceError, PlanError."""
+    """Measure the peak rates of the primary device; None for a CPU. Raises DeviceError, PlanError."""
     return load_services(machine.choice.primary).measure_peaks(machine.choice)

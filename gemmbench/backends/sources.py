@@ -234,7 +234,7 @@ class SourceText:
     code: str
 
     def join(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         return "\n".join([*self.includes, *self.defines, self.code])
 
 

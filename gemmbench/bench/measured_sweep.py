@@ -250,7 +250,7 @@ def _make_batches(
 
 
 def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tuple[Built, ...], ...]:
-    """The machine code of each chain's steps."""
+    """Return the machine code of each chain's steps."""
     return tuple(tuple(built[step] for step in chain.steps) for chain in chains)
 
 

@@ -31,12 +31,12 @@ def data_folder(name: str) -> Path:
 
 
 def is_results_name(name: str) -> bool:
-    """Whether a file of this name holds results, compressed or not."""
+    """Return whether a file of this name holds results, compressed or not."""
     return name.endswith((RESULTS_SUFFIX, COMPRESSED_SUFFIX))
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether a file is compressed, by its name."""
+    """Return whether a file is compressed, by its name."""
     return path.suffix == ".gz"
 
 
@@ -161,7 +161,7 @@ def read_code_file(path: Path) -> str:
 
 
 def _read_file(path: Path) -> tuple[str, str]:
-    """The text of a file without a byte order mark, and why it is not UTF-8; "" if it is."""
+    """Return the text of a file without a byte order mark, and why it is not UTF-8; "" if it is."""
     location = display_path(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
@@ -196,7 +196,7 @@ def escape_controls(text: str) -> str:
 
 
 def escape_cell(text: str) -> str:
-    r"""The same on one line, with `\n` for the end of a line."""
+    r"""Return the same on one line, with `\n` for the end of a line."""
     return text if text.isprintable() else _BREAKS.sub(_name_character, escape_controls(text))
 
 
@@ -212,7 +212,7 @@ The runner compares as .NET does, which also ignores zero-width characters.
 
 
 def runs_in_github_actions() -> bool:
-    """Whether a runner of GitHub Actions reads the output, and obeys what looks like a command."""
+    """Return whether a runner of GitHub Actions reads the output, and obeys what looks like a command."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 

@@ -36,7 +36,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def write_schema(kind: str) -> str:
-    """The JSON schema of a kind of file, one of SCHEMAS, as text."""
+    """Return the JSON schema of a kind of file, one of SCHEMAS, as text."""
     return json.dumps({"$schema": _DIALECT, **SCHEMAS[kind]()}, indent=2) + "\n"
 
 
@@ -45,7 +45,7 @@ def _make_manifest_schema() -> Schema:
 
 
 def _make_config_schema() -> Schema:
-    """A config with `layers` describes a network, any other a sweep."""
+    """Return the schema of a config: with `layers` it describes a network, otherwise a sweep."""
     return {
         "title": "gemmbench config",
         "if": {"required": ["layers"]},
@@ -60,7 +60,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {"manifest": _make_manifest_schema
 
 
 def _describe_models(root: type[msgspec.Struct]) -> Schema:
-    """The schemas of a model and of all models inside it, by name."""
+    """Return the schemas of a model and of all models inside it, by name."""
     _, components = msgspec.json.schema_components([root], ref_template=_REFERENCES)
     for model in _list_models(root):
         _describe_model(components[model.__name__], model)
@@ -102,7 +102,7 @@ def _allow_single(written: Schema) -> None:
 
 
 def read_attributes(model: type) -> dict[str, str]:
-    """The section `Attributes:` of a docstring: what each name means."""
+    """Return the section `Attributes:` of a docstring: what each name means."""
     _, _, text = (inspect.getdoc(model) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     return {name: " ".join(meaning.split()) for name, meaning in found}

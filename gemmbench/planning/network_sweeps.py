@@ -167,7 +167,7 @@ def _make_post(model: NetworkModel, config: str) -> Post | None:
 
 
 def read_network_post(name: str) -> Post | None:
-    """The post of a network's config file, or None if it repeats none. Raises UsageError or SpecError."""
+    """Return the post of a network's config file, or None if it repeats none. Raises UsageError or SpecError."""
     return read_network_sweep(RunRequest(config=name), on_cpu=False).post
 
 
@@ -234,7 +234,7 @@ Helpers = Mapping[str, Variant]
 
 
 def read_passes() -> dict[str, Variant]:
-    """The passes over a finished C that come with gemmbench."""
+    """Return the passes over a finished C that come with gemmbench."""
     return {path.stem: read_variant(path) for path in sorted(_PASSES.glob("*.cu"))}
 
 

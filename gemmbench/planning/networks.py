@@ -46,7 +46,7 @@ class Network:
         return Problem(self.batch, self.sizes[-1], self.sizes[0], precision_name=self.precision_name)
 
     def layer(self, index: int) -> Problem:
-        """The GEMM of one layer."""
+        """Return the GEMM of one layer."""
         return Problem(self.batch, self.sizes[index + 1], self.sizes[index], precision_name=self.precision_name)
 
     @property

@@ -42,7 +42,7 @@ class SearchSpace:
         return {name: sorted_values for name, sorted_values in values.items() if len(sorted_values) > 1}
 
     def find_place(self, configuration: Configuration) -> Place:
-        """Where a configuration lies."""
+        """Return where a configuration lies."""
         return tuple(values.index(configuration[name]) for name, values in self.axes.items())
 
     @cached_property
@@ -71,7 +71,7 @@ class ExhaustiveSearch:
         self._left = dict(space.by_place)
 
     def ask(self) -> Configuration | None:
-        """The next one that was neither asked for nor told."""
+        """Return the next one that was neither asked for nor told."""
         return self._left.pop(next(iter(self._left))) if self._left else None
 
     def tell(self, configuration: Configuration, seconds: float | None) -> None:
@@ -111,7 +111,7 @@ class ModelSearch:
         self._axes = {name: integers(0, len(values) - 1) for name, values in space.axes.items()}
 
     def ask(self) -> Configuration | None:
-        """The next one that was neither asked for nor told."""
+        """Return the next one that was neither asked for nor told."""
         if not self._left:
             return None
         trial = self._study.ask(self._axes)
@@ -153,11 +153,11 @@ class Budget:
     started: float = field(default_factory=time.monotonic, compare=False)
 
     def count(self, space: int) -> int:
-        """How many of the configurations of a space a search may try."""
+        """Return how many of the configurations of a space a search may try."""
         return space if self.configurations is None else min(space, self.configurations)
 
     def share(self, searches: int) -> float:
-        """The seconds of each search, of those that planning has left."""
+        """Return the seconds of each search, of those that planning has left."""
         left = self.seconds - (time.monotonic() - self.started)
         return max(left, 0.0) / max(searches, 1)
 
@@ -228,7 +228,7 @@ Scores = Mapping[Problem, Mapping[Candidate, float]]
 def find_row(
     problem: Problem, variant: Variant, device: str, targets: Mapping[str, Target], why_refused: Refusal
 ) -> int | None:
-    """The number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
+    """Return the number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
     for number in list_rows(problem, variant, device, targets):
         chosen = [(replace(variant, picks=(variant.picks[number],)), [Config()])]
         (plan,) = make_plans([problem], chosen, device, targets, why_refused)
@@ -240,7 +240,7 @@ def find_row(
 def choose_candidate(
     problems: Sequence[Problem], scores: Scores, is_allowed: Callable[[str], bool]
 ) -> Candidate | None:
-    """The candidate with the highest geometric mean, over the problems, of its speed relative to the best.
+    """Return the candidate with the highest geometric mean, over the problems, of its speed relative to the best.
 
     Only candidates of allowed variants that ran at all these problems count; None if there is none.
     """

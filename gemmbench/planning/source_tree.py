@@ -70,7 +70,7 @@ def identify_sources() -> Sources:
 
 
 def hash_sources() -> str:
-    """The hash of the sources on disk; "" if a file cannot be read."""
+    """Return the hash of the sources on disk; "" if a file cannot be read."""
     root = _PACKAGE.parent
     folders = [root / "benchmarks", data_folder("configs"), data_folder("cuda"), _PACKAGE]
     try:
@@ -89,7 +89,7 @@ def combine_trees(trees: Mapping[str, str]) -> str:
 
 
 def find_tree(root: Path, revision: str) -> str:
-    """The hash of the sources of a revision in the repository at `root`; "" if git does not know it there."""
+    """Return the hash of the sources of a revision in the repository at `root`; "" if git does not know it there."""
     named = "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
     commit = revision and _ask_git(root, "rev-parse", *named)
     listed = commit and _ask_git(root, "ls-tree", commit, *FOLDERS)
@@ -98,7 +98,7 @@ def find_tree(root: Path, revision: str) -> str:
 
 
 def is_complete(root: Path) -> bool:
-    """Whether `root` is a repository with all its commits, which a shallow clone lacks."""
+    """Return whether `root` is a repository with all its commits, which a shallow clone lacks."""
     return _ask_git(root, "rev-parse", "--is-shallow-repository") == "false"
 
 
@@ -110,7 +110,7 @@ def describe_build() -> dict[str, str]:
 
 
 def _read_built() -> dict[str, str]:
-    """What the wheel keeps; nothing in a checkout."""
+    """Return what the wheel keeps; nothing in a checkout."""
     path = _PACKAGE / "data" / BUILT
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
@@ -138,7 +138,7 @@ def hash_folder(folder: Path, rules: Path) -> str:
 
 
 def _hash_folder(folder: Path, place: str, rules: Sequence[str]) -> bytes:
-    """The hash of a folder that is at `place` in the repository; b"" without files."""
+    """Return the hash of a folder that is at `place` in the repository; b"" without files."""
     entries = []
     for entry in os.scandir(folder) if folder.is_dir() else ():
         path, about = f"{place}/{entry.name}", entry.stat(follow_symlinks=False)
@@ -159,13 +159,13 @@ def _hash_folder(folder: Path, place: str, rules: Sequence[str]) -> bytes:
 
 
 def _is_ignored(path: str, is_folder: bool, rules: Sequence[str]) -> bool:
-    """Whether the last rule that matches a path leaves it out; no rule leaves out its folder."""
+    """Return whether the last rule that matches a path leaves it out; no rule leaves out its folder."""
     found = next((rule for rule in reversed(rules) if _matches(rule.lstrip("!"), path, is_folder)), "!")
     return not found.startswith("!")
 
 
 def _matches(rule: str, path: str, is_folder: bool) -> bool:
-    """Whether a rule of a .gitignore, one without `**`, means a path from the root of the repository."""
+    """Return whether a rule of a .gitignore, one without `**`, means a path from the root of the repository."""
     if rule.endswith("/") and not is_folder:
         return False
     rule = rule.rstrip("/")
@@ -177,7 +177,7 @@ def _matches(rule: str, path: str, is_folder: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def _hash_file(path: str, *_: int) -> bytes:
-    """The hash of a file; what follows its path changes with its content."""
+    """Return the hash of a file; what follows its path changes with its content."""
     return _hash_object(b"blob", Path(path).read_bytes())
 
 

@@ -66,7 +66,7 @@ class Document:
 
 
 def _complete_lists(value: Any, kind: Any) -> Any:
-    """The data with a word or number in a list of its own where `kind` wants a list: `layouts: nn`."""
+    """Return the data with a word or number in a list of its own where `kind` wants a list: `layouts: nn`."""
     if get_origin(kind) is list:
         (inside,) = get_args(kind)
         items = [value] if isinstance(value, str | int | float) and get_origin(inside) is not list else value
@@ -102,7 +102,7 @@ def _find_model(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]
 
 
 def find_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """The structs inside a type: PostRowModel of list[str | PostRowModel]."""
+    """Yield the structs inside a type: PostRowModel of list[str | PostRowModel]."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):
@@ -134,7 +134,7 @@ def parse_document(text: str, location: str, first_line: int = 1) -> Document:
 
 
 def _describe_fault(fault: yaml.YAMLError) -> str:
-    """What is wrong, in one line."""
+    """Describe a fault in one line."""
     return (getattr(fault, "problem", None) or str(fault)).splitlines()[0]
 
 

@@ -81,7 +81,7 @@ def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> 
 
 
 def explain_uncountable(variant: Variant) -> str:
-    """Why the accesses of a variant cannot be counted on any machine; "" if they can be."""
+    """Return why the accesses of a variant cannot be counted on any machine; "" if they can be."""
     if variant.computes == "mlp":
         return "computes a network"
     return "" if variant.is_kernel else "is not a kernel that gemmbench launches itself"

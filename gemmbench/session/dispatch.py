@@ -43,7 +43,7 @@ class PickRow:
 
 
 def replace_pick_rows(text: str, rows: Mapping[int, PickRow], location: str) -> str:
-    """The text of a manifest with other variants and parameters in some rows of `pick`, by their numbers from 0.
+    """Return the text of a manifest with other variants and parameters in some rows of `pick`, by their numbers from 0.
 
     Conditions, comments and all other rows stay. Raises SpecError for a row that is written in another style.
     """
@@ -58,7 +58,7 @@ def replace_pick_rows(text: str, rows: Mapping[int, PickRow], location: str) -> 
 
 
 def _find_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """The first line of each row of `pick`, and the line after its last."""
+    """Yield the first line of each row of `pick`, and the line after its last."""
     start = next((number for number, line in enumerate(lines) if _PICK.match(line)), len(lines))
     end = next((number for number in range(start + 1, len(lines)) if _NEXT_KEY.match(lines[number])), len(lines))
     firsts = [number for number in range(start + 1, end) if re.match(r"\s*- ", lines[number])]
@@ -97,7 +97,7 @@ def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) ->
 
 
 def list_candidate_names(variant: Variant) -> tuple[str, ...]:
-    """The variants that a variant picks from, each once."""
+    """Return the variants that a variant picks from, each once."""
     return tuple(dict.fromkeys(pick.variant for pick in variant.picks))
 
 
@@ -109,7 +109,7 @@ def list_present_choices(variant: Variant, problems: Sequence[Problem], machine:
 
 
 def list_present_keys(variant: Variant, name: str) -> list[Key]:
-    """The configurations of a variant that the rows of another one's `pick` name now."""
+    """Return the configurations of a variant that the rows of another one's `pick` name now."""
     picks = [pick for pick in variant.picks if pick.variant == name and pick.code]
     return [make_key({**pick.code.default(), **dict(pick.params)}) for pick in picks if pick.code]
 
@@ -240,7 +240,7 @@ def refuse_unwritable(variant: Variant, catalog: Catalog) -> None:
 
 
 def _replace_rows(variant: Variant, rows: Mapping[int, PickRow], catalog: Catalog) -> tuple[Path, str]:
-    """The file of a variant, and its text with other rows. Raises StoreError, UsageError and SpecError."""
+    """Return the file of a variant, and its text with other rows. Raises StoreError, UsageError and SpecError."""
     path = catalog.find_file(variant.name)
     try:
         text = path.read_text(encoding="utf-8")

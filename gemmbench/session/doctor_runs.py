@@ -81,7 +81,7 @@ def measure_noise(
 
 
 def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
-    """The first variant that can run from each line that the back end lists."""
+    """Yield the first variant that can run from each line that the back end lists."""
     for names, size in registry.find_entry(machine.choice.primary).noise_plans:
         asked = [Selection((name,), read_sizes(size), ("f32",), ("nn",), kernels=kernels) for name in names]
         expanded = [item for one in asked for item in plan_kernel(one, find_variant(one), machine)]

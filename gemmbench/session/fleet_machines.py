@@ -76,7 +76,7 @@ def _refuse_cluster(connection: Connection) -> None:
 
 
 def describe_workers(choice: DeviceChoice, connection: Connection) -> list[WorkerFacts]:
-    """What each worker with the resource is; one with another gemmbench has a fault. Raises DeviceError."""
+    """Describe each worker with the resource; one with another gemmbench has a fault. Raises DeviceError."""
     workers = connection.list_workers()
     tasks = {address: connection.submit(describe_worker, choice.option, workers=[address]) for address in workers}
     return [_describe(connection, address, workers[address], task) for address, task in tasks.items()]

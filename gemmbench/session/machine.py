@@ -31,31 +31,31 @@ class LocalMachine(Machine):
 
     @property
     def why_unwatched(self) -> str:
-        """As Machine."""
+        """See Machine."""
         return "" if registry.find_entry(self.choice.primary).is_watched else "its times and faults are scripted"
 
     def refuse_transfers(self) -> None:
-        """As Machine."""
+        """See Machine."""
         if why := registry.find_entry(self.choice.primary).no_transfers:
             raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")
 
     def why_refused(self, variant: Variant, device: str) -> str:
-        """As Machine."""
+        """See Machine."""
         return registry.why_refused(variant, device)
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
-        """As Machine."""
+        """See Machine."""
         return registry.make_compilers(self, names, limit)
 
     def measure_peaks(self) -> Peaks | None:
-        """As Machine."""
+        """See Machine."""
         return registry.measure_peaks(self)
 
     @contextmanager
     def open_worker(
         self, request: Open, message: Callable[[str], None], *how: Any
     ) -> Iterator[LocalWorker | RemoteWorker]:
-        """As Machine: in a separate process if a kernel could destroy the device's context."""
+        """See Machine; in a separate process if a kernel could destroy the device's context."""
         from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker  # planning needs no worker
 
         if registry.needs_own_process(self):
@@ -72,7 +72,7 @@ class LocalMachine(Machine):
                 backend.close()
 
     def make_runner(self, worker: LocalWorker | RemoteWorker, *how: Any) -> Runner[Any]:
-        """As Machine: one batch after the other."""
+        """See Machine; one batch after the other."""
         from gemmbench.bench.runner import Runner  # see above
 
         return Runner(worker, *how)
@@ -126,7 +126,7 @@ def find_gpu(device: str, purpose: str) -> Machine:
 
 
 def list_kernel_folders(kernels: str | None) -> list[Path]:
-    """The folders of kernels: the project's, and `kernels`."""
+    """Return the folders of kernels: the project's, and `kernels`."""
     return [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
 
 

@@ -73,7 +73,7 @@ def _make_parameters(sweep: NetworkSweep) -> Parameters:
 
 
 def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:
-    """The sweep with a baseline, which is one of its rows."""
+    """Return the sweep with a baseline, which is one of its rows."""
     baseline = sweep.baseline or default
     rows = sweep.rows
     if baseline not in [row.name for row in rows]:

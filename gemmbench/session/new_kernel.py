@@ -75,7 +75,7 @@ def _draft(code: Path, home: Path, symbol: str | None) -> Draft:
 
 
 def _place(name: str, home: Path, suffix: str) -> Path:
-    """The path of the file to write; a name with a folder is not in `home`.
+    """Return the path of the file to write; a name with a folder is not in `home`.
 
     Raises UsageError for a name that no variant can have, and for a folder that is not there.
     """

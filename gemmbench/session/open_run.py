@@ -44,7 +44,7 @@ if TYPE_CHECKING:  # what measures is imported where it is used: a dry run measu
 
 
 def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
-    """The newest run of `gemmbench COMMAND` that is unfinished and that no process is writing.
+    """Return the newest run of `gemmbench COMMAND` that is unfinished and that no process is writing.
 
     Files that cannot be read are reported and left out. Raises StoreError if there is none.
     """
@@ -62,7 +62,7 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
 
 
 def find_resumed(file: str | Path) -> Path:
-    """The results file to continue. Raises UsageError for a compressed one."""
+    """Return the results file to continue. Raises UsageError for a compressed one."""
     path = Path(file)
     if is_compressed(path):
         raise UsageError(
@@ -92,7 +92,7 @@ def name_command(text: str) -> str:
 
 
 def split_command(text: str) -> list[str]:
-    """The words of a recorded command; none if its quotes are not balanced."""
+    """Return the words of a recorded command; none if its quotes are not balanced."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -103,7 +103,7 @@ _DIGEST_BYTES = 4
 
 
 def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str]:
-    """A short hash of every row that is planned, and of how jobs with transfers are cut."""
+    """Return a short hash of every row that is planned, and of how jobs with transfers are cut."""
     asked = [f"{chain.problem_or_network!r} {chain.name} {sorted(chain.config.values)}" for chain in chains]
     asked += [f"transfers in {cut.panels} panels on {cut.streams} streams"] if cut else []
     return [hashlib.blake2s(text.encode(), digest_size=_DIGEST_BYTES).hexdigest() for text in asked]
@@ -179,7 +179,7 @@ class OpenRun:
         return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
 
     def is_interrupted(self) -> bool:
-        """Return whether nothing new should begin, because of the user, a time limit, or rows that cannot be written."""
+        """Return whether nothing new should begin: after Ctrl-C or a time limit, or if rows cannot be written."""
         return bool(self.journal.fault) or self.session.is_interrupted()
 
     @property

@@ -37,7 +37,7 @@ class Session:
         is_interrupted: Callable[[], bool],
         done: Mapping[str, Sequence[Record]] | None = None,
     ) -> Runner[Record]:
-        """A runner of the kind that the worker needs; its arguments are those of a Runner."""
+        """Return a runner of the kind that the worker needs; its arguments are those of a Runner."""
         runner: Runner[Record] = self.machine.make_runner(self.worker, emit, self.progress, is_interrupted, done or {})
         return runner
 

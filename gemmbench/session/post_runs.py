@@ -34,7 +34,7 @@ def repeat_posts(
 
 
 def _leave_out_finished(names: list[str], destination: Destination) -> list[str]:
-    """The post that the file to resume repeats, and those that come after it. Raises UsageError."""
+    """Return the post that the file to resume repeats, and those that come after it. Raises UsageError."""
     if destination.resume is None:
         return names
     post = read_environment(destination.resume).post
@@ -48,7 +48,7 @@ def _leave_out_finished(names: list[str], destination: Destination) -> list[str]
 def plan_posts(
     names: Sequence[str], request: RunRequest, machine: Machine, reporter: Reporter = SILENT
 ) -> Iterator[tuple[str, PlannedSweep | PlannedNetwork]]:
-    """The name of each post and its rows, planned and not measured. Raises GemmbenchError."""
+    """Yield the name of each post and its rows, planned and not measured. Raises GemmbenchError."""
     for name in choose_posts(names, request, reporter):
         plan = plan_network_rows if describes_network(name) else plan_request
         yield _shorten(name), plan(replace(request, config=name), machine)
@@ -75,7 +75,7 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
 
 
 def _list_options_refused(selection: Selection) -> list[str]:
-    """The options given that a network cannot obey."""
+    """Return the options given that a network cannot obey."""
     names = ("sizes", "precisions", "layouts", "alpha", "beta")
     return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, ())]
 

@@ -70,7 +70,7 @@ def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: 
 
 
 def _choose_records(run: Run, variants: Collection[str]) -> list[Record]:
-    """The rows to measure again; finals are chosen anew."""
+    """Return the rows to measure again; finals are chosen anew."""
     ran = [record for record in run.records if record.status != "skipped"]
     known = dict.fromkeys(record.variant for record in ran)
     for name in variants:
@@ -86,7 +86,7 @@ def _plan_record(record: Record, catalog: Catalog, machine: Machine) -> list[Pla
 
 
 def _order_config(variant: Variant, record: Record) -> Config:
-    """The configuration of a row in the order of the manifest. Raises UsageError if parameters have changed."""
+    """Return the configuration of a row in the order of the manifest. Raises UsageError if parameters have changed."""
     names = [name for name, _ in variant.params]
     if set(names) != set(record.config):
         recorded, declared = (", ".join(each) or "none" for each in (record.config, names))
@@ -109,7 +109,7 @@ def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) 
 
 
 def read_policy(environment: Environment) -> Policy:
-    """The policy of a run, without steady loads; what an old file does not record has its usual value."""
+    """Return the policy of a run, without steady loads; what an old file does not record has its usual value."""
     known = {each.name for each in fields(Policy)}
     recorded: dict[str, Any] = {name: value for name, value in environment.policy.items() if name in known}
     return Policy(**recorded | {"sustained": 0.0})
@@ -156,7 +156,7 @@ def _make_group(past: Plan, plan: Plan, baseline: Plan | None) -> Iterator[Chain
 
 
 def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine) -> Plan | str:
-    """The plan of the kernel as it was, or why there is none."""
+    """Return the plan of the kernel as it was, or why there is none."""
     name = plan.variant.name
     if name not in kernels.names:
         return f"{revision} has no such kernel"
@@ -170,7 +170,7 @@ def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cata
 
 
 def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
-    """The same parameters; the default of the past for today's default."""
+    """Return the same parameters; the default of the past for today's default."""
     if past.picks or dict(plan.config.values) == variant.default():
         return Config(() if past.picks else tuple(past.default().items()))
     return plan.config if past.default().keys() == variant.default().keys() else None

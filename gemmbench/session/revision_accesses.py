@@ -66,7 +66,7 @@ def _is_present(name: str, catalog: Catalog) -> bool:
 
 
 def _list_past(selection: Selection, revision: str, catalog: Catalog) -> RevisionKernels:
-    """The kernels at the revision in the folders of those that are checked, and the paths that were named.
+    """Return the kernels at the revision in the folders of those that are checked, and the paths that were named.
 
     Raises UsageError if one of these folders is in no checkout, or that has no such revision.
     """
@@ -177,7 +177,7 @@ class _Checker:
 
 
 def _name_among(plan: Plan, planned: Sequence[Plan | Skip]) -> str:
-    """What tells a plan from the others of its kernel, such as `nn`; "" for the only one."""
+    """Return what tells a plan from the others of its kernel, such as `nn`; "" for the only one."""
     facts = [_list_facts(each) for each in planned]
     return " ".join(
         fact for fact, values in zip(_list_facts(plan), zip(*facts, strict=True), strict=True) if len(set(values)) > 1

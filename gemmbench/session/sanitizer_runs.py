@@ -43,7 +43,7 @@ class VerifyCommand:
     reason: str = ""
 
     def words_for(self, config: Config) -> tuple[str, ...]:
-        """The words that verify one configuration."""
+        """Return the words that verify one configuration."""
         return (*self.words, *to_words(("--param", f"{name}={value}") for name, value in config.values))
 
 
@@ -109,7 +109,7 @@ def _prepare_commands(
 
 
 def _narrow(selection: Selection, variant: Variant) -> Selection:
-    """The selection for one variant: few shapes, one precision, and only the parameters that it has."""
+    """Return the selection for one variant: few shapes, one precision, and only the parameters that it has."""
     names = {ALL, *(name for name, _ in variant.params)}
     return replace(
         selection,
@@ -120,7 +120,7 @@ def _narrow(selection: Selection, variant: Variant) -> Selection:
 
 
 def _split_plans(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan], list[Skip]]:
-    """The plans that run on the GPU, and the skips."""
+    """Return the plans that run on the GPU, and the skips."""
     plans = [item for item in expanded if isinstance(item, Plan) and item.device == machine.choice.primary]
     return plans, [item for item in expanded if isinstance(item, Skip)]
 
@@ -143,7 +143,7 @@ def _make_gemm_command(
 
 
 def _make_network_command(variant: Variant, request: RunRequest, machine: Machine, folder: str) -> VerifyCommand:
-    """A kernel that computes a network: its default configuration, or those that were requested."""
+    """Return a kernel that computes a network: its default configuration, or those that were requested."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
     words = ("mlp", variant.name, *options, *_list_common_words(request, machine))
     reason = explain_unfit_device(variant, machine.primary.target) or registry.why_refused(

@@ -64,7 +64,7 @@ def save_run(run: Run, folder: Path, name: str) -> str:
 
 
 def _find_saved(name: str, folder: Path) -> Path | None:
-    """The path of a saved run, even if it is not a file."""
+    """Return the path of a saved run, even if it is not a file."""
     saved = saved_path(folder, name)
     return next((path for path in (saved, saved.with_suffix(COMPRESSED_SUFFIX)) if exists(path)), None)
 
@@ -77,7 +77,7 @@ def _describe_saved(path: Path) -> str:
 
 
 def find_newest_saved(folder: Path) -> Path:
-    """The saved run that was measured last. Raises UsageError if there is none, StoreError for a broken file."""
+    """Return the saved run that was measured last. Raises UsageError if there is none, StoreError for a broken file."""
     saved = list_saved(folder)
     if not saved:
         raise UsageError(
@@ -92,7 +92,7 @@ def _by_age(path: Path) -> tuple[str, float]:
 
 
 def find_run(text: str, folder: Path) -> Path | None:
-    """The results file that `text` names; None if it names none.
+    """Return the results file that `text` names; None if it names none.
 
     A path comes first, then the name of a saved run of the results folder, then the end of a file's
     name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
@@ -105,7 +105,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def find_reference(text: str, folder: Path, kernels: Sequence[Path]) -> Path | None:
-    """The results file that `text` names for a check; None if it can only be a git revision.
+    """Return the results file that `text` names for a check; None if it can only be a git revision.
 
     No file that comes with a checkout may take the place of a revision, since the author of a pull request chooses
     both. So a path ends in .jsonl or begins with a dot or a slash, and the hash of a commit is never a saved run.
@@ -130,7 +130,7 @@ def _find_by_name(text: str, folder: Path) -> Path | None:
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
-    """The only file of the folder whose name ends in `text`, or else whose run does."""
+    """Return the only file of the folder whose name ends in `text`, or else whose run does."""
     if not text.isalnum():
         return None
     named = list_results(folder, f"-{text}")
@@ -139,7 +139,7 @@ def _find_by_id(text: str, folder: Path) -> Path | None:
 
 
 def _read_id(path: Path) -> str:
-    """The end of the name that a run got; its file may have another name since."""
+    """Return the end of the name that a run got; its file may have another name since."""
     try:
         return read_environment(path).run.rpartition("-")[2]
     except StoreError:
@@ -200,14 +200,14 @@ def _is_older(one: Run, other: Run) -> bool:
 
 
 def suggest_saved(text: str, folder: Path) -> str:
-    """Which saved runs there are, for a message about an unknown one."""
+    """Return which saved runs there are, for a message about an unknown one."""
     names = [results_stem(path) for path in list_saved(folder)]
     hint = f"saved runs in {folder}: {', '.join(names)}" if names else f"{folder} has no saved runs; use run --save"
     return f"{nearest(text, names)}; {hint}"
 
 
 def find_newest_run(folder: Path, command: str = "") -> Path:
-    """The results file in a folder that was started last, by a command such as `tune` if one is named.
+    """Return the results file in a folder that was started last, by a command such as `tune` if one is named.
 
     Raises StoreError if there is none.
     """
@@ -235,7 +235,7 @@ def refuse_other_device(reference: Environment, device: str, force: bool) -> Non
 
 
 def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple[Path, Path] | None:
-    """The two results files that the arguments of compare name; None if they name variants.
+    """Return the two results files that the arguments of compare name; None if they name variants.
 
     The name of a variant always means the variant. Raises UsageError for a mixture.
     """
@@ -267,7 +267,7 @@ class ListedRun:
     names: tuple[str, ...] = ()
 
     def with_name(self, name: str) -> ListedRun:
-        """The same with another name, if it is one."""
+        """Return the same with another name, if it is one."""
         return replace(self, names=(*self.names, name)) if name else self
 
     @property
@@ -313,7 +313,7 @@ COLUMNS: tuple[Column[ListedRun], ...] = (
 
 
 def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
-    """The table of a folder's runs, and how to see one of them."""
+    """Return the table of a folder's runs, and how to see one of them."""
     statuses = ["failed" if run.failed else "ok" for run in runs]
     place = "" if folder.rstrip("/") == str(Destination.folder) else f" --out {shlex.quote(folder)}"
     notes = [f"Show one: gemmbench show {runs[0].id}{place}"] if runs else []
@@ -321,7 +321,7 @@ def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
 
 
 def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
-    """The results files of a folder and its saved runs, newest first; reports files that cannot be read.
+    """Return the results files of a folder and its saved runs, newest first; reports files that cannot be read.
 
     Raises StoreError if there are none.
     """

@@ -74,7 +74,7 @@ _HELD_BACK = 2
 
 
 def _open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
-    """A pool with a thread for each core that is not left to the worker; some are held back."""
+    """Return a pool with a thread for each core that is not left to the worker; some are held back."""
     threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
     return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
 
@@ -146,7 +146,7 @@ def _leave_out_batches(progress: Progress) -> Progress:
 def plan_tasks(
     planned: PlannedSweep, names: Sequence[str], machine: Machine, all_needed: bool = True
 ) -> list[TuningTask]:
-    """A search for every problem and every name.
+    """Return a search for every problem and every name.
 
     Raises UsageError and DeviceError if one has no candidate; unless all are needed, if none of a problem has one.
     """
@@ -188,7 +188,7 @@ def _is_unfit(chain: Chain, machine: Machine) -> bool:
 
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
-    """The configuration of a chain at the awkward problems where it can run, that for all candidates first."""
+    """Return the configuration of a chain at the awkward problems where it can run, that for all candidates first."""
     asked = chain.problem
     first = plan_awkwardly(chain.variant, chain.config, asked, machine).problem
     awkward = first.M, first.N, first.K
@@ -301,7 +301,7 @@ def tune_kernels(
 
 
 def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Machine, policy: Policy) -> float:
-    """Seconds of the searches on the CPU device, if the first candidates are as fast as the others."""
+    """Return the seconds of the searches on the CPU device, if the first candidates are as fast as the others."""
     host, compilers, total = make_typical_host(), registry.make_compilers(machine, machine.devices), 0.0
     short = replace(policy, rounds=FIRST_ROUNDS, until=0.0)
     for task in tasks:
@@ -321,13 +321,13 @@ def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Mac
 def _estimate_finals(
     task: TuningTask, devices: Mapping[str, Device], policy: Policy, finalists: Sequence[Chain]
 ) -> float:
-    """Seconds to measure finalists in full."""
+    """Return the seconds to measure finalists in full."""
     rows = [*finalists, *([task.baseline] if task.baseline else [])]
     return estimate_sweep(rows, devices, policy, task.baseline.name if task.baseline else "", make_typical_host())
 
 
 def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:
-    """Whether the configuration of an earlier winner is a candidate of these searches: they begin with it."""
+    """Return whether the configuration of an earlier winner is a candidate of these searches: they begin with it."""
     mine = (task for task in tasks if (task.name, task.problem) == (winner.variant, winner.problem))
     return any(make_key(winner.config) in task.chains for task in mine)
 
@@ -424,7 +424,7 @@ def _find_winner(task: TuningTask, known: TunedConfigs) -> list[Key]:
 
 
 def _find_fastest(task: TuningTask, records: Sequence[Record]) -> list[Key]:
-    """The fastest candidates of an earlier run at this problem, or else at any."""
+    """Return the fastest candidates of an earlier run at this problem, or else at any."""
     right = [record for record in records if record.variant == task.name and record.status == "ok" and record.samples]
     right = [record for record in right if find_key(record) in task.chains]
     mine = [record for record in right if record.problem == task.problem] or right

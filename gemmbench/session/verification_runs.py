@@ -113,7 +113,7 @@ def verify_kernels(
 def choose_variants(
     selection: Selection, is_wanted: Callable[[Variant], bool], reporter: Reporter
 ) -> tuple[list[Variant], list[str]]:
-    """The named variants, or without names those that are wanted, and the faults of files that cannot be read.
+    """Return the named variants, or without names those that are wanted, and the faults of files that cannot be read.
 
     These files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
     """
@@ -219,7 +219,7 @@ _PLAIN = "f32"
 def _choose_kinds(
     variant: Variant, selection: Selection, machine: Machine, every: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """The precisions and layouts to verify."""
+    """Return the precisions and layouts to verify."""
     precisions, layouts = tuple(variant.precisions), tuple(variant.layouts)
     if machine.on_cpu and not every:
         precisions = (_PLAIN,) if _PLAIN in precisions else precisions[:1]

@@ -45,13 +45,13 @@ class KeptWinners:
 
 
 def winners_path() -> Path:
-    """Where the file is, whether or not it exists."""
+    """Return where the file is, whether or not it exists."""
     chosen = os.environ.get("GEMMBENCH_DATA_DIR")
     return (Path(chosen) if chosen else user_data_path("gemmbench")) / _FILE
 
 
 def read_winners(path: Path | None = None) -> list[Winner]:
-    """The winners that are kept; none without a file. Raises StoreError."""
+    """Return the winners that are kept; none without a file. Raises StoreError."""
     path = path or winners_path()
     if exists(path) and not is_file(path):  # reading a FIFO would wait for ever
         raise StoreError(f"{path}: cannot be read: it is not a file; remove it")
@@ -140,7 +140,7 @@ def make_winner(outcome: SearchOutcome, device: Device, environment: Environment
 
 
 def identify_code(variant: Variant, device: Device) -> dict[str, Any]:
-    """The device, the versions and the code that a winner holds for, as fields of a Winner."""
+    """Return the device, the versions and the code that a winner holds for, as fields of a Winner."""
     software = device.software
     return {
         "device": device.name,
@@ -170,7 +170,7 @@ class TunedConfigs:
     missing: list[str] = field(default_factory=list)
 
     def find(self, variant: Variant, problem: Problem) -> Config | None:
-        """The best known configuration, or None. With several goals, the newest winner."""
+        """Return the best known configuration, or None. With several goals, the newest winner."""
         device = self.machine.devices.get(choose_backend(variant, self.machine.choice.primary, self.machine.targets))
         if device is None or not variant.params:
             return None
@@ -184,7 +184,7 @@ class TunedConfigs:
         return None
 
     def describe_missing(self) -> str:
-        """What has no winner, such as `tiled at 64 nn f32 and 8 more`."""
+        """Return what has no winner, such as `tiled at 64 nn f32 and 8 more`."""
         names = list(dict.fromkeys(self.missing))
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -327,7 +327,7 @@ def _kill_children(parent: int) -> None:
 
 
 def _list_children(parent: int) -> list[int]:
-    """The children of all threads of a process."""
+    """Return the children of all threads of a process."""
     with contextlib.suppress(OSError):
         threads = list(Path(f"/proc/{parent}/task").iterdir())
         return [int(word) for each in threads for word in (each / "children").read_text(encoding="ascii").split()]

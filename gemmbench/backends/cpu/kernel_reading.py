@@ -269,7 +269,7 @@ class KernelReading:
         self.geometries = list(self.list_geometries())
 
     def compile(self) -> tuple[_Template, list[Slot], Path]:
-        """The program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
+        """Return the program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
         template = self.choose_template(self.usual)
         try:
             slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
@@ -386,7 +386,7 @@ class KernelReading:
         return re.findall(rf"\b(\w+)\s*(?:<|>=)\s*{re.escape(size)}\b", self.body)
 
     def is_known(self, rule: Rule) -> bool:
-        """Whether the values in a rule are known."""
+        """Return whether the values in a rule are known."""
         try:
             return bool(to_triple(rule(dict.fromkeys("MNK", 1024), self.usual_roles)))
         except UnknownValue:
@@ -500,7 +500,7 @@ class KernelReading:
         return multiples
 
     def find_square_tile(self) -> int:
-        """The side of square tiles in shared memory; 0 if there are none."""
+        """Return the side of square tiles in shared memory; 0 if there are none."""
         found = _SQUARE_TILE.search(self.body)
         return int(found[1]) if found else 0
 

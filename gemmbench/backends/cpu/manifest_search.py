@@ -379,7 +379,7 @@ def _exchange_rows_and_columns(roles: Roles) -> Roles:
 
 
 def _grows(rule: Rule, roles: Roles) -> bool:
-    """Whether a grid depends on the sizes."""
+    """Return whether a grid depends on the sizes."""
     try:
         return rule(dict.fromkeys("MNK", 1024), roles) != rule(dict.fromkeys("MNK", 4096), roles)
     except UnknownValue:
@@ -506,7 +506,7 @@ class _Trials:
         return bool(problem.find_storages()) or ("beta" in found.roles.values() and spreads)
 
     def writes_all(self, roles: Mapping[int, str], geometry: Geometry, shape: Shape) -> bool:
-        """Whether a launch writes every element of C and nothing else."""
+        """Return whether a launch writes every element of C and nothing else."""
         return self.launch(roles, geometry, shape).is_written()
 
     def explore(self, found: Found, shape: Shape) -> None:

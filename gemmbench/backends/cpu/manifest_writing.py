@@ -66,7 +66,7 @@ class Found:
 
 
 def write_manifest(reading: KernelReading, found: Found) -> str:
-    """The text of the manifest."""
+    """Return the text of the manifest."""
     layout, storage = found.storage
     lines = [
         "# Found by trying on the CPU device.",

@@ -96,11 +96,11 @@ class CpuServices:
     """The `BackendServices` of the CPU, as the primary device or next to a GPU."""
 
     def describe(self, choice: DeviceChoice) -> Device:
-        """The processor and the cores this process may use."""
+        """Return the processor and the cores this process may use."""
         return describe_cpu(CpuSoftware())
 
     def compiler(self, choice: DeviceChoice, limit: float) -> CpuCompiler:
-        """The C++ compiler."""
+        """Return the C++ compiler."""
         return CpuCompiler(limit)
 
     def inspecting_compiler(self) -> InspectingCompiler:
@@ -119,15 +119,15 @@ class CpuServices:
         return CpuBackend(launch_limit)
 
     def find_manifest(self, text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
-        """As TryingServices."""
+        """See TryingServices."""
         return find_manifest(text, path, home, symbol)
 
     def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
-        """As TryingServices."""
+        """See TryingServices."""
         return expand_kernels(text, path, home)
 
     def make_watcher(self, limit: float) -> KernelWatcher:
-        """As TryingServices."""
+        """See TryingServices."""
         return KernelWatcher(CpuCompiler(limit))
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:

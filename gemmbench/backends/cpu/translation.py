@@ -284,7 +284,7 @@ class CpuCompiler:
         return fetch_or_build(self._make_key(plan, unit), _SUFFIX, lambda path: self._build(plan, unit, path))
 
     def is_compiled(self, plan: Plan) -> bool:
-        """As Compiler."""
+        """See Compiler."""
         return plan.variant.is_library or holds(self._make_key(plan, translation_unit(plan)), _SUFFIX)
 
     def preprocess(self, text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> Preprocessed:
@@ -462,7 +462,7 @@ _LINKER = re.compile(r"(?:\S+-)?ld(?:\.\w+)?")
 
 
 def _is_of_linker(line: str) -> bool:
-    """Whether a line is a message of a linker, such as `ld`, `/usr/bin/ld` or `x86_64-linux-gnu-ld.bfd`."""
+    """Return whether a line is a message of a linker, such as `ld`, `/usr/bin/ld` or `x86_64-linux-gnu-ld.bfd`."""
     program, _, said = line.partition(": ")
     return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 

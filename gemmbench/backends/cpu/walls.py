@@ -56,7 +56,7 @@ class Limits:
 
 
 def find_compiler() -> list[str]:
-    """The command of the C++ compiler: $CXX, else g++, clang++ or c++. Raises DeviceError."""
+    """Return the command of the C++ compiler: $CXX, else g++, clang++ or c++. Raises DeviceError."""
     if chosen := os.environ.get("CXX"):
         command = shlex.split(chosen)
         if not command or not shutil.which(command[0]):
@@ -143,13 +143,13 @@ def wrap_command(
 
 @lru_cache
 def has_namespaces(launcher: str) -> bool:
-    """Whether the launcher can put a program into separate namespaces here."""
+    """Return whether the launcher can put a program into separate namespaces here."""
     return _try_wall(launcher, "spaces")
 
 
 @lru_cache
 def has_landlock(launcher: str) -> bool:
-    """Whether the launcher can keep a program from files here."""
+    """Return whether the launcher can keep a program from files here."""
     return _try_wall(launcher, "files", "read=/")
 
 

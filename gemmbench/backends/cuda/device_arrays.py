@@ -116,7 +116,7 @@ class GemmProblem:
 
     @classmethod
     def of(cls, problem: Problem) -> GemmProblem:
-        """The problem of a plan."""
+        """Return the problem of a plan."""
         size = problem.M, problem.N, problem.K
         transposed = problem.trans_a, problem.trans_b
         return cls(*size, problem.alpha, problem.beta, problem.precision_name, *transposed)
@@ -138,7 +138,7 @@ class DeviceArray:
 
     @classmethod
     def at(cls, address: int, shape: tuple[int, int], storage: StorageType, device: int) -> DeviceArray:
-        """The array of this shape at an address."""
+        """Return the array of this shape at an address."""
         return cls(address, shape, storage.name, device)
 
     def __dlpack__(

@@ -41,7 +41,7 @@ class CudaEntry(BackendEntry):
         return "" if probe.find_gpu(choice.index) else f"there is no GPU number {choice.index}"
 
     def glance(self, choice: DeviceChoice) -> Target | None:
-        """The GPU as NVML sees it: compute capability and memory."""
+        """Return the GPU as NVML sees it: compute capability and memory."""
         seen = probe.find_gpu(choice.index)
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
 

@@ -206,12 +206,12 @@ class FunctionTimer(WindowTimer):
         self._function = function
 
     def time(self, launches: int) -> Window:
-        """As WindowTimer; also raises LaunchError for a leak."""
+        """See WindowTimer; also raises LaunchError for a leak."""
         with self._watch_calls():
             return super().time(launches)
 
     def time_exactly(self, launches: int) -> Window:
-        """As WindowTimer; also raises LaunchError for a leak."""
+        """See WindowTimer; also raises LaunchError for a leak."""
         with self._watch_calls():
             return super().time_exactly(launches)
 
@@ -223,12 +223,12 @@ class FunctionTimer(WindowTimer):
                 yield
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """As WindowTimer."""
+        """See WindowTimer."""
         self._wait_for_operands()
         yield from super().sustain(launches, watch)
 
     def profile(self) -> None:
-        """As WindowTimer."""
+        """See WindowTimer."""
         self._wait_for_operands()
         super().profile()
 

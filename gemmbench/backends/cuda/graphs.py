@@ -110,7 +110,7 @@ def _list_edges(driver: Any, graph: Any) -> list[_Edge]:
 
 
 def _list_captured(driver: Any, stream: Any) -> list[Any]:
-    """The nodes that the stream has recorded so far. Raises LaunchError."""
+    """Return the nodes that the stream has recorded so far. Raises LaunchError."""
     found = _take(
         driver, "cuStreamGetCaptureInfo", _newest(driver, "cuStreamGetCaptureInfo")(driver.CUstream(stream.handle))
     )

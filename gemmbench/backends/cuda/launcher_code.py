@@ -63,7 +63,7 @@ class LauncherArgument:
 
 
 def list_arguments(plan: Plan) -> list[LauncherArgument]:
-    """The arguments of a plan's host function, in order."""
+    """Return the arguments of a plan's host function, in order."""
     if plan.arguments:
         return [LauncherArgument(passed) for passed in plan.arguments]
     return [LauncherArgument(_map_standard_argument(plan, name), name) for name in _STANDARD]
@@ -76,7 +76,7 @@ class HostScalars:
         self._buffers = {argument: create_string_buffer(packed, 16) for argument, packed in pack_scalars(plan).items()}
 
     def find(self, argument: PassedArgument) -> int:
-        """The address of a scalar."""
+        """Return the address of a scalar."""
         return addressof(self._buffers[argument])
 
 

@@ -133,7 +133,7 @@ def extract_errors(output: str) -> list[str]:
 
 
 def _find_first_error(lines: list[str]) -> str:
-    """The first line that is an error; "" if there is none."""
+    """Return the first line that is an error; "" if there is none."""
     return next(filter(_is_error, lines), "")
 
 
@@ -287,7 +287,7 @@ class NvccCompiler:
         return facts if names == unit.symbols else replace(facts, symbols=names)
 
     def is_compiled(self, plan: Plan) -> bool:
-        """As Compiler."""
+        """See Compiler."""
         if plan.variant.is_library or plan.variant.is_python:
             return True
         unit = make_unit(plan)
@@ -334,7 +334,7 @@ class NvccCompiler:
         return self._disassemble("cuobjdump", [find_cuobjdump(), "--dump-sass"], plan)
 
     def sass_by_line(self, plan: Plan) -> str:
-        """As InspectingCompiler."""
+        """See InspectingCompiler."""
         return self._disassemble("nvdisasm", [find_nvdisasm(), "-g", "-c"], plan)
 
     def _disassemble(self, name: str, command: list[str], plan: Plan) -> str:

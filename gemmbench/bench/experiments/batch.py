@@ -99,16 +99,16 @@ class ChainBatch(Batch[Record]):
 
     @property
     def title(self) -> str:
-        """As Batch."""
+        """See Batch."""
         return str(self.problem_or_network)
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """As Batch."""
+        """See Batch."""
         return tuple(dict.fromkeys(step.variant for chain in self.chains for step in chain.steps))
 
     def name_row(self, number: int) -> str | None:
-        """As Batch."""
+        """See Batch."""
         return self.chains[number].name if 0 <= number < len(self.chains) else None
 
     @property
@@ -140,7 +140,7 @@ class ChainBatch(Batch[Record]):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """As Batch."""
+        """See Batch."""
         return (self.key,)
 
 

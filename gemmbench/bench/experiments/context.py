@@ -112,11 +112,11 @@ class AnnouncedExecutable:
         self._seconds = 0.0
 
     def time(self, launches: int) -> Window:
-        """As base.Executable."""
+        """See base.Executable."""
         return self._time(self._executable.time, launches)
 
     def time_exactly(self, launches: int) -> Window:
-        """As base.CountingExecutable."""
+        """See base.CountingExecutable."""
         return self._time(self._executable.time_exactly, launches)
 
     def _time(self, time: Callable[[int], Window], launches: int) -> Window:
@@ -126,12 +126,12 @@ class AnnouncedExecutable:
         return window
 
     def time_alone(self) -> float:
-        """As base.LoneExecutable, if the executable is one."""
+        """See base.LoneExecutable, if the executable is one."""
         with _announce_code(self._announce, self._number, self._seconds):
             return cast(LoneExecutable, self._executable).time_alone()
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """As base.SteadyExecutable, if the executable is one."""
+        """See base.SteadyExecutable, if the executable is one."""
         seconds = launches * self._seconds
         with (
             _announce_code(self._announce, self._number, seconds),

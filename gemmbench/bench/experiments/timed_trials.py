@@ -30,7 +30,7 @@ class Rebound:
         self.last: Window | None = None
 
     def time(self, launches: int) -> Window:
-        """As base.Executable."""
+        """See base.Executable."""
         assert self.bound is not None, "it is bound"
         self._renew(launches)
         self.last = self.bound.time(launches)

@@ -67,7 +67,7 @@ class _AnnouncedJob:
     announce: Announce
 
     def run(self) -> JobTimes:
-        """As jobs.Job."""
+        """See jobs.Job."""
         self.announce(self.number, 0.0)
         parts = self.job.run()
         self.announce(None, 0.0)

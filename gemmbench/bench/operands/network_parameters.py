@@ -84,7 +84,7 @@ class _Archive:
     file: zipfile.ZipFile
 
     def read_parameters(self, network: Network) -> Parameters:
-        """The weights and biases of a network, and the digits. Raises SpecError and others."""
+        """Return the weights and biases of a network, and the digits. Raises SpecError and others."""
         names = set(self.file.namelist())
         weights, biases = [], []
         for number, (inputs, outputs) in enumerate(pairwise(network.sizes), 1):

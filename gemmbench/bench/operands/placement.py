@@ -39,5 +39,5 @@ class SetPlacement:
         return [shift + index * self.stride for index in range(self.count)]
 
     def draw_shift(self, rng: np.random.Generator) -> int:
-        """A random multiple of the alignment within the slack."""
+        """Return a random multiple of the alignment within the slack."""
         return self.alignment * int(rng.integers(SLACK // self.alignment + 1))

@@ -147,7 +147,7 @@ class Measurement:
     fault: PlanError | None = None
 
     def has_block(self, block: int) -> bool:
-        """Whether it has a window in this block."""
+        """Return whether it has a window in this block."""
         return bool(self.list_block(block))
 
     def list_block(self, block: int) -> list[Window]:
@@ -215,16 +215,16 @@ class NoSteps:
     """`BlockSteps` that do nothing, for executables that do not change."""
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """As BlockSteps."""
+        """See BlockSteps."""
         return launches
 
     def record_if_short(self) -> Collection[int]:
-        """As BlockSteps."""
+        """See BlockSteps."""
         return ()
 
     def inspect(self, index: int, launches: int) -> None:
-        """As BlockSteps."""
+        """See BlockSteps."""
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """As BlockSteps."""
+        """See BlockSteps."""
         return active

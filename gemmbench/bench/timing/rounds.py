@@ -27,10 +27,10 @@ class StoppingRule(Protocol):
     """Decides when an executable has been measured well enough."""
 
     def is_due(self, blocks: int) -> bool:
-        """Whether to check the intervals after this many blocks."""
+        """Return whether to check the intervals after this many blocks."""
 
     def is_narrow(self, interval: Interval) -> bool:
-        """Whether an interval is narrow enough to stop."""
+        """Return whether an interval is narrow enough to stop."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DoublingRule:
     until: float
 
     def is_due(self, blocks: int) -> bool:
-        """As StoppingRule."""
+        """See StoppingRule."""
         doublings, rest = divmod(blocks, ENOUGH_BLOCKS)
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
@@ -284,7 +284,7 @@ class Rounds:
         return self.measurements[index].fault is not None or self.measurements[index].stopped == "failed"
 
     def _active(self) -> list[int]:
-        """The executables that take part in the next block."""
+        """Return the executables that take part in the next block."""
         pairs = enumerate(zip(self.measurements, self.quota, strict=True))
         return [index for index, (one, quota) in pairs if one.fault is None and len(one.windows) < quota]
 
@@ -310,7 +310,7 @@ class Rounds:
         return {index for index, each in timed.items() if stats.verdict(stats.speed_ratio(each, best)) == "slower"}
 
     def _is_known(self, index: int, anchor: int) -> bool:
-        """Whether the ratio of two executables, or the time of one, is known well enough."""
+        """Return whether the ratio of two executables, or the time of one, is known well enough."""
         samples, base = self.measurements[index].samples, self.measurements[anchor].samples
         interval = stats.time_interval(samples) if index == anchor else stats.speed_ratio(samples, base)
         return self.rule.is_narrow(interval)

@@ -75,7 +75,7 @@ class Interval:
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.freedom)
 
     def invert(self) -> Interval:
-        """The estimate of the reciprocal."""
+        """Return the estimate of the reciprocal."""
         return Interval(1 / self.value, 1 / self.high, 1 / self.low, self.freedom)
 
     def at_level(self, level: float) -> Interval:
@@ -116,7 +116,7 @@ def block_values(values: Samples) -> list[float]:
 
 
 def spread_of_blocks(samples: Samples) -> float:
-    """How much longer the slowest block takes than the fastest, as a share; NaN with fewer than two blocks."""
+    """Return how much longer the slowest block takes than the fastest, as a share; NaN with fewer than two blocks."""
     values = block_values(samples)
     return max(values) / min(values) - 1 if len(values) > 1 else math.nan
 
@@ -194,12 +194,12 @@ def verdict(ratio: Interval, margin: float = MARGIN) -> str:
 
 
 def drop_unknown(values: Iterable[float]) -> list[float]:
-    """The values that are not NaN."""
+    """Return the values that are not NaN."""
     return [value for value in values if not math.isnan(value)]
 
 
 def median(values: Sequence[float]) -> float:
-    """The median, or NaN without values."""
+    """Return the median, or NaN without values."""
     return statistics.median(values) if values else math.nan
 
 
@@ -220,7 +220,7 @@ def _interpolate(ordered: Sequence[float], share: float) -> float:
 
 
 def count_outliers(samples: Sequence[float]) -> int:
-    """The number of samples more than 1.5 interquartile ranges outside the quartiles (Tukey)."""
+    """Return the number of samples more than 1.5 interquartile ranges outside the quartiles (Tukey)."""
     _, low, high = quartiles(samples)
     reach = 1.5 * (high - low)
     return sum(not low - reach <= sample <= high + reach for sample in samples)

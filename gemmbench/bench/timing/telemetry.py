@@ -127,7 +127,7 @@ class TrackedExecutable:
         self._executable, self._windows, self._clock = executable, windows, clock
 
     def time(self, launches: int) -> Window:
-        """As base.Executable."""
+        """See base.Executable."""
         start = self._clock()
         window = self._executable.time(launches)
         self._windows.append(Span(start, self._clock()))
@@ -154,12 +154,12 @@ def summarize_readings(
 
 
 def _is_inside(timed: TimedReading, window: Span) -> bool:
-    """Whether a reading began and ended while a window ran."""
+    """Return whether a reading began and ended while a window ran."""
     return window.start <= timed.start and timed.end <= window.end
 
 
 def _is_settled(timed: TimedReading, window: Span) -> bool:
-    """Whether a reading was taken inside a window that had already run for long enough."""
+    """Return whether a reading was taken inside a window that had already run for long enough."""
     return window.start + _SETTLE_SECONDS <= timed.start and timed.end <= window.end
 
 

@@ -118,7 +118,7 @@ class SearchOutcome:
         return {key: value + shift for key, value in short.items()} | full
 
     def find_anchor(self, record: Record) -> Record | None:
-        """The row of the baseline in the batch of a finalist; None if it is not right."""
+        """Return the row of the baseline in the batch of a finalist; None if it is not right."""
         mine = (each for each in self.anchors if each.batch_key == record.batch_key)
         return next((each for each in mine if each.samples and each.status == "ok"), None)
 

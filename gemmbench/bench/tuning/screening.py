@@ -87,7 +87,7 @@ class Standing:
 
 
 def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Standing]:
-    """The candidates of a search that were timed in short rounds, the fastest first.
+    """Return the candidates of a search that were timed in short rounds, the fastest first.
 
     Rounds without the baseline do not count if there is one.
     """
@@ -108,7 +108,7 @@ def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Stand
 
 
 def _is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
-    """Whether a record is that of the chain with this key."""
+    """Return whether a record is that of the chain with this key."""
     return record.kernel_key == kernel_key
 
 
@@ -194,7 +194,7 @@ _PERIOD = 0.1
 
 
 def count_ahead(strategy: Strategy) -> int:
-    """How many candidates are compiled before the first of them is timed."""
+    """Return how many candidates are compiled before the first of them is timed."""
     return _MOST_TOGETHER if strategy.learns else max(_AHEAD, 4 * (os.cpu_count() or 1))
 
 
@@ -289,7 +289,7 @@ class Screening:
         return []
 
     def list_standings(self) -> list[Standing]:
-        """The candidates that were timed and are right so far, the fastest first."""
+        """Return the candidates that were timed and are right so far, the fastest first."""
         return [each for each in collect_standings(self.task, self.records) if each.key not in self.failed]
 
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
@@ -307,7 +307,7 @@ class Screening:
         return bool(left)
 
     def _list_checks(self, keys: Iterable[Key]) -> list[Chain]:
-        """The chains to verify, at every awkward problem, of candidates that are right so far."""
+        """Return the chains to verify, at every awkward problem, of candidates that are right so far."""
         chains = [self.task.chains[key] for key in keys]
         right = [chain for chain in chains if not self.checked.find(chain)]
         return [check for chain in right for check in self.task.plan_checks(chain) if not self.checked.knows(check)]

@@ -189,7 +189,7 @@ def find_slowest_finalist(found: Iterable[Sequence[Standing]]) -> float:
 
 
 def _find_best_so_far(task: TuningTask, standings: Sequence[Standing], records: Sequence[Record]) -> Record | None:
-    """The last short load of the fastest candidate."""
+    """Return the last short load of the fastest candidate."""
     timed = [record for record in records if task.owns(record) and record.status == "ok" and record.samples]
     return next((each for each in reversed(timed) if standings and find_key(each) == standings[0].key), None)
 

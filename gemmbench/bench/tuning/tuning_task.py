@@ -16,12 +16,12 @@ Key = tuple[tuple[str, int], ...]
 
 
 def make_key(configuration: Mapping[str, int]) -> Key:
-    """The key of a configuration."""
+    """Return the key of a configuration."""
     return tuple(sorted(configuration.items()))
 
 
 def find_key(row: Chain | Record) -> Key:
-    """The key of the configuration of a chain or its record."""
+    """Return the key of the configuration of a chain or its record."""
     return make_key(row.config if isinstance(row, Record) else dict(row.config.values))
 
 
@@ -54,7 +54,7 @@ class TuningTask:
         return {find_key(chain): chain for chain in level_workspaces(self.candidates)}
 
     def owns(self, record: Record) -> bool:
-        """Whether a record is of a candidate of this search."""
+        """Return whether a record is of a candidate of this search."""
         return record.problem == self.problem and record.variant == self.name and find_key(record) in self.chains
 
     def list_first_steps(self, chain: Chain) -> tuple[Plan, ...]:

@@ -60,7 +60,7 @@ class WorkersLost(DeviceError):
 
 
 def _load_dask() -> Any:
-    """The names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
+    """Return the names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError as fault:

@@ -78,7 +78,7 @@ class WorkerHealth:
 
 
 def find_kind(machine: Machine) -> Kind:
-    """The kind of the primary device."""
+    """Return the kind of the primary device."""
     device = machine.primary
     return device.name, device.target.sm, device.target.sms
 
@@ -156,7 +156,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def relocate(variant: Variant, root: str) -> Variant:
-    """The variant whose files are below `root`."""
+    """Return the variant whose files are below `root`."""
     if not root or not variant.code.file:
         return variant
     include = tuple(root + name if Path(name).is_absolute() else name for name in variant.code.include)
@@ -302,7 +302,7 @@ def end_run(run: str) -> None:
 
 @cache
 def _describe_machine(device: str) -> Machine:
-    """The devices of this worker. Raises DeviceError."""
+    """Return the devices of this worker. Raises DeviceError."""
     machine = registry.describe_machine(registry.choose_device(device))
     devices = {name: replace(each, software=dict(each.software)) for name, each in machine.devices.items()}
     return replace(machine, devices=devices)
@@ -377,7 +377,7 @@ def run_batch(task: BatchTask) -> Outcome:
 
 
 def _prepare_batch(task: BatchTask, machine: Machine) -> Batch[Any]:
-    """The batch with the code and the files of this host. Raises DeviceError."""
+    """Return the batch with the code and the files of this host. Raises DeviceError."""
     batch = task.batch
     assert isinstance(batch, ChainBatch)
     root = place_files(task.carried)

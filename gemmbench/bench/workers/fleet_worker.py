@@ -104,7 +104,7 @@ class FleetWorker:
         return max(1, len(self._list_fit()))
 
     def experiment(self, batch: Batch[R]) -> list[R]:
-        """As Worker: run one batch and wait for it."""
+        """See Worker; run one batch and wait for it."""
         self.start(0, batch)
         while True:
             for _, records in self.wait():
@@ -116,7 +116,7 @@ class FleetWorker:
         self._submit(_Job(number, batch, collect_files(batch.variants)))
 
     def wait(self) -> list[tuple[int, list[Any]]]:
-        """The numbers and records of the batches that have finished; waits for a moment if none has.
+        """Return the numbers and records of the batches that have finished; waits for a moment if none has.
 
         Raises DeviceError if the scheduler or all workers are lost, or if no worker can run a batch.
         """
@@ -218,7 +218,7 @@ class FleetWorker:
 
 
 def _list_hopeful(batch: ChainBatch) -> list[int]:
-    """The numbers of the rows that have not failed yet."""
+    """Return the numbers of the rows that have not failed yet."""
     return [row for row in range(len(batch.chains)) if batch.find_fault(row) is None]
 
 
@@ -231,7 +231,7 @@ def _keep_only(batch: ChainBatch, row: int) -> ChainBatch:
 
 
 def _complete(record: Any, batch: ChainBatch, card: str) -> Any:
-    """A record with its card, and with the key of the batch as the client knows it."""
+    """Return a record with its card, and with the key of the batch as the client knows it."""
     return replace_fields(record, card=card, batch_key=batch.key)
 
 
@@ -240,7 +240,7 @@ class FleetRunner(Runner[R]):
     """A Runner whose `worker` is a FleetWorker."""
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
-        """As Runner, several batches at a time; with a `pace` the longest first, so that all end together."""
+        """See Runner, several batches at a time; with a `pace` the longest first, so that all end together."""
         fleet, started = cast(FleetWorker, self.worker), dict[int, float]()
         waiting = sorted(range(len(batches)), key=lambda number: -pace.costs[number] if pace else 0)
         records: list[R] = []
@@ -290,7 +290,7 @@ class FleetCompiler:
     limit: float
 
     def compile(self, plan: Plan) -> Artifact:
-        """As Compiler; the artifact comes from the first host that can compile. Raises as Compiler does.
+        """See Compiler; the artifact comes from the first host that can compile. Raises as Compiler does.
 
         A host that cannot compile, because of a full disk or a lost worker, reports that again when it gets a batch.
         """
@@ -343,25 +343,25 @@ class FleetMachine(Machine):
     why_unwatched = "the host of a fleet watches nothing"
 
     def refuse_transfers(self) -> None:
-        """As Machine."""
+        """See Machine."""
         raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
-        """As Machine: each plan is compiled on one worker of every host."""
+        """See Machine; each plan is compiled on one worker of every host."""
         return dict.fromkeys(names, FleetCompiler(self, limit))
 
     def measure_peaks(self) -> Peaks | None:
-        """As Machine, of the first worker."""
+        """See Machine, of the first worker."""
         task = self.connection.submit(measure_worker_peaks, self.choice.option, workers=[self.members[0].address])
         peaks: Peaks | None = self.connection.take(task)
         return peaks
 
     def open_worker(self, request: Open, message: Callable[[str], None], *how: Any) -> FleetWorker:
-        """As Machine."""
+        """See Machine."""
         return FleetWorker(self, request, message)
 
     def make_runner(self, worker: FleetWorker, *how: Any) -> Runner[Any]:
-        """As Machine: several batches at a time."""
+        """See Machine; several batches at a time."""
         return FleetRunner(worker, *how)
 
     @property
@@ -377,7 +377,7 @@ class FleetMachine(Machine):
 
 
 def group_by_kind(choice: DeviceChoice, facts: Sequence[WorkerFacts], connection: Connection) -> list[FleetMachine]:
-    """A machine for each kind of card, in the order in which the kinds were found."""
+    """Return a machine for each kind of card, in the order in which the kinds were found."""
     kinds: dict[Kind, list[WorkerFacts]] = {}
     for each in facts:
         if each.machine:

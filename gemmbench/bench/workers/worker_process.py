@@ -71,7 +71,7 @@ class WorkerProcess:
         return True
 
     def receive(self, seconds: float, is_interrupted: Callable[[], bool]) -> ToRunner | Ended | Silent:
-        """The next message. Passes an interruption on to the process while it waits.
+        """Return the next message. Passes an interruption on to the process while it waits.
 
         Raises DeviceError for a message that this version does not know.
         """
@@ -116,7 +116,7 @@ class WorkerProcess:
 
 
 def import_path() -> list[str]:
-    """The absolute entries of sys.path, and the folder that gemmbench was imported from."""
+    """Return the absolute entries of sys.path, and the folder that gemmbench was imported from."""
     entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
     root = str(Path(__file__).resolve().parents[3])
     return entries if root in map(os.path.realpath, entries) else [root, *entries]

@@ -129,19 +129,19 @@ class Source:
         _note_scopes(self.items, ())
 
     def walk(self) -> Iterator[Item]:
-        """All declarations, in order, each scope before those in it."""
+        """Return all declarations, in order, each scope before those in it."""
         return walk(self.items)
 
 
 def walk(items: Iterable[Item]) -> Iterator[Item]:
-    """All declarations, in order, each scope before those in it."""
+    """Yield all declarations, in order, each scope before those in it."""
     for item in items:
         yield item
         yield from walk(item.children)
 
 
 def read_members(item: Item) -> Iterator[Item]:
-    """The declarations in a class, in order."""
+    """Yield the declarations in a class, in order."""
     tokens = [each for each in item.body[1:-1] if each.kind != "directive"]
     source, index = _Tokens(tokens), 0
     while index < len(tokens):
@@ -183,7 +183,7 @@ def _read_items(source: _Tokens, at: int, end: int, depth: int) -> list[Item]:
 
 
 def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item, int]:
-    """The declaration that begins at `start`, and the index after it; `depth` scopes are around it."""
+    """Return the declaration that begins at `start`, and the index after it; `depth` scopes are around it."""
     tokens, pairs = source.all, source.pairs
     head: list[Token] = []
     groups: list[Group] = []

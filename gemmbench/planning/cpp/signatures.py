@@ -166,7 +166,7 @@ class Signatures:
         return replace(each, type=kind, stars=each.stars + stars)
 
     def _read_fields(self, member: Item, owner: str, types: AbstractSet[str]) -> Iterator[Parameter]:
-        """The fields that one declaration makes, such as `float *a, b`; `types` are parameters of a template."""
+        """Yield the fields that one declaration makes, such as `float *a, b`; `types` are parameters of a template."""
         if member.kind != "other" or member.words & {"static", "using", "typedef", "friend"}:
             return
         first, *others = split_commas([each for each in member.tokens if not each.is_sign(";")])

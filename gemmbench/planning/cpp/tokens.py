@@ -77,7 +77,7 @@ def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], at: int) -> i
 
 
 def split_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The items of a list, split at the commas outside brackets; no empty ones."""
+    """Yield the items of a list, split at the commas outside brackets; no empty ones."""
     pairs = pair_brackets(tokens)
     part: list[Token] = []
     index = 0
@@ -107,7 +107,7 @@ class Places:
                 self._known.append((int(found[1]), name))
 
     def find(self, at: int) -> tuple[str, int]:
-        """The file, as the text names it, and the line."""
+        """Return the file, as the text names it, and the line."""
         number = bisect_right(self._begins, at) - 1
         line, name = self._known[number]
         return name, line + bisect_right(self._lines, at) - bisect_right(self._lines, self._begins[number])

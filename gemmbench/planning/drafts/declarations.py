@@ -68,7 +68,7 @@ class Function:
 
 
 def read_functions(text: str) -> list[Function]:
-    """The functions that a file defines outside classes, in order."""
+    """Return the functions that a file defines outside classes, in order."""
     visible = hide_comments(text)
     code, aliases = hide_directives(visible), _read_aliases(visible)
     found = (_read_function(code, *place, aliases) for place in list_blocks(code))
@@ -84,7 +84,7 @@ def _read_aliases(text: str) -> dict[str, str]:
 
 
 def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping[str, str]) -> Function | None:
-    """The function whose head begins at `start`; None for a class, or for an array with its values."""
+    """Return the function whose head begins at `start`; None for a class, or for an array with its values."""
     template, head = _split_template(code[start:brace])
     found = _CALLED.search(head)
     while found and found[1].startswith("__"):  # __launch_bounds__(256)
@@ -103,7 +103,7 @@ def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping
 
 
 def _split_template(head: str) -> tuple[tuple[TemplateParameter, ...], str]:
-    """The parameters of a template, and what follows them."""
+    """Return the parameters of a template, and what follows them."""
     found = re.match(r"\s*template\s*<", head)
     if found is None:
         return (), head
@@ -175,7 +175,7 @@ class LaunchSite:
 
 
 def find_launch(text: str, kernel: str) -> LaunchSite | None:
-    """The first launch of a kernel in a file, or None."""
+    """Return the first launch of a kernel in a file, or None."""
     code, launches = _find_launches(text)
     if found := launches.get(kernel):
         end = code.find(">>>", found.end())
@@ -196,7 +196,7 @@ def find_launch(text: str, kernel: str) -> LaunchSite | None:
 
 
 def is_launched(text: str, kernel: str) -> bool:
-    """Whether a file launches a kernel."""
+    """Return whether a file launches a kernel."""
     return kernel in _find_launches(text)[1]
 
 
@@ -220,7 +220,7 @@ def _read_extent(text: str, before: str) -> tuple[str, ...]:
 
 
 def _read_sizes(declarator: str) -> tuple[str, ...]:
-    """What is between the brackets of `grid(1, 2)` or `dim3{1, 2}`."""
+    """Return what is between the brackets of `grid(1, 2)` or `dim3{1, 2}`."""
     if opening := re.search(r"[({]", declarator):
         return tuple(split_list(declarator[opening.end() : find_end(declarator, opening.start()) - 1]))
     return ()

@@ -44,12 +44,12 @@ _WANTED = ("A", "B", "C", "M", "N", "K")
 
 
 def _list_candidates(functions: Sequence[Function]) -> list[Function]:
-    """The kernels of a file, and its launchers: functions of the host that take a stream."""
+    """Return the kernels of a file, and its launchers: functions of the host that take a stream."""
     return [each for each in functions if each.is_kernel or _is_launcher(each)]
 
 
 def _choose_function(functions: Sequence[Function], text: str, symbol: str | None, location: str) -> Function:
-    """The function called `symbol`, or the best one. Raises UsageError if there is none."""
+    """Return the function called `symbol`, or the best one. Raises UsageError if there is none."""
     candidates = _list_candidates(functions)
     names = [each.name for each in candidates]
     if not candidates:
@@ -83,7 +83,7 @@ _FURTHEST = 3
 
 
 def find_include_items(text: str, path: Path, home: Path) -> list[str]:
-    """The items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
+    """Return the items of `include`: folders relative to `home`, and packages. Headers next to the file need none."""
     written = dict.fromkeys(quoted or angled for quoted, angled in _INCLUDE.findall(text))
     found = list(written)[:_MOST_HEADERS]
     packages = [name for name, heads in _PACKAGES.items() if any(header.startswith(heads) for header in found)]
@@ -92,7 +92,7 @@ def find_include_items(text: str, path: Path, home: Path) -> list[str]:
 
 
 def _find_folder(header: str, beside: Path) -> Path | None:
-    """The folder with a header, unless it is `beside`: a parent folder or one next to it; None if not found."""
+    """Return the folder with a header, unless it is `beside`: a parent folder or one next to it; None if not found."""
     if is_file(beside / header):
         return None
     above = [beside, *beside.parents][:_FURTHEST]
@@ -162,7 +162,7 @@ def _reads_c(function: Function, code: str) -> bool:
 
 
 def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]:
-    """The arguments that a launch gives to the template."""
+    """Return the arguments that a launch gives to the template."""
     return dict(zip((each.name for each in function.template), site.template if site else (), strict=False))
 
 
@@ -323,7 +323,7 @@ def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None)
 
 
 def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterator[str]:
-    """The lines of the manifest."""
+    """Yield the lines of the manifest."""
     function = facts.function
     yield from (_HEAD, f"summary: {quote_text(function.name)}", f"file: {quote_text(file)}")
     yield from _write_list("include", [Guess(quote_text(each)) for each in includes])
@@ -339,13 +339,13 @@ def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterato
 
 
 def _write_symbol(facts: Facts) -> str:
-    """The name of the function, with the arguments of its template."""
+    """Return the name of the function, with the arguments of its template."""
     parts = [facts.types.get(each.name) or facts.params[each.name] for each in facts.function.template]
     return f"{facts.function.name}<{', '.join(parts)}>" if parts else facts.function.name
 
 
 def _write_problem(facts: Facts) -> Iterator[str]:
-    """The precision of A, and how the matrices are stored."""
+    """Yield the precision of A, and how the matrices are stored."""
     yield f"precisions: [{facts.precision}]" if facts.precision else f"precisions: [f32]  {MARK}: the type of A"
     yield f"layouts: [nn]  {MARK}: neither A nor B is transposed"
     if facts.column_major:
@@ -353,7 +353,7 @@ def _write_problem(facts: Facts) -> Iterator[str]:
 
 
 def _write_params(facts: Facts) -> Iterator[str]:
-    """The values of the integers of the template."""
+    """Yield the values of the integers of the template."""
     integers = list(facts.list_integers())
     yield from ["params:"] if integers else []
     for name, written in integers:
@@ -384,7 +384,7 @@ def _is_square(facts: Facts) -> bool:
 
 
 def _write_launch(facts: Facts) -> Iterator[str]:
-    """The grid, the block and the dynamic shared memory."""
+    """Yield the grid, the block and the dynamic shared memory."""
     function, site, names = facts.function, facts.site, facts.names
     yield from _write_list("grid", guess_grid(function, site, names, facts.column_major), flow=False)
     yield from _write_list("block", guess_block(function, site, names), flow=False)
@@ -396,7 +396,7 @@ def _write_launch(facts: Facts) -> Iterator[str]:
 
 
 def _write_list(key: str, items: Sequence[Guess], flow: bool = True) -> Iterator[str]:
-    """A list on one line if nothing in it is marked, else one line for each item; nothing for an empty list."""
+    """Yield a list on one line if no item is marked, else one line per item; nothing for an empty list."""
     line = f"{key}: [{', '.join(item.text for item in items)}]"
     if not items:
         return

@@ -63,7 +63,7 @@ class Guess:
 
 
 def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -> list[Guess]:
-    """The items of `args`, one for each parameter; `types` are the values of the template's types."""
+    """Return the items of `args`, one for each parameter; `types` are the values of the template's types."""
     parameters = [replace(each, type=types.get(each.type, each.type)) for each in parameters]
     guesses = [_guess_argument(each) for each in parameters]
     guesses = _guess_only_size(parameters, guesses)
@@ -155,13 +155,13 @@ class Names:
     constants: Mapping[str, str]
 
     def translate(self, text: str) -> str | None:
-        """A C++ expression as one of the manifest, or None."""
+        """Return a C++ expression as one of the manifest, or None."""
         known = (*self.params.values(), *self.sizes.values())
         return translate(text, {**self.sizes, **self.params}, known, self.constants)
 
 
 def name_params(function: Function, reserved: Sequence[str]) -> dict[str, str]:
-    """The names in the manifest of a template's integers: upper case, and none that is taken."""
+    """Return the names in the manifest of a template's integers: upper case, and none that is taken."""
     names = {}
     for each in function.template:
         if not each.is_type:
@@ -171,7 +171,7 @@ def name_params(function: Function, reserved: Sequence[str]) -> dict[str, str]:
 
 
 def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
-    """The value of a template's parameter: that of a launch or its default, else a usual one."""
+    """Return the value of a template's parameter: that of a launch or its default, else a usual one."""
     value = evaluate(written, constants) if written else None
     if value is not None:
         return Guess(str(value))
@@ -180,7 +180,7 @@ def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
 
 
 def _find_role(name: str) -> str:
-    """Which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
+    """Return which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
     word = re.sub(r"^k_?(?=[A-Z])|_?(?<!\d)\d+$", "", name)
     return next((role for role, pattern in _ROLES.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
 
@@ -231,7 +231,7 @@ def _is_guarded(body: str, word: str, is_depth: bool) -> bool:
 
 
 def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
-    """The expressions without trailing ones, or [] if one cannot be translated."""
+    """Return the expressions without trailing ones, or [] if one cannot be translated."""
     found = [names.translate(text) for text in texts]
     while len(found) > 1 and found[-1] == "1":
         found.pop()
@@ -279,5 +279,5 @@ def find_usual_value(name: str, instead: Mapping[str, int]) -> int:
 
 
 def find_tile_role(name: str) -> str:
-    """Which usual parameter a name means, such as BM or TILE; "" for none."""
+    """Return which usual parameter a name means, such as BM or TILE; "" for none."""
     return _find_role(name)

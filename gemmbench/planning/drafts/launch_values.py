@@ -79,13 +79,13 @@ class _Reader:
             yield WrittenLaunch(tuple(template), grid, block, shared, tuple(arguments), variables, token.start)
 
     def find_end(self, at: int) -> int:
-        """The index of `>>>`."""
+        """Return the index of `>>>`."""
         while at + 2 < len(self.tokens) and not all(each.is_sign(">") for each in self.tokens[at : at + 3]):
             at = self.pairs.get(at, at) + 1
         return at
 
     def read_name(self, index: int) -> tuple[str, list[str]]:
-        """The kernel before `<<<`, and the arguments of its template."""
+        """Return the kernel before `<<<`, and the arguments of its template."""
         at = index - 1
         if at < 0 or not self.tokens[at].is_sign(">"):
             return (self.tokens[at].text if at >= 0 else ""), []
@@ -98,7 +98,7 @@ class _Reader:
         return self.tokens[at - 1].text, self.split(self.tokens[at + 1 : index - 1])
 
     def read_defaults(self) -> dict[str, str]:
-        """The defaults of the template of the function around the launch."""
+        """Return the defaults of the template of the function around the launch."""
         if self.tokens[0].text != "template":
             return {}
         inside = self.tokens[2 : skip_angles(self.tokens, self.pairs, 1) - 1]
@@ -130,11 +130,11 @@ class _Reader:
         return found
 
     def is_dim3(self, index: int) -> bool:
-        """Whether the statement up to a name declares a `dim3`."""
+        """Return whether the statement up to a name declares a `dim3`."""
         return "dim3" in self.list_statement(index)
 
     def is_declared(self, index: int) -> bool:
-        """Whether the statement up to a name begins with a type."""
+        """Return whether the statement up to a name begins with a type."""
         return bool(_TYPES.intersection(self.list_statement(index)[:3]))
 
     def list_statement(self, index: int) -> list[str]:
@@ -275,7 +275,7 @@ class _Evaluation:
 
 
 def to_triple(value: Value) -> tuple[int, int, int]:
-    """The sizes in x, y and z. Raises UnknownValue if one is not finite."""
+    """Return the sizes in x, y and z. Raises UnknownValue if one is not finite."""
     sizes = value if isinstance(value, tuple) else (value,)
     try:
         x, y, z = (int(each) for each in (*sizes, 1, 1, 1)[:3])

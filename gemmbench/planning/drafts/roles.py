@@ -204,7 +204,7 @@ def _order_sizes(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
-    """Return whether slots called M, N and K, if all exist, have three different roles; else a mistake might seem right."""
+    """Return whether slots called M, N and K, if all exist, have different roles; else a mistake might seem right."""
     if set(letters.values()) != set(_SIZES):
         return True
     pairs = {(letter, roles[number]) for number, letter in letters.items()}

@@ -24,12 +24,12 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
 
 def hide_comments(text: str) -> str:
-    """The text with spaces for comments, strings and characters; every other character keeps its place."""
+    """Return the text with spaces for comments, strings and characters; every other character keeps its place."""
     return _HIDDEN.sub(_blank, text)
 
 
 def hide_directives(text: str) -> str:
-    """The text with spaces for the lines of the preprocessor."""
+    """Return the text with spaces for the lines of the preprocessor."""
     return _DIRECTIVE.sub(_blank, text)
 
 
@@ -38,7 +38,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def find_end(text: str, start: int) -> int:
-    """The index after the bracket that closes the one at `start`; the end of the text if none does."""
+    """Return the index after the bracket that closes the one at `start`; the end of the text if none does."""
     opening, closing = text[start], _CLOSING[text[start]]
     depth = 0
     for index in range(start, len(text)):
@@ -52,7 +52,7 @@ def find_end(text: str, start: int) -> int:
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a list, split at the commas outside brackets."""
+    """Return the items of a list, split at the commas outside brackets."""
     items, depth, start = [], 0, 0
     for index, char in enumerate(text):
         depth += (char in "([{<") - (char in ")]}>")
@@ -64,7 +64,7 @@ def split_list(text: str) -> list[str]:
 
 
 def list_blocks(text: str) -> Iterator[tuple[int, int, int]]:
-    """Every definition outside functions and classes: where it starts, its opening brace, and its end.
+    """Yield every definition outside functions and classes: where it starts, its opening brace, and its end.
 
     The contents of namespaces and of `extern "C"` blocks count as outside.
     """
@@ -97,7 +97,7 @@ _MOST_CONSTANTS = 1000
 
 
 def read_constants(text: str) -> dict[str, str]:
-    """The expressions that a text defines as macros or constants, by name, of the first thousand definitions.
+    """Return the expressions that a text defines as macros or constants, by name, of the first thousand definitions.
 
     The last definition of a name counts.
     """
@@ -106,7 +106,7 @@ def read_constants(text: str) -> dict[str, str]:
 
 
 def translate_to_number(text: str, known: Mapping[str, int], constants: Mapping[str, str]) -> int | None:
-    """The value of a C++ expression over names with known values, or None if it needs others."""
+    """Return the value of a C++ expression over names with known values, or None if it needs others."""
     written = translate(text, {}, known, constants)
     try:
         return None if written is None else parse(written, known).value(known)
@@ -117,7 +117,7 @@ def translate_to_number(text: str, known: Mapping[str, int], constants: Mapping[
 def translate(
     text: str, names: Mapping[str, str], known: Collection[str], constants: Mapping[str, str] = MappingProxyType({})
 ) -> str | None:
-    """A C++ expression as one of a manifest over the names `known`, or None if it needs others.
+    """Return a C++ expression as one of a manifest over the names `known`, or None if it needs others.
 
     `names` are the words of the C++ text that have another name in the manifest.
     """
@@ -134,7 +134,7 @@ def translate(
 
 
 def evaluate(text: str, constants: Mapping[str, str]) -> int | None:
-    """The value of a C++ expression over constants, or None."""
+    """Return the value of a C++ expression over constants, or None."""
     expression = translate(text, {}, (), constants)
     try:
         return None if expression is None else parse(expression).value({})
@@ -143,7 +143,7 @@ def evaluate(text: str, constants: Mapping[str, str]) -> int | None:
 
 
 def _format(expression: str) -> str:
-    """The expression with the usual spaces and no needless brackets."""
+    """Return the expression with the usual spaces and no needless brackets."""
     return ast.unparse(ast.parse(expression, mode="eval"))
 
 
@@ -155,7 +155,7 @@ def _insert_constant(word: str, constants: Mapping[str, str]) -> str:
 
 
 def _simplify(text: str) -> str:
-    """The expression without casts and suffixes, with the functions and operators of a manifest."""
+    """Return the expression without casts and suffixes, with the functions and operators of a manifest."""
     text = re.sub(r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned|int|size_t|unsigned int|uint)\)", "", text)
     text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", " ".join(text.split()))
     text = re.sub(rf"\b(?:\w+::)?(?:{_ROUNDED_UP})\s*\(", "cdiv(", text, flags=re.IGNORECASE)

@@ -42,12 +42,12 @@ NAME_LETTERS = "only letters of ASCII, digits and _ . + -"
 
 
 def is_kernel_name(text: str) -> bool:
-    """Whether a text can be the name of a kernel."""
+    """Return whether a text can be the name of a kernel."""
     return _NAME.fullmatch(text) is not None
 
 
 def _has_manifest(text: str) -> bool:
-    """Whether a text of C++ begins with a manifest."""
+    """Return whether a text of C++ begins with a manifest."""
     return _HEADER.match(text) is not None
 
 
@@ -121,7 +121,7 @@ _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
 def _list_kernel_files(folder: Path) -> list[Path]:
-    """The files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
+    """Return the files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
 
     A code file that a separate manifest describes does not count unless it has a manifest of its own; nor does YAML
     or Python without a manifest key.
@@ -150,7 +150,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
 
 
 def _read_text(path: Path) -> str | None:
-    """The text of a file, or None if it cannot be read, which its reader reports."""
+    """Return the text of a file, or None if it cannot be read, which its reader reports."""
     try:
         return read_code_file(path)
     except SpecError:
@@ -158,7 +158,7 @@ def _read_text(path: Path) -> str | None:
 
 
 def _lacks_manifest(path: Path) -> bool:
-    """Whether a file of code next to kernels is not a variant, such as another program's `main.cu`."""
+    """Return whether a file of code next to kernels is not a variant, such as another program's `main.cu`."""
     return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
 
 
@@ -185,7 +185,7 @@ def _split_kernel(name: str) -> tuple[str, str]:
 
 
 def find_file(name: str) -> Path:
-    """The file that a path names. Raises UsageError."""
+    """Return the file that a path names. Raises UsageError."""
     path = Path(name).expanduser()
     if not is_file(path):
         raise _explain_missing(name, ())
@@ -193,7 +193,7 @@ def find_file(name: str) -> Path:
 
 
 def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
-    """An error for a missing file that names similar files in its folder, or similar variants among `known`."""
+    """Return an error for a missing file that names similar files in its folder, or similar variants among `known`."""
     folder, shown = Path(name).expanduser().parent, printable(name)
     if not is_folder(folder):
         return UsageError(f"no such file: {shown}: there is no folder {printable(str(folder))}; correct the path")
@@ -303,7 +303,7 @@ class Catalog:
         return self._libraries[name] if is_library else self._read(name, ())
 
     def _read_path(self, name: str) -> Variant:
-        """The variant of the file that a path names, which may need a draft."""
+        """Return the variant of the file that a path names, which may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
         if self._draft and path.suffix in _CODE and not _has_manifest(text := read_code_file(path)):
             _check_end(text, display_path(path))
@@ -347,7 +347,7 @@ class Catalog:
         return replace(pick, code=code)
 
     def find_file(self, name: str) -> Path:
-        """The file of a variant that has one. Raises UsageError."""
+        """Return the file of a variant that has one. Raises UsageError."""
         self.check_name(name)
         found = self._paths.get(name) or self._files.get(name)
         if found is None:
@@ -360,7 +360,7 @@ class Catalog:
         return _sort_ladder(variants), list(faults.values())
 
     def _read_each(self, names: Iterable[str]) -> tuple[list[Variant], dict[str, SpecError]]:
-        """The variants that can be read, and what is wrong with the others."""
+        """Return the variants that can be read, and what is wrong with the others."""
         variants: list[Variant] = []
         faults: dict[str, SpecError] = {}
         for name in dict.fromkeys(names):

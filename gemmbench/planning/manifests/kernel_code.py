@@ -24,22 +24,22 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def list_standard_kernels(text: str, host: bool) -> list[str]:
-    """The kernels whose first argument is an int; with `host` the `extern "C"` functions."""
+    """Return the kernels whose first argument is an int; with `host` the `extern "C"` functions."""
     return _find_names(text, [_EXTERN] if host else [_GLOBAL], _STANDARD)
 
 
 def list_kernels(text: str) -> list[str]:
-    """The names of all `__global__` functions, mangled or not."""
+    """Return the names of all `__global__` functions, mangled or not."""
     return list(dict.fromkeys(_find_names(_BOUNDS.sub(" ", text), [_GLOBAL], _KERNEL)))
 
 
 def is_unmangled(text: str, name: str) -> bool:
-    """Whether a kernel is declared `extern "C"`, so that its name is the same in the machine code."""
+    """Return whether a kernel is declared `extern "C"`, so that its name is the same in the machine code."""
     return name in _find_names(_BOUNDS.sub(" ", text), [_EXTERN, _GLOBAL], _NAMED)
 
 
 def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern[str]) -> list[str]:
-    """The names that `pattern` finds in function heads, after `words` in this order.
+    """Return the names that `pattern` finds in function heads, after `words` in this order.
 
     Takes time linear in the text: a single pattern would read the rest of a head again for every word.
     """
@@ -59,17 +59,17 @@ def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern
 
 
 def list_quoted_includes(text: str) -> list[str]:
-    """The names in `#include "name"`."""
+    """Return the names in `#include "name"`."""
     return _QUOTED_INCLUDE.findall(text)
 
 
 def has_includes(text: str) -> bool:
-    """Whether a text may include a file next to it."""
+    """Return whether a text may include a file next to it."""
     return _LOCAL_INCLUDE.search(text) is not None
 
 
 def may_define(text: str, name: str) -> bool:
-    """Whether a macro of the text may make a kernel of this name: the name is in its code, or is pasted."""
+    """Return whether a macro of the text may make a kernel of this name: the name is in its code, or is pasted."""
     code = _COMMENT.sub(" ", text)
     return "#define" in code and ("##" in code or re.search(rf"\b{re.escape(name)}\b", code) is not None)
 

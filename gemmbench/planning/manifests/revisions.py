@@ -61,17 +61,17 @@ def _shorten(folder: Path, commit: str) -> str:
 
 
 def is_tracked(path: Path) -> bool:
-    """Whether git knows a file, so that it came or will go with a checkout."""
+    """Return whether git knows a file, so that it came or will go with a checkout."""
     return not _git(path.parent, "ls-files", "--error-unmatch", "--", path.name).returncode
 
 
 def _is_shallow(folder: Path) -> bool:
-    """Whether the clone lacks old commits."""
+    """Return whether the clone lacks old commits."""
     return _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
 
 
 def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """The path in the folder and the content of each file of a commit that ends in one of `suffixes`.
+    """Return the path in the folder and the content of each file of a commit that ends in one of `suffixes`.
 
     Links and files that are too long for a kernel are left out. Raises UsageError, also for very many.
     """
@@ -147,7 +147,7 @@ def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.C
 
 
 def _first_message(done: subprocess.CompletedProcess[bytes]) -> str:
-    """The first line that git wrote to standard error."""
+    """Return the first line that git wrote to standard error."""
     return (done.stderr.decode(errors="replace").splitlines() or ["it says nothing"])[0]
 
 
@@ -157,7 +157,7 @@ _KEPT: list[TemporaryDirectory[str]] = []
 
 
 def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
-    """The variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
+    """Return the variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
 
     NAME may be a path, whose folder is searched instead. The variant is called `name`, and its path ends in
     `@` and the commit. Raises UsageError if there is no
@@ -188,7 +188,7 @@ def _may_read_headers(variant: Variant) -> bool:
 
 
 def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], home: Path) -> Variant:
-    """The kernel `wanted` of a revision, whose files are written to `home`; `name` is how it was asked for."""
+    """Return the kernel `wanted` of a revision, whose files are written to `home`; `name` is how it was asked for."""
     trees, reasons = _extract_all(folders, revision, home)
     if not trees:
         raise UsageError(f"{name}: {'; '.join(reasons)}")
@@ -220,7 +220,7 @@ class RevisionKernels:
 
 
 def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
-    """The kernels of a git revision in those of the folders that lie in a git checkout.
+    """Return the kernels of a git revision in those of the folders that lie in a git checkout.
 
     Raises UsageError if there is no checkout or no such revision.
     """

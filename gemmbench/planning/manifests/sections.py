@@ -75,12 +75,12 @@ def _parse_at(
 
 
 def _join_path(path: Path) -> str:
-    """The keys of a path, as messages show them."""
+    """Return the keys of a path, as messages show them."""
     return ".".join(step for step in path if isinstance(step, str))
 
 
 def list_names(expression: Expression) -> set[str]:
-    """The names of all expressions that one reads, directly or through another."""
+    """Return the names of all expressions that one reads, directly or through another."""
     found: set[str] = set()
     pending = [expression]
     while pending:
@@ -297,7 +297,7 @@ class SectionReader:
         return Pick(row.variant, tuple(row.params.items()), when, tuple(row.costs.items()), estimate, line)
 
     def _read_estimate(self, path: Path, row: PickFields, estimates: Mapping[str, Mapping[str, Text]]) -> Expression:
-        """The last of the named expressions for the variant of a row."""
+        """Return the last of the named expressions for the variant of a row."""
         if row.variant not in estimates:
             message = f"costs: `estimates` has no expressions for {row.variant}; add them, or remove `costs`"
             raise self.document.error_at((*path, "costs"), message)
@@ -311,7 +311,7 @@ class SectionReader:
         return self._estimates[known]
 
     def _parse_estimate(self, written: Mapping[str, Text], at: Path, names: Sequence[str]) -> Expression:
-        """The last of the expressions at `at`, which may read `names`."""
+        """Return the last of the expressions at `at`, which may read `names`."""
         lets = read_lets(self.document, written, names, at, self.lets)
         estimate = lets[list(written)[-1]]
         read = list_names(estimate) | {list(written)[-1]}

@@ -146,7 +146,7 @@ def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, n
 
 
 def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
-    """Return bytes of device memory besides the operands, and how many are zero at binding.
+    """Return the bytes of device memory besides the operands, and how many are zero at binding.
 
     If a host function returns the bytes, only the zeroed ones are known. Raises Excluded.
     """

@@ -74,7 +74,7 @@ class PlannedSweep:
         return [make_chain(item) for item in self.expanded]
 
     def make_chains(self) -> Iterator[Chain]:
-        """The same rows, made one by one."""
+        """Return the same rows, made one by one."""
         return map(make_chain, self.expansion)
 
     @property
@@ -120,7 +120,7 @@ def expand_sweep(
 
 
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
-    """The sweep's baseline if it can run here in every precision, else the default one.
+    """Return the sweep's baseline if it can run here in every precision, else the default one.
 
     Raises DeviceError for an explicit one that cannot run here.
     """
@@ -137,7 +137,7 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
 
 
 def _choose_default(sweep: Sweep, catalog: Catalog, devices: AvailableDevices) -> str:
-    """The default baseline; where it lacks a precision of the sweep, the first library that has them all."""
+    """Return the default baseline; where it lacks a precision of the sweep, the first library that has them all."""
     for variant in (catalog.get(devices.default_baseline), *catalog.libraries):
         is_here = choose_backend(variant, devices.primary, devices.targets) == devices.primary
         if is_here and _offers_precisions(variant, sweep):
@@ -150,7 +150,7 @@ def _offers_precisions(variant: Variant, sweep: Sweep) -> bool:
 
 
 def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
-    """The variants of a sweep in ladder order, their parameters checked. Raises UsageError and SpecError."""
+    """Return the variants of a sweep in ladder order, their parameters checked. Raises UsageError and SpecError."""
     for choice in sweep.choices:
         with at_line(sweep.location, choice.line):
             catalog.check_name(choice.name)
@@ -210,6 +210,6 @@ class _Expansion:
     def _choose_configs(
         self, problem: Problem, choice: VariantChoice, variant: Variant, configs: Sequence[Config]
     ) -> Sequence[Config]:
-        """The tuned configuration instead of the default, if there is one."""
+        """Return the tuned configuration instead of the default, if there is one."""
         found = None if choice.params or self.tuned is None else self.tuned(variant, problem)
         return [found] if found else configs

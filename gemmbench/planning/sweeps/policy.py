@@ -79,7 +79,7 @@ _CONFIG_KEYS = [each for each in OPTIONS.values() if each.in_config]
 
 
 def _make_model() -> type[msgspec.Struct]:
-    """The key `measure` of a config: a key for each option that declares one."""
+    """Return the key `measure` of a config: a key for each option that declares one."""
     lines = "".join(f"    {each.name}: {each.in_config}\n" for each in _CONFIG_KEYS)
     described = [
         (each.name, Literal[each.kind] if isinstance(each.kind, tuple) else _CONFIG_TYPES[each.kind], each.usual)
