@@ -70,7 +70,7 @@ def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: 
 
 
 def _choose_records(run: Run, variants: Collection[str]) -> list[Record]:
-    """Return the rows to measure again; finals are chosen anew."""
+    """Return the rows to measure again; finals are chosen again."""
     ran = [record for record in run.records if record.status != "skipped"]
     known = dict.fromkeys(record.variant for record in ran)
     for name in variants:
@@ -170,7 +170,7 @@ def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cata
 
 
 def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
-    """Return the same parameters; the default of the past for today's default."""
+    """Return the same parameters; today's default becomes the past's default."""
     if past.picks or dict(plan.config.values) == variant.default():
         return Config(() if past.picks else tuple(past.default().items()))
     return plan.config if past.default().keys() == variant.default().keys() else None

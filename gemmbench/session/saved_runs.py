@@ -267,7 +267,7 @@ class ListedRun:
     names: tuple[str, ...] = ()
 
     def with_name(self, name: str) -> ListedRun:
-        """Return the same with another name, if it is one."""
+        """Return the same run with another name added, if there is one."""
         return replace(self, names=(*self.names, name)) if name else self
 
     @property
