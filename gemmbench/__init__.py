@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from gemmbench.bench.record import Environment, Record, TransferRecord
     from gemmbench.errors import DeviceError, GemmbenchError, SpecError, StoreError, UsageError
     from gemmbench.interface.functions import TuneResults, compare, load, run, tune, verify
-    from gemmbench.interface.run_results import CompareResults, RunResults, VerifyResults
+    from gemmbench.interface.run_results import CompareResults, Plot, RunResults, TimedRecord, VerifyResults
     from gemmbench.report.comparison import Comparison
     from gemmbench.report.verdicts import Verdict
 
 _MODULES = {
     "gemmbench.interface.functions": ("TuneResults", "compare", "load", "run", "tune", "verify"),
-    "gemmbench.interface.run_results": ("CompareResults", "RunResults", "VerifyResults"),
+    "gemmbench.interface.run_results": ("CompareResults", "Plot", "RunResults", "TimedRecord", "VerifyResults"),
     "gemmbench.bench.record": ("Environment", "Record", "TransferRecord"),
     "gemmbench.report.comparison": ("Comparison",),
     "gemmbench.report.verdicts": ("Verdict",),
@@ -49,10 +49,12 @@ __all__ = [
     "DeviceError",
     "Environment",
     "GemmbenchError",
+    "Plot",
     "Record",
     "RunResults",
     "SpecError",
     "StoreError",
+    "TimedRecord",
     "TransferRecord",
     "TuneResults",
     "UsageError",

@@ -24,14 +24,16 @@ max(record.error for record in checks.records if record.error is not None)
 
 # %% [markdown]
 # `run` verifies each kernel, then times all of them in interleaved rounds. Results are also written
-# to `results/` unless `out` is None. The samples are seconds per launch, one per round; everything
-# else follows from them. Parameters take values to try, or "all".
+# to `results/` unless `out` is None. A record has its `samples`, seconds per launch in each round, and
+# what follows from them: `time` and `percent` of the baseline. `plot()` draws what `gemmbench plot`
+# does. Parameters take values to try, or "all".
 
 # %%
 result = gemmbench.run(["naive", "tiled"], sizes=[32, (48, 32, 16)], params={"TILE": [8, 16]}, **SMALL)
 print(result.table())
 for record in result.records:
-    print(record.variant, record.config, record.problem.size, f"{min(record.samples) * 1e6:.1f} us")
+    print(record.variant, record.config, record.problem.size, f"{record.time.value * 1e6:.1f} us")
+result.plot("ladder", size=32)
 
 # %% [markdown]
 # `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio is

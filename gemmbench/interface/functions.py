@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gemmbench.bench.timing.stats import MARGIN
 from gemmbench.bench.tuning.outcome import SearchOutcome
@@ -17,6 +17,8 @@ from gemmbench.interface.keywords import (
     VERIFY,
     Name,
     Names,
+    SweepOptions,
+    VerifyOptions,
     list_names,
     parse_margin,
     read_cut,
@@ -29,8 +31,7 @@ from gemmbench.interface.run_results import CompareResults, RunResults, VerifyRe
 from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.run_request import Destination, to_words
 from gemmbench.report.store.reading import read_results
-from gemmbench.report.table import format_reports, is_complete
-from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.table import Report
 from gemmbench.report.tables.search_tables import Winner, report_searches
 from gemmbench.report.tables.view import View
 from gemmbench.session.machine import open_machine
@@ -39,6 +40,9 @@ from gemmbench.session.reporter import Reporter
 from gemmbench.session.sweep_runs import run_sweep
 from gemmbench.session.tuning_runs import SearchOptions, tune_kernels
 from gemmbench.session.verification_runs import verify_kernels
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # of type checkers; typing has it from Python 3.11 on
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def run(
     resume: bool | str | Path = False,
     tuned: bool = False,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[SweepOptions],
 ) -> RunResults:
     """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
 
@@ -121,7 +125,7 @@ def compare(
     resume: bool | str | Path = False,
     tuned: bool = False,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[SweepOptions],
 ) -> CompareResults:
     """Measure variants together and decide which is faster, as `gemmbench compare` does.
 
@@ -159,7 +163,7 @@ def verify(
     exit_first: bool = False,
     watch: bool = True,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
     """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
 
@@ -242,10 +246,10 @@ class TuneResults(RunResults):
         """The best configuration by variant and problem, such as ("tiled", "64 nn f32")."""
         return {(each.variant, str(each.problem)): dict(each.config) for each in self.winners}
 
-    def table(self, style: str = "simple", wide: bool = False) -> str:
-        """The tables as text, in any format of tabulate. `wide` also says why configurations went."""
-        reports = report_results(self.comparison, View(wide, is_complete(style))) if self.records else []
-        return format_reports([*reports, report_searches(self.outcomes, self.environment, wide)], style)
+    def _report(self, view: View) -> list[Report]:
+        """Those of the finals and that of the searches, which says why configurations went if it is wide."""
+        finals = super()._report(view) if self.records else []
+        return [*finals, report_searches(self.outcomes, self.environment, view.wide)]
 
 
 @takes(SWEEP)
@@ -263,7 +267,7 @@ def tune(
     out: str | Path | None = "results",
     resume: bool | str | Path = False,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[SweepOptions],
 ) -> TuneResults:
     """Search for the fastest configuration of each variant at each problem, as `gemmbench tune` does, and keep it.
 

@@ -10,13 +10,15 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.run_request import (
     OPTIONS,
+    Cache,
     Destination,
+    Fill,
     Option,
     RunRequest,
     TransferOptions,
@@ -34,11 +36,43 @@ _TRANSFER = tuple(list_options(TransferOptions))
 _EXPLICIT = ("kernels", "yes")
 SWEEP: Mapping[str, Option] = {each.keyword: each for each in OPTIONS.values() if each.name not in _EXPLICIT}
 """The options of run, compare and tune, by keyword."""
-VERIFY: Mapping[str, Option] = {
-    keyword: SWEEP[keyword]
-    for keyword in "sizes precision layout params seed pdl compile_limit launch_limit sweep_limit".split()
-}
-"""Those of verify."""
+
+
+class VerifyOptions(TypedDict, total=False):
+    """The options of verify, for editors and type checkers."""
+
+    sizes: int | str | Sequence[int | tuple[int, int, int]] | None
+    precision: str | Sequence[str] | None
+    layout: str | Sequence[str] | None
+    params: str | Mapping[str, int | str | Sequence[int]] | None
+    seed: int | None
+    pdl: bool | None
+    compile_limit: float | None
+    launch_limit: float | None
+    sweep_limit: float | None
+
+
+class SweepOptions(VerifyOptions, total=False):
+    """Those of run, compare and tune."""
+
+    alpha: float | None
+    beta: float | None
+    baseline: str | None
+    cache: Cache | None
+    data: Fill | None
+    rounds: int | None
+    until: float | str | None
+    max_time: float | None
+    sustained: float | None
+    peaks: bool | None
+    gate: bool | None
+    with_transfers: bool | None
+    panels: int | None
+    streams: int | None
+
+
+VERIFY: Mapping[str, Option] = {keyword: SWEEP[keyword] for keyword in VerifyOptions.__annotations__}
+"""The options of verify, by keyword."""
 
 
 def list_names(names: Names) -> tuple[str, ...]:

@@ -4,27 +4,77 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemmbench.bench.record import Environment, Record, TransferRecord
-from gemmbench.bench.timing.stats import MARGIN
+from gemmbench.bench.timing import stats
+from gemmbench.bench.timing.stats import MARGIN, Interval
 from gemmbench.errors import GemmbenchError
+from gemmbench.report.charts.chart_model import Chart
+from gemmbench.report.charts.draw import draw_chart, guess_kind, write_chart
+from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.columns.column import PROBLEM
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.report.export import export_kernels
+from gemmbench.report.row import UNKNOWN, Row
 from gemmbench.report.store.recorded_run import Run
-from gemmbench.report.table import Report, format_reports, is_complete
+from gemmbench.report.table import Report, format_list, format_reports, is_complete
 from gemmbench.report.tables.kernel_tables import report_results
 from gemmbench.report.tables.view import View
 from gemmbench.report.verdicts import Verdict, judge_variants
 
 if TYPE_CHECKING:
     import pandas
+
+
+class TimedRecord(Record, frozen=True, kw_only=True):
+    """A record with what its samples mean.
+
+    Attributes:
+        time: Seconds per launch with their 95 % interval: `time.value`, `time.low`, `time.high`.
+        percent: The speed in percent of the baseline's, in the same form.
+
+    A value is NaN where there is none: of a kernel that is wrong, or has no baseline.
+    """
+
+    time: Interval
+    percent: Interval
+
+    @property
+    def gflops(self) -> float:
+        """Operations per second, in 1e9."""
+        return self.flops / self.time.value / 1e9
+
+
+def _add_times(record: Record, row: Row | None) -> TimedRecord:
+    """Without a row it repeats another record, such as that of the baseline, and no table shows it."""
+    fields = {name: getattr(record, name) for name in record.__struct_fields__}
+    if row is not None:
+        return TimedRecord(**fields, time=row.time, percent=row.percent_of_baseline)
+    time = stats.time_interval(record.by_round) if record.samples else UNKNOWN
+    return TimedRecord(**fields, time=time, percent=UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart. A notebook shows it."""
+
+    chart: Chart
+
+    def save(self, path: str | Path) -> None:
+        """Write an SVG file. Raises UsageError for another suffix, StoreError if it cannot be written."""
+        write_chart(self.chart, Path(path))
+
+    def __repr__(self) -> str:
+        return f"<Plot: {self.chart.description}>"
+
+    def _repr_svg_(self) -> str:
+        return render_svg(self.chart)
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,13 +89,14 @@ class RunResults:
     interrupted: bool = False
     path: Path | None = None
 
-    @property
-    def records(self) -> list[Record]:
-        """One record per row, with every sample in seconds per launch.
+    @cached_property
+    def records(self) -> list[TimedRecord]:
+        """One record per row, with every sample in seconds per launch, and the time and percentage they give.
 
         Short loads that only chose what to measure are in `saved.records`.
         """
-        return self.saved.full_records
+        rows = {id(row.record): row for row in self.comparison.rows}
+        return [_add_times(record, rows.get(id(record))) for record in self.saved.full_records]
 
     @property
     def transfers(self) -> list[TransferRecord]:
@@ -69,7 +120,42 @@ class RunResults:
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
         """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
-        return format_reports(report_results(self.comparison, View(wide, is_complete(style))), style)
+        return format_reports(self._report(View(wide, is_complete(style))), style)
+
+    def _report(self, view: View) -> list[Report]:
+        return report_results(self.comparison, view)
+
+    def plot(
+        self,
+        kind: str | None = None,
+        *,
+        size: str | int = "",
+        precision: str = "",
+        layout: str = "",
+        variants: str | Sequence[str] = (),
+        percent: bool = False,
+        highlight: str = "",
+        x: str = "",
+        y: str = "",
+        title: str = "",
+    ) -> Plot:
+        """A chart of the run, as `gemmbench plot` draws it; in a notebook the last line of a cell shows it.
+
+        Args:
+            kind: "speed", "heat-map", "roofline", "ladder", "search" or "transfers"; None is what fits the run.
+            size, precision, layout, variants: draw only these.
+            percent: percent of the baseline, or shares of the job's time.
+            highlight: the variant that stands out.
+            x, y: the parameters of a heat map.
+            title: another title.
+
+        Raises UsageError if the run holds nothing to draw.
+        """
+        names = (variants,) if isinstance(variants, str) else tuple(variants)
+        choices: dict[str, object] = {"size": str(size), "precision": precision, "layout": layout, "variants": names}
+        choices |= {"percent": percent, "highlight": highlight, "x": x, "y": y, "title": title}
+        drawn = [self.comparison]
+        return Plot(draw_chart(kind or guess_kind(drawn, **choices), drawn, **choices))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with one line per row and the columns of the CSV export.
@@ -83,7 +169,12 @@ class RunResults:
         return f"<{title}, {_count_statuses(self.records)}>"
 
     def _repr_html_(self) -> str:
-        return self.table("html")
+        """The tables; how to read them is folded below."""
+        reports = self._report(View(details=True))
+        notes = [line for report in reports for line in report.details or report.footer]
+        tables = format_reports([replace(report, footer=(), details=()) for report in reports], "html")
+        folded = "\n".join(format_list(notes, "html"))
+        return f"{tables}\n<details><summary>How to read the numbers</summary>{folded}\n</details>"
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,7 +28,7 @@ def make_record(variant, size, **changed):
     seconds = TIMES[variant] * (size / 64) ** 3
     good = {
         "order": float(list(TIMES).index(variant)),
-        "config": {},
+        "config": {"BX": 16, "BY": 16} if variant == "naive" else {},
         "backend": "fake",
         "problem": Problem(size, size, size),
         "status": "ok",
@@ -215,9 +215,96 @@ def test_print_is_light_and_has_no_controls(open_page, address):
     assert not page.locator(".toolbar").is_visible() and not page.locator(".bar").is_visible()
 
 
-def test_a_narrow_screen_does_not_scroll_sideways(open_page, address):
-    page = open_page(address, viewport={"width": 360, "height": 740})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+PHONE = {"viewport": {"width": 390, "height": 740}}
+
+
+def overflow(page):
+    """How much wider the widest table and the page are than what shows them, in pixels."""
+    return page.evaluate(
+        """Math.max(document.documentElement.scrollWidth - innerWidth,
+        ...[...document.querySelectorAll('.scroll')].map(box => box.firstElementChild.offsetWidth - box.clientWidth))"""
+    )
+
+
+def test_on_a_phone_every_number_that_matters_is_on_the_screen(open_page, address):
+    page = open_page(address, **PHONE)
+    assert overflow(page) <= 0
+    row = page.locator("#rows tr[data-status='ok']").first
+    cells = [cell.inner_text() for cell in row.locator("td:visible").all()]
+    assert cells[0] == "naive" and cells[1].startswith("9.0") and cells[2].startswith("5.55") and cells[3] == "ok"
+    below = row.locator("td:visible").first.evaluate("cell => getComputedStyle(cell, '::after').content")
+    assert below == '"BX=16 BY=16"'
+    page.get_by_label("All columns").check()
+    assert overflow(page) > 0 and page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_text_in_charts_is_large_enough_on_a_phone(open_page, address):
+    page = open_page(address, **PHONE)
+    sizes = page.evaluate(
+        """[...document.querySelectorAll('.charts text')].filter(text => text.getClientRects().length)
+        .map(text => parseFloat(text.getAttribute('font-size')) * text.getScreenCTM().a)"""
+    )
+    assert len(sizes) > 10 and min(sizes) > 9
+    edges = page.evaluate(
+        """[...document.querySelectorAll('.charts svg text')].filter(text => text.getClientRects().length)
+        .map(text => text.getBoundingClientRect()).flatMap(box => [box.left, innerWidth - box.right])"""
+    )
+    assert min(edges) >= 0
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_headings_stay_below_the_bar_while_the_page_scrolls(open_page, address, width, every):
+    page = open_page(address, viewport={"width": width, "height": 300})
+    page.get_by_label("All columns").set_checked(every)
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every(box => box.scrollHeight <= box.clientHeight)")
+    page.locator("#rows tr[data-status]").nth(4).evaluate("row => scrollBy(0, row.getBoundingClientRect().top - 150)")
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    bar, heading = page.locator(".bar").bounding_box(), page.locator("#rows thead th:visible").first.bounding_box()
+    assert heading["y"] == pytest.approx(bar["y"] + bar["height"], abs=2)
+
+
+def opacities(figure):
+    """Of each visible series, by name."""
+    return figure.evaluate(
+        """figure => Object.fromEntries(
+        [...figure.querySelectorAll('[data-series]')].filter(each => each.getClientRects().length)
+        .map(each => [each.dataset.series, getComputedStyle(each).opacity]))"""
+    )
+
+
+def test_the_legend_highlights_the_series_that_it_names(open_page, address):
+    page = open_page(address, reduced_motion="reduce")
+    page.add_style_tag(content="* { transition: none !important }")
+    figure = page.locator(".charts figure").first
+    name = figure.locator("[data-legend]:visible", has_text="wpt")
+    assert set(opacities(figure).values()) == {"1"}
+    name.hover()
+    assert opacities(figure) == {"naive": "0.12", "tiled": "0.12", "cublas": "0.12", "wpt": "1"}
+    page.mouse.move(2, 2)
+    assert set(opacities(figure).values()) == {"1"}
+    name.click()
+    page.mouse.move(2, 2)
+    assert opacities(figure)["wpt"] == "1" and opacities(figure)["naive"] == "0.12"
+    page.locator("h1").click()
+    assert set(opacities(figure).values()) == {"1"}
+
+
+def test_a_chart_of_one_problem_lets_choose_which(page):
+    choice = page.get_by_label("The problem that the chart shows")
+    assert choice.locator("option").all_inner_texts() == ["128 nn f32", "64 nn f32"]
+    shown = page.locator(".kind figure:visible")
+    assert shown.count() == 1 and shown.locator("svg:visible").get_attribute("aria-label") == "The ladder at 128"
+    choice.select_option("64 nn f32")
+    assert shown.count() == 1 and shown.locator("svg:visible").get_attribute("aria-label") == "The ladder at 64"
+
+
+def test_what_failed_comes_first_and_leads_to_its_explanation(page):
+    card = page.locator("#summary li").first
+    assert card.inner_text().split("\n") == ["64 nn f32", "tiled", "wrong", "C[0][0] = 4, should be 8"]
+    page.locator("#failures summary").click()
+    card.get_by_role("link", name="wrong").click()
+    assert page.locator("#failures").get_by_text("gemmbench run tiled").is_visible()
 
 
 def test_without_scripts_there_are_plain_tables(open_page, address):

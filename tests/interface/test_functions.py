@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import dataclasses
 import doctest
 import importlib
 import inspect
 import logging
+import math
 import runpy
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -25,6 +29,8 @@ from gemmbench.interface.keywords import SWEEP
 from gemmbench.interface.progress import NotebookReporter
 from gemmbench.interface.run_results import RunResults
 from gemmbench.planning.plans import configurations
+from gemmbench.report.charts.chart_model import Choices
+from gemmbench.report.export import write_csv
 from gemmbench.report.store.recorded_run import Run
 
 MODULES = ["gemmbench", "gemmbench.interface.functions"]
@@ -205,12 +211,46 @@ def test_without_pandas_a_frame_says_how_to_get_it(monkeypatch):
         gemmbench.run("naive", sizes=64, device="fake", out=None).to_pandas()
 
 
-def test_a_frame_has_the_columns_of_the_csv():
-    pytest.importorskip("pandas")
-    frame = gemmbench.run("naive", sizes=64, device="fake", out=None).to_pandas()
-    assert list(frame["variant"]) == ["naive", "cublas"] and frame["time_s"].dtype == float
+def test_a_frame_has_the_rows_and_columns_of_the_csv(monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
+    result = gemmbench.run("naive", sizes=64, device="fake", out=None)
+    frame = result.to_pandas()
+    write_csv(folder / "run.csv", result.comparison)
+    header, *rows = csv.reader((folder / "run.csv").read_text().splitlines())
+    assert all(list(row) == header for row in frame) and len(rows) == len(frame) == 2
+    for row, written in zip(frame, rows, strict=True):
+        assert ["" if value is None else str(value) for value in row.values()] == written
     checks = gemmbench.verify("naive", sizes=[33], device="fake").to_pandas()
-    assert set(checks["status"]) == {"ok"}
+    assert set(checks[0]) - {"rule"} < set(header) and {row["status"] for row in checks} == {"ok"}
+
+
+def test_a_record_has_its_time_and_its_percentage_of_the_baseline(script):
+    device = script(times={"naive": 2e-3, "cublas": 1e-3}, faults={"tiled": "zero"})
+    naive, tiled, cublas = gemmbench.run(["naive", "tiled"], sizes=64, device=device, rounds=10, out=None).records
+    assert naive.time.value == pytest.approx(2e-3) and naive.time.low <= 2e-3 <= naive.time.high
+    assert (naive.percent.value, cublas.percent.value) == (pytest.approx(50), 100)
+    assert naive.gflops == pytest.approx(2 * 64**3 / 2e-3 / 1e9)
+    assert math.isnan(tiled.time.value) and math.isnan(tiled.percent.value)
+
+
+def test_a_run_is_plotted(folder):
+    result = gemmbench.run(["naive", "tiled"], sizes=[64, 128], device="fake", out=None)
+    assert "Speed over matrix size" in result.plot()._repr_svg_()
+    result.plot("ladder", size=64, variants="naive").save(folder / "ladder.svg")
+    drawn = (folder / "ladder.svg").read_text()
+    assert "The ladder at 64" in drawn and "tiled" not in drawn
+    for wrong in ({"kind": "pie"}, {"size": 65}, {"highlight": "tilde"}):
+        with pytest.raises(UsageError):
+            result.plot(**wrong)
+    chosen = set(inspect.signature(result.plot).parameters) - {"kind"}
+    assert chosen == {field.name for field in dataclasses.fields(Choices)}
+
+
+def test_a_notebook_folds_how_to_read_the_numbers(script):
+    found = gemmbench.run("naive", sizes=64, device=script(faults={"naive": "zero"}), out=None)._repr_html_()
+    shown, _, folded = found.partition("<details>")
+    assert "naive BX=16 BY=16: wrong" in shown and "<p>Time:" not in shown
+    assert "<p>Time:" in folded and "<p>Device:" in folded and folded.endswith("</details>")
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -2,12 +2,22 @@
 
 import re
 from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 from gemmbench.errors import UsageError
-from gemmbench.interface.keywords import SWEEP, VERIFY, list_names, read_cut, read_keywords, shell_command
+from gemmbench.interface.keywords import (
+    SWEEP,
+    VERIFY,
+    SweepOptions,
+    VerifyOptions,
+    list_names,
+    read_cut,
+    read_keywords,
+    shell_command,
+)
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sizes import read_sizes
 from gemmbench.planning.sweeps.run_request import Measuring, Selection, read_params, write_params
@@ -89,6 +99,21 @@ def test_every_option_reaches_the_session():
     assert {name: asked[name] for name in read} == read
     assert read_cut({"with_transfers": True, "panels": 4}) == PanelCut(4, 3)
     assert VERIFY.keys() < SWEEP.keys()
+
+
+def list_types(kind: Any) -> set[object]:
+    """What an editor is told that an option of this kind takes, where the kind alone decides it."""
+    if isinstance(kind, tuple):
+        return {Literal[kind], type(None)}
+    return {{"share": float, "variant": str}.get(kind, kind), type(None)}
+
+
+def test_editors_are_told_the_options_of_the_table_and_their_types():
+    hints = get_type_hints(SweepOptions)
+    assert hints.keys() == SWEEP.keys() and get_type_hints(VerifyOptions).keys() == VERIFY.keys()
+    for name, each in SWEEP.items():
+        told, wanted = set(get_args(hints[name])), list_types(each.kind)
+        assert told >= wanted if each.in_python else told == wanted, name
 
 
 @pytest.mark.parametrize(

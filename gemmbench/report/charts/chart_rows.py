@@ -104,13 +104,13 @@ class Peak:
         return self.gflops / self.bandwidth
 
 
-def note_far_peaks(peaks: Sequence[Peak], fastest: float) -> list[str]:
+def note_far_peaks(peaks: Sequence[Peak], fastest: float, unit: SpeedUnit) -> list[str]:
     """A sentence for each peak that is too far above the fastest row, in GFLOPS, to be drawn."""
     far = [peak for peak in peaks if peak.gflops > FARTHEST * fastest]
-    return [f"Beyond the chart: the {peak.label}, {format_number(peak.gflops, 4)} GFLOPS." for peak in far]
+    return [f"Beyond the chart: the {peak.label}, {unit.format(peak.gflops)}." for peak in far]
 
 
-def find_peaks(rows: Sequence[Row]) -> list[Peak]:
+def find_peaks(rows: Sequence[Row], unit: SpeedUnit) -> list[Peak]:
     """The known peaks of all devices and precisions of these rows."""
     fastest: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -119,7 +119,7 @@ def find_peaks(rows: Sequence[Row]) -> list[Peak]:
             fastest[key] = row
     devices, precisions = {device for device, _ in fastest}, {precision for _, precision in fastest}
     return [
-        _make_peak(row, [device] * (len(devices) > 1) + [precision] * (len(precisions) > 1))
+        _make_peak(row, [device] * (len(devices) > 1) + [precision] * (len(precisions) > 1), unit)
         for (device, precision), row in fastest.items()
     ]
 
@@ -128,18 +128,18 @@ def _peak(row: Row) -> float:
     return peak_flops(row.environment, row.record, row.clock_hz)
 
 
-def _make_peak(row: Row, names: Sequence[str]) -> Peak:
+def _make_peak(row: Row, names: Sequence[str], unit: SpeedUnit) -> Peak:
     gflops, clock = _peak(row) / 1e9, f"{row.clock_hz / 1e9:.2f} GHz"
     label = f"{', '.join([*names, 'peak'])} at {clock}"
     device = row.environment.device_name(row.record.backend)
-    speed = f"{format_number(gflops, 5)} GFLOPS in {row.record.problem.precision_name} at {clock}"
+    speed = f"{unit.format(gflops)} in {row.record.problem.precision_name} at {clock}"
     memory = ", ".join([*(name for name in names if name == device), "DRAM"])
     tip, precision = f"Arithmetic peak of {device}\n{speed}", row.record.problem.precision_name
     bandwidth, reached = row.environment.bandwidth / 1e9, row.environment.peaks
     return Peak(label, gflops, tip, bandwidth, memory, precision, reached)
 
 
-def take_reached_limits(peak: Peak) -> Peak:
+def take_reached_limits(peak: Peak, unit: SpeedUnit) -> Peak:
     """The limits that were reached by measurement, where the run has them; else those in theory."""
     if peak.reached is None:
         return peak
@@ -147,7 +147,7 @@ def take_reached_limits(peak: Peak) -> Peak:
     if peak.precision != "f32":
         return replace(peak, bandwidth=bandwidth)
     gflops = peak.reached.fma / 1e9
-    tip = f"Multiply-adds in registers, measured\n{format_number(gflops, 4)} GFLOPS"
+    tip = f"Multiply-adds in registers, measured\n{unit.format(gflops)}"
     return replace(peak, label=peak.label.replace("peak at", "FFMA at"), gflops=gflops, tip=tip, bandwidth=bandwidth)
 
 
@@ -240,16 +240,37 @@ def make_series(
     )
 
 
-def gflops_interval(row: Row) -> Interval:
-    """The speed in GFLOPS; the low end belongs to the high end of the time."""
-    work = row.record.flops / 1e9
-    return Interval(row.gflops, work / row.time.high, work / row.time.low)
+@dataclass(frozen=True)
+class SpeedUnit:
+    """GFLOPS or TFLOPS: all speeds of a chart or page have the same."""
+
+    name: str
+    gflops: float
+
+    def measure(self, row: Row) -> Interval:
+        """The speed of a row; the low end belongs to the high end of the time."""
+        work = row.record.flops / 1e9 / self.gflops
+        return Interval(work / row.time.value, work / row.time.high, work / row.time.low)
+
+    def format(self, gflops: float, digits: int = 4) -> str:
+        """`60.63 TFLOPS`."""
+        return f"{format_number(gflops / self.gflops, digits)} {self.name}"
 
 
-def row_tip(label: str, row: Row) -> str:
+GFLOPS, TFLOPS = SpeedUnit("GFLOPS", 1), SpeedUnit("TFLOPS", 1000)
+_MOST_GFLOPS = 10_000
+
+
+def choose_unit(comparisons: Sequence[Comparison]) -> SpeedUnit:
+    """TFLOPS if a row of these runs reaches 10,000 GFLOPS, else GFLOPS."""
+    speeds = (row.gflops for comparison in comparisons for row in comparison.rows if row.ranked)
+    return TFLOPS if max(speeds, default=0) >= _MOST_GFLOPS else GFLOPS
+
+
+def row_tip(label: str, row: Row, unit: SpeedUnit) -> str:
     """A line each for the row, its speed, its percent of the baseline and its configuration."""
     percent, baseline = row.percent_of_baseline, row.environment.baseline
-    lines = [f"{label} at {row.record.problem.size}", f"{format_interval(gflops_interval(row))} GFLOPS"]
+    lines = [f"{label} at {row.record.problem.size}", f"{format_interval(unit.measure(row))} {unit.name}"]
     if not math.isnan(percent.value) and row.record.variant != baseline:
         lines.append(f"{format_interval(percent)} % of {baseline}")
     return "\n".join([*lines, *([row.record.configuration] if row.record.configuration else [])])

@@ -126,15 +126,15 @@ def format_number(value: float, digits: int = 4) -> str:
 
 def format_estimate(interval: Interval) -> str:
     """`51,640`: the value, with the digits that its interval supports, at most four."""
-    return _separate_thousands(number_within(interval.value, interval, 4))
+    return separate_thousands(number_within(interval.value, interval, 4))
 
 
 def format_interval(interval: Interval) -> str:
     """`51,640 +- 60`; the value only, if the interval is unknown."""
-    return _separate_thousands(with_interval(interval))
+    return separate_thousands(with_interval(interval))
 
 
-def _separate_thousands(text: str) -> str:
+def separate_thousands(text: str) -> str:
     """The text with commas in its numbers, not in their decimals."""
     return re.sub(r"(?<![.\d])\d{4,}", lambda found: f"{int(found[0]):,}", text)
 
@@ -172,9 +172,9 @@ def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
     return Axis(label, low / room, high * room, tuple(Tick(value, str(value)) for value in shown), log=True)
 
 
-WIDTH, MARGIN = 800, 16
-"""The width of a chart in pixels. A chart with long names is wider."""
-_LEAST_PLOT = 440  # between the axes
+WIDTH, SLIM, MARGIN = 800, 400, 16
+"""The widths of a chart and of one for a phone in pixels. A chart with long names is wider."""
+_LEAST_PLOT = {WIDTH: 440, SLIM: 120}  # between the axes
 _NARROW = set("iljtfrI.,:;'|!()[] ")
 _WIDE = set("mwMW%@")
 
@@ -190,8 +190,8 @@ def widest(texts: Sequence[str]) -> float:
     return max(map(text_width, texts), default=0.0)
 
 
-def chart_width(chart: Chart) -> int:
-    """In pixels: WIDTH, or more if names would leave too little for the plot."""
+def chart_width(chart: Chart, least: int = WIDTH) -> int:
+    """In pixels: WIDTH or SLIM, or more if names would leave too little for the plot."""
     plot = chart.plot
     if isinstance(plot, LinePlot):
         texts = widest([each.label for each in plot.series]) + widest([tick.text for tick in plot.y.ticks])
@@ -200,7 +200,7 @@ def chart_width(chart: Chart) -> int:
         texts += widest([plot.note_label, *(bar.note for bar in plot.bars)])
     else:
         texts = widest([plot.y_label, *plot.rows]) + 100
-    return max(WIDTH, round(texts) + _LEAST_PLOT + 4 * MARGIN)
+    return max(least, round(texts) + _LEAST_PLOT[least] + 4 * MARGIN)
 
 
 def wrap_text(text: str, width: float, size: float = 12) -> list[str]:

@@ -9,9 +9,10 @@ from dataclasses import replace
 from gemmbench.errors import UsageError, nearest
 from gemmbench.report.charts.chart_model import Cell, Chart, Choices, HeatMap
 from gemmbench.report.charts.chart_rows import (
+    SpeedUnit,
     choose_problem,
+    choose_unit,
     describe_rows,
-    gflops_interval,
     name_baseline,
     note_unranked,
     row_tip,
@@ -29,8 +30,9 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     x, y = _choose_parameters(rows, choices)
     best = _find_best(rows, x, y)
     columns, lines = ({key[index] for key in best} for index in (0, 1))
-    unit = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
-    plot = _make_map(best, (x, sorted(columns)), (y, sorted(lines, reverse=True)), unit)
+    speed_unit = choose_unit(comparisons)
+    unit = f"% of {name_baseline(rows)}" if choices.percent else speed_unit.name
+    plot = _make_map(best, (x, sorted(columns)), (y, sorted(lines, reverse=True)), unit, speed_unit)
     name, others = rows[0].record.variant, sorted(_varying_parameters(rows).keys() - {x, y})
     notes = [f"Each cell: the fastest over {', '.join(others)}."] if others else []
     title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
@@ -94,17 +96,21 @@ def _find_best(rows: Sequence[Row], x: str, y: str) -> dict[tuple[int, int], Row
 
 
 def _make_map(
-    best: dict[tuple[int, int], Row], columns: tuple[str, list[int]], lines: tuple[str, list[int]], unit: str
+    best: dict[tuple[int, int], Row],
+    columns: tuple[str, list[int]],
+    lines: tuple[str, list[int]],
+    unit: str,
+    speed_unit: SpeedUnit,
 ) -> HeatMap:
     (x, across), (y, down) = columns, lines
     fastest = min(best.values(), key=lambda row: row.time.value)
     cells = tuple(
-        _make_cell(across.index(column), down.index(line), row, unit, row is fastest)
+        _make_cell(across.index(column), down.index(line), row, speed_unit, unit == speed_unit.name, row is fastest)
         for (column, line), row in sorted(best.items(), key=lambda item: item[0])
     )
     return HeatMap(x, y, tuple(map(str, across)), tuple(map(str, down)), cells, unit)
 
 
-def _make_cell(column: int, line: int, row: Row, unit: str, best: bool) -> Cell:
-    value = gflops_interval(row) if unit == "GFLOPS" else row.percent_of_baseline
-    return Cell(column, line, value.value, format_estimate(value), row_tip(row.record.variant, row), best)
+def _make_cell(column: int, line: int, row: Row, unit: SpeedUnit, is_speed: bool, best: bool) -> Cell:
+    value = unit.measure(row) if is_speed else row.percent_of_baseline
+    return Cell(column, line, value.value, format_estimate(value), row_tip(row.record.variant, row, unit), best)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gemmbench.bench.timing.stats import Interval
 from gemmbench.report.charts.chart_model import Bar, BarPlot, Chart, Choices, Guide, Segment
 from gemmbench.report.charts.chart_rows import (
     FARTHEST,
     Peak,
+    SpeedUnit,
     choose_problem,
+    choose_unit,
     describe_rows,
     find_peaks,
-    gflops_interval,
     group_series,
     name_baseline,
     note_far_peaks,
@@ -32,38 +32,38 @@ _PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
 def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """Percent of the baseline at one problem; GFLOPS where no row has a percentage. Raises UsageError."""
     rows = choose_problem(pick_fastest(select_rows(comparisons, choices)))
+    speed_unit = choose_unit(comparisons)
     in_percent = any(not math.isnan(row.percent_of_baseline.value) for row in rows)
     if in_percent:
         rows = [row for row in rows if not math.isnan(row.percent_of_baseline.value)]
-    bars = tuple(_make_bar(label, row, choices, in_percent) for label, (row, *_) in group_series(rows).items())
+    bars = tuple(
+        _make_bar(label, row, choices, in_percent, speed_unit) for label, (row, *_) in group_series(rows).items()
+    )
     longest = max(max(bar.segments[0].high, bar.high if bar.high > 0 else 0) for bar in bars)
-    peaks, fastest = find_peaks(rows), max(row.gflops for row in rows)
-    guides = _make_guides(rows, [peak for peak in peaks if peak.gflops <= FARTHEST * fastest], in_percent)
-    unit = f"% of {name_baseline(rows)}" if in_percent else "GFLOPS"
+    peaks, fastest = find_peaks(rows, speed_unit), max(row.gflops for row in rows)
+    guides = _make_guides(rows, [peak for peak in peaks if peak.gflops <= FARTHEST * fastest], in_percent, speed_unit)
+    unit = f"% of {name_baseline(rows)}" if in_percent else speed_unit.name
     axis = make_linear_axis(unit, max([longest, *(guide.value for guide in guides)]))
-    plot = BarPlot(axis, bars, guides, note_label="GFLOPS" if in_percent else "")
+    plot = BarPlot(axis, bars, guides, note_label=speed_unit.name if in_percent else "")
     subtitle = f"{describe_rows(rows)}. Whiskers: 95 % intervals."
     ends = ", ".join(f"{bar.label} {bar.text}" for bar in bars)
     network, size = rows[0].record.network, rows[0].record.problem.size
     title = choices.title or (network.title if network else f"The ladder at {size}")
-    notes = (*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices))
+    notes = (*note_far_peaks(peaks, fastest, speed_unit), *note_unranked(comparisons, choices))
     return Chart(title, subtitle, f"{title}, {unit}: {ends}.", plot, notes)
 
 
-def _speed(row: Row, in_percent: bool) -> Interval:
-    return row.percent_of_baseline if in_percent else gflops_interval(row)
-
-
-def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
-    speed, variant = _speed(row, in_percent), row.record.variant
+def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool, unit: SpeedUnit) -> Bar:
+    absolute, variant = unit.measure(row), row.record.variant
+    speed = row.percent_of_baseline if in_percent else absolute
     baseline = variant == row.environment.baseline
     style = _BASELINE if baseline else _HIGHLIGHTED if variant == choices.highlight else _PLAIN
-    gflops = format_estimate(gflops_interval(row))
+    note = format_estimate(absolute)
     return Bar(
         label,
-        (Segment(0, speed.value, style, row_tip(label, row)),),
-        f"{format_estimate(speed)} %" if in_percent else gflops,
-        gflops if in_percent else "",
+        (Segment(0, speed.value, style, row_tip(label, row, unit)),),
+        f"{format_estimate(speed)} %" if in_percent else note,
+        note if in_percent else "",
         speed.low,
         speed.high,
         muted=choices.mutes(row),
@@ -71,11 +71,11 @@ def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool) -> Bar:
     )
 
 
-def _make_guides(rows: Sequence[Row], peaks: Sequence[Peak], in_percent: bool) -> tuple[Guide, ...]:
+def _make_guides(rows: Sequence[Row], peaks: Sequence[Peak], in_percent: bool, unit: SpeedUnit) -> tuple[Guide, ...]:
     """The peak, if there is one for all rows; in percent of the baseline if bars are."""
     if len(peaks) != 1:
         return ()
     if not in_percent:
-        return (Guide(peaks[0].gflops, peaks[0].label, peaks[0].tip),)
+        return (Guide(peaks[0].gflops / unit.gflops, peaks[0].label, peaks[0].tip),)
     speeds = [100 * row.gflops / row.percent_of_baseline.value for row in rows if row.percent_of_baseline.value == 100]
     return (Guide(100 * peaks[0].gflops / speeds[0], peaks[0].label, peaks[0].tip),) if len(speeds) == 1 else ()

@@ -10,6 +10,7 @@ from gemmbench.bench.record import Record
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.chart_model import Chart, Choices, LinePlot, Point, Series
+from gemmbench.report.charts.chart_rows import choose_unit
 from gemmbench.report.charts.chart_style import format_number, make_linear_axis
 from gemmbench.report.comparison import Comparison
 
@@ -20,15 +21,19 @@ _TRIED, _BEST = 0, -1
 def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     """GFLOPS over the configurations tried, of the search with the most of them. Raises UsageError without one."""
     search = _choose_search(comparisons, choices)
+    unit = choose_unit(comparisons)
     speeds = [(record, _find_gflops(record)) for record in search]
-    tried = [Point(number, speed, _describe(record, speed)) for number, (record, speed) in enumerate(speeds, 1)]
+    tried = [
+        Point(number, speed / unit.gflops, f"{record.configuration}\n{unit.format(speed, 3)}")
+        for number, (record, speed) in enumerate(speeds, 1)
+    ]
     best = _find_best(tried)
     count, first = len(tried), search[0]
     x = make_linear_axis("configurations tried", count)
     series = (Series("tried", tuple(tried), _TRIED, joined=False), Series("best so far", tuple(best), _BEST))
-    plot = LinePlot(x, make_linear_axis("GFLOPS", max(point.y for point in tried)), series)
+    plot = LinePlot(x, make_linear_axis(unit.name, max(point.y for point in tried)), series)
     title = choices.title or f"Search of {first.variant} at {first.problem}"
-    end = f"The best of {count} reaches {format_number(best[-1].y, 3)} GFLOPS: {best[-1].tip.splitlines()[0]}."
+    end = f"The best of {count} reaches {format_number(best[-1].y, 3)} {unit.name}: {best[-1].tip.splitlines()[0]}."
     environment = next(each.environment for each in comparisons if first in each.run.records)
     subtitle = f"{environment.device}{environment.scope}. First short rounds of each configuration, not yet the finals."
     return Chart(title, subtitle, end, plot)
@@ -60,7 +65,3 @@ def _choose_search(comparisons: Sequence[Comparison], choices: Choices) -> list[
 def _find_gflops(record: Record) -> float:
     seconds = stats.time_interval(record.by_round).value
     return record.flops / seconds / 1e9 if seconds else math.nan
-
-
-def _describe(record: Record, speed: float) -> str:
-    return f"{record.configuration}\n{format_number(speed, 3)} GFLOPS"

@@ -10,9 +10,10 @@ from gemmbench.report.charts.chart_model import Axis, Chart, Choices, Limit, Lin
 from gemmbench.report.charts.chart_rows import (
     FARTHEST,
     Peak,
+    SpeedUnit,
+    choose_unit,
     describe_rows,
     find_peaks,
-    gflops_interval,
     make_series,
     name_baseline,
     note_far_peaks,
@@ -34,13 +35,14 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     sizes = sorted({row.record.problem.M for row in square})
     if len(sizes) < 2:
         raise UsageError(_explain_too_few(sizes))
-    series = make_series(square, choices, partial(_make_point, choices))
-    peaks = [] if choices.percent else find_peaks(square)
+    unit = choose_unit(comparisons)
+    series = make_series(square, choices, partial(_make_point, choices, unit))
+    peaks = [] if choices.percent else find_peaks(square, unit)
     fastest = max(row.gflops for row in square)
-    limits = tuple(_make_limit(peak, sizes) for peak in peaks if peak.gflops <= FARTHEST * fastest)
-    speeds = _make_speed_axis(series, limits, square, choices)
+    limits = tuple(_make_limit(peak, sizes, unit) for peak in peaks if peak.gflops <= FARTHEST * fastest)
+    speeds = _make_speed_axis(series, limits, f"% of {name_baseline(square)}" if choices.percent else unit.name)
     plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
-    notes = [*note_far_peaks(peaks, fastest), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
+    notes = [*note_far_peaks(peaks, fastest, unit), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
     title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
     subtitle = f"{describe_rows(square)}. Bars: 95 % intervals."
     return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
@@ -57,18 +59,18 @@ def _explain_too_few(sizes: Sequence[int]) -> str:
     return f"speed over size needs right results at two or more square sizes; there is {held}. Try the kind 'ladder'"
 
 
-def _make_point(choices: Choices, label: str, row: Row) -> Point:
-    speed = row.percent_of_baseline if choices.percent else gflops_interval(row)
-    return Point(row.record.problem.M, speed.value, row_tip(label, row), speed.low, speed.high)
+def _make_point(choices: Choices, unit: SpeedUnit, label: str, row: Row) -> Point:
+    speed = row.percent_of_baseline if choices.percent else unit.measure(row)
+    return Point(row.record.problem.M, speed.value, row_tip(label, row, unit), speed.low, speed.high)
 
 
-def _make_limit(peak: Peak, sizes: Sequence[int]) -> Limit:
-    return Limit(peak.label, (sizes[0], peak.gflops), (sizes[-1], peak.gflops), peak.tip)
+def _make_limit(peak: Peak, sizes: Sequence[int], unit: SpeedUnit) -> Limit:
+    speed = peak.gflops / unit.gflops
+    return Limit(peak.label, (sizes[0], speed), (sizes[-1], speed), peak.tip)
 
 
-def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], rows: Sequence[Row], choices: Choices) -> Axis:
+def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], label: str) -> Axis:
     highest = max(max(point.y, point.high if point.high > point.y else 0) for each in series for point in each.points)
-    label = f"% of {name_baseline(rows)}" if choices.percent else "GFLOPS"
     return make_linear_axis(label, max([highest, *(limit.end[1] for limit in limits)]))
 
 

@@ -12,6 +12,7 @@ from gemmbench.planning.files import escape_controls
 from gemmbench.report.charts.chart_model import Bar, BarPlot, Cell, Chart, HeatMap, LinePlot, Point, Segment, Series
 from gemmbench.report.charts.chart_style import (
     MARGIN,
+    WIDTH,
     chart_width,
     contrasting,
     dash_of,
@@ -53,7 +54,7 @@ def _draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> fl
     left = 10 + widest([tick.text for tick in plot.y.ticks])
     right = width - _AWAY - 16 - widest(labels)
     frame = _LineFrame(plot, left, right, top + _TOP, top + _TOP + height)
-    _draw_axes(parent, frame)
+    _draw_axes(parent, frame, width)
     _draw_limits(parent, frame)
     for series in sorted(plot.series, key=lambda series: (not series.muted, series.emphasized)):
         _draw_series(parent, frame, series)
@@ -61,7 +62,7 @@ def _draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> fl
     return frame.bottom + _BOTTOM
 
 
-def _draw_axes(parent: Element, frame: _LineFrame) -> None:
+def _draw_axes(parent: Element, frame: _LineFrame, width: float) -> None:
     plot = frame.plot
     for tick in plot.y.ticks:
         y = frame.place(plot.x.low, tick.value)[1]
@@ -77,7 +78,9 @@ def _draw_axes(parent: Element, frame: _LineFrame) -> None:
             free = x + half + 4
     add_line(parent, (frame.left, frame.bottom), (frame.right, frame.bottom), "gb-stroke-axis")
     add_text(parent, 0, frame.top - 12, plot.y.label)
-    add_text(parent, (frame.left + frame.right) / 2, frame.bottom + 38, plot.x.label, text_anchor="middle")
+    half = text_width(plot.x.label) / 2  # a long label may begin left of the plot
+    middle = max(half, min((frame.left + frame.right) / 2, width - half))
+    add_text(parent, middle, frame.bottom + 38, plot.x.label, text_anchor="middle")
 
 
 def _draw_limits(parent: Element, frame: _LineFrame) -> None:
@@ -99,7 +102,7 @@ def _fade(series: Series, opacity: float) -> dict[str, float]:
 
 def _draw_series(parent: Element, frame: _LineFrame, series: Series) -> None:
     color = series_color(series.style)
-    group = add(parent, "g", **_fade(series, 0.3))
+    group = add(parent, "g", data_series=series.label, **_fade(series, 0.3))
     places = [frame.place(point.x, point.y) for point in series.points]
     if series.joined and len(places) > 1:
         add(
@@ -138,7 +141,7 @@ def _label_ends(parent: Element, frame: _LineFrame) -> None:
     heights = spread([y for _, y in ends], _GAP, frame.top, frame.bottom)
     x = frame.right + _AWAY
     for series, (end_x, end_y), y in zip(frame.plot.series, ends, heights, strict=True):
-        group = add(parent, "g", **_fade(series, 0.45))
+        group = add(parent, "g", data_series=series.label, data_legend="", **_fade(series, 0.45))
         if abs(end_y - y) > 2 or frame.right - end_x > 2 * _AWAY:
             path = f"M{end_x + 7:.2f},{end_y:.2f} H{frame.right - 2:.2f} L{x - 3:.2f},{y:.2f}"
             add(group, "path", d=path, css="gb-stroke-axis", fill="none", stroke_width=0.8)
@@ -205,17 +208,21 @@ def _bar_end(bar: Bar) -> float:
 def _draw_key(parent: Element, plot: BarPlot, top: float) -> float:
     x = 0.0
     for style, label in plot.key:
-        add(parent, "rect", x=x, y=top - 2, width=13, height=13, rx=2, css=f"gb-fill-{series_color(style)}")
-        add_text(parent, x + 19, top + 9, label)
+        group = add(parent, "g", data_series=label, data_legend="")
+        add(group, "rect", x=x, y=top - 2, width=13, height=13, rx=2, css=f"gb-fill-{series_color(style)}")
+        add_text(group, x + 19, top + 9, label)
         x += 19 + text_width(label) + 16
     return top + 16
 
 
 def _draw_axis(parent: Element, frame: _BarFrame) -> None:
+    free = 0.0  # where the next label may begin
     for tick in frame.plot.axis.ticks:
-        x = frame.place(tick.value)
+        x, half = frame.place(tick.value), text_width(tick.text) / 2
         add_line(parent, (x, frame.top), (x, frame.bottom), "gb-stroke-grid")
-        add_text(parent, x, frame.bottom + 17, tick.text, "gb-fill-muted", text_anchor="middle")
+        if x - half >= free:
+            add_text(parent, x, frame.bottom + 17, tick.text, "gb-fill-muted", text_anchor="middle")
+            free = x + half + 2
     add_line(parent, (frame.left, frame.top), (frame.left, frame.bottom), "gb-stroke-axis")
     middle = (frame.left + frame.right) / 2
     add_text(parent, middle, frame.bottom + 37, frame.plot.axis.label, text_anchor="middle")
@@ -260,7 +267,8 @@ def _write_notes(parent: Element, frame: _BarFrame, x: float) -> None:
 def _draw_segment(parent: Element, frame: _BarFrame, segment: Segment, y: float) -> None:
     color = series_color(segment.style)
     low, high = frame.place(segment.low), frame.place(segment.high)
-    mark = add_mark(parent, segment.tip)
+    named = dict(frame.plot.key)
+    mark = add_mark(parent, segment.tip, **({"data_series": named[segment.style]} if segment.style in named else {}))
     css = f"gb-fill-{color} gb-stroke-paper"
     add(mark, "rect", x=low, y=y, width=max(high - low, 1), height=_THICK, css=css, stroke_width=0.8)
     if segment.text and text_width(segment.text, 11) + 6 < high - low:
@@ -351,20 +359,26 @@ def _draw_scale(parent: Element, frame: _CellFrame) -> None:
     add_text(parent, x, frame.top - 9, frame.heat_map.unit, "gb-fill-muted")
 
 
-def render_svg(chart: Chart) -> str:
-    """The chart as a self-contained <svg> element, which is a file as well as a part of a page."""
+def render_svg(chart: Chart, least: int = WIDTH, styled: bool = True) -> str:
+    """The chart as an <svg> element of the width WIDTH or SLIM, which is a file as well as a part of a page.
+
+    Without its style sheet it needs a page that has one.
+    """
     inside = Element("g", {"transform": f"translate({MARGIN},{MARGIN})"})
-    width = chart_width(chart) - 2 * MARGIN
+    whole = chart_width(chart, least)
+    width = whole - 2 * MARGIN
     bottom = _draw_plot(inside, chart, width, _draw_heading(inside, chart, width))
     height = round(_draw_notes(inside, chart, width, bottom) + 2 * MARGIN)
-    root = Element("svg", _root_attributes(chart, height))
+    root = Element("svg", _root_attributes(chart, whole, height))
     add(root, "title").text = chart.title
     add(root, "desc").text = chart.description
-    add(root, "style").text = style_sheet()
-    add(root, "rect", width=chart_width(chart), height=height, css="gb-fill-paper")
+    if styled:
+        add(root, "style").text = style_sheet()
+    add(root, "rect", width=whole, height=height, css="gb-fill-paper")
     root.append(inside)
     _escape_texts(root)
-    ElementTree.indent(root, " ")
+    if styled:
+        ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
@@ -383,12 +397,12 @@ def _draw_plot(parent: Element, chart: Chart, width: float, top: float) -> float
     return _draw_cells(parent, chart.plot, width, top)
 
 
-def _root_attributes(chart: Chart, height: int) -> dict[str, str]:
+def _root_attributes(chart: Chart, width: int, height: int) -> dict[str, str]:
     return {
         "xmlns": "http://www.w3.org/2000/svg",
         "class": "gb-chart",
-        "viewBox": f"0 0 {chart_width(chart)} {height}",
-        "width": str(chart_width(chart)),
+        "viewBox": f"0 0 {width} {height}",
+        "width": str(width),
         "height": str(height),
         "style": "max-width: 100%; height: auto",
         "role": "img",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gemmbench.report.charts.chart_style import format_number
+from gemmbench.report.charts.chart_rows import SpeedUnit
+from gemmbench.report.charts.chart_style import separate_thousands
 from gemmbench.report.comparison import Comparison, ProblemRows
 from gemmbench.report.fastest import find_fastest
 from gemmbench.report.page.html import Content, Html, tag
+from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.text import count_noun, number
 from gemmbench.report.verdicts import find_best_rows
 
@@ -22,14 +24,30 @@ def label_problem(problem: ProblemRows) -> str:
     return network.title if network else str(problem.problem)
 
 
-def render_headline(comparison: Comparison) -> Html:
-    """The sweep and device of a run, its rows by status, and its fastest rows, or that it is not finished."""
+def name_box(row: Row) -> str:
+    """The id of the box that explains a failed row."""
+    return f"row-{row.environment.run}-{row.number}"
+
+
+def list_failed(comparison: Comparison) -> list[Row]:
+    """The rows of kernels that are neither right nor skipped."""
+    return [row for row in comparison.rows if row.status not in ("ok", "skipped", UNRANKED)]
+
+
+def format_figure(text: str) -> str:
+    """`51,640 ± 60`, which a narrow column breaks before the sign."""
+    return separate_thousands(text).replace("+- ", "\u00b1\u00a0")
+
+
+def render_headline(comparison: Comparison, unit: SpeedUnit) -> Html:
+    """The sweep and device of a run, its rows by status, what failed, and its fastest rows, if it is finished."""
     environment = comparison.environment
     lead = (
         f"{_count_rows(comparison)}, measured {environment.started[:16].replace('T', ' at ')} UTC{environment.scope}."
     )
-    below = tag("p", comparison.run.warning) if comparison.run.ended_early else _render_fastest(comparison)
-    return tag("header", tag("h1", title_run(comparison)), tag("p", lead, class_="quiet"), below, class_="run")
+    below = tag("p", comparison.run.warning) if comparison.run.ended_early else _render_fastest(comparison, unit)
+    failed = _render_failed(list_failed(comparison))
+    return tag("header", tag("h1", title_run(comparison)), tag("p", lead, class_="quiet"), failed, below, class_="run")
 
 
 def title_run(comparison: Comparison) -> str:
@@ -46,15 +64,38 @@ def _count_rows(comparison: Comparison) -> str:
     return f"{count_noun(len(statuses), 'row')}{listed} of {count_noun(len(comparison.problems), 'problem')}"
 
 
-def _render_fastest(comparison: Comparison) -> Content:
-    cards = [tag("li", card) for card in (*_list_problems(comparison), *_list_transfers(comparison))]
+_MOST_FAILED = 6
+
+
+def _render_failed(rows: Sequence[Row]) -> Html | None:
+    """A card for each kernel and each way in which it failed, with where it did, the cause, and a link to more."""
+    alike: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        alike.setdefault((row.record.variant, row.status, row.record.diagnosis), []).append(row)
+    cards = [_render_failure(each) for each in list(alike.values())[:_MOST_FAILED]]
+    if left := len(alike) - len(cards):
+        cards.append(tag("li", tag("a", f"{left} more in Failed", href="#failures")))
+    return tag("ul", cards, class_="fastest failed") if cards else None
+
+
+def _render_failure(rows: Sequence[Row]) -> Html:
+    record, others = rows[0].record, len(rows) - 1
+    title = record.network.title if record.network else str(record.problem)
+    where = f"{title} and {count_noun(others, 'other row')}" if others else title
+    status = tag("a", rows[0].status, href=f"#{name_box(rows[0])}", class_="ratio")
+    reason = tag("span", record.reason, class_="reason") if record.reason else None
+    return tag("li", tag("span", where, class_="size"), tag("b", record.variant), status, reason)
+
+
+def _render_fastest(comparison: Comparison, unit: SpeedUnit) -> Content:
+    cards = [tag("li", card) for card in (*_list_problems(comparison, unit), *_list_transfers(comparison))]
     first, more = cards[:_MOST_CARDS], cards[_MOST_CARDS:]
     summary = tag("summary", f"{count_noun(len(more), 'more problem')}")
     rest = tag("details", summary, tag("ul", more, class_="fastest")) if more else None
     return [tag("ul", first, class_="fastest"), rest] if cards else None
 
 
-def _list_problems(comparison: Comparison) -> Iterator[Content]:
+def _list_problems(comparison: Comparison, unit: SpeedUnit) -> Iterator[Content]:
     """A card for each problem: who is fastest, and how that compares with the baseline."""
     for problem in comparison.problems:
         fastest, best = find_fastest(problem), list(find_best_rows(problem.rows).values())
@@ -64,11 +105,11 @@ def _list_problems(comparison: Comparison) -> Iterator[Content]:
         details = fastest.details if fastest else []
         look = "ratio good" if fastest and fastest.beats_baseline else "ratio level"
         caveat, time = comparison.environment.caveat, f"{number(1e3 * rows[0].time.value)} ms"
-        speed = f"{time} {caveat}" if caveat else f"{format_number(rows[0].gflops)} GFLOPS, {time}"
+        speed = f"{time} {caveat}" if caveat else f"{unit.format(rows[0].gflops)}, {time}"
         yield [
             tag("span", label_problem(problem), class_="size"),
             tag("b", fastest.names if fastest else rows[0].record.variant),
-            *(tag("span", detail, class_=look) for detail in details),
+            *(tag("span", format_figure(detail), class_=look) for detail in details),
             tag("span", speed, class_="quiet"),
         ]
 

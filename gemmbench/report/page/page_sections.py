@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
 from gemmbench.report.charts.chart_model import Chart
-from gemmbench.report.charts.chart_style import DARK, LIGHT
+from gemmbench.report.charts.chart_rows import SpeedUnit
+from gemmbench.report.charts.chart_style import DARK, LIGHT, SLIM, WIDTH
 from gemmbench.report.charts.draw import CHARTS, draw_chart
 from gemmbench.report.charts.svg import render_svg
+from gemmbench.report.charts.svg_elements import style_sheet
 from gemmbench.report.comparison import Comparison, TransferRow
 from gemmbench.report.differences.difference_tables import difference_footer_lines, list_columns
 from gemmbench.report.differences.run_differences import Difference, RunDifferences
 from gemmbench.report.explanation import explain_in_paragraphs, name_row, rerun_command
 from gemmbench.report.flags import explain_letters
-from gemmbench.report.page.headline import label_problem
+from gemmbench.report.page.headline import label_problem, list_failed, name_box
 from gemmbench.report.page.html import Content, Html, render_card, tag
 from gemmbench.report.page.page_tables import (
     Group,
     RowStyle,
-    name_box,
     render_groups,
     render_kernels,
     render_notes,
@@ -30,33 +32,33 @@ from gemmbench.report.page.page_tables import (
     render_transfers,
     wrap_table,
 )
-from gemmbench.report.row import UNRANKED, Row
+from gemmbench.report.row import Row
 from gemmbench.report.tables.footer import detail_lines, footer_lines, list_modes
 from gemmbench.report.tables.kernel_tables import list_transfer_notes, transfer_detail_lines, transfer_footer_lines
 from gemmbench.report.tables.post_tables import find_post, report_post
 from gemmbench.report.text import count_noun, number
 
 
-def render_rows(comparisons: Sequence[Comparison]) -> Html:
+def render_rows(comparisons: Sequence[Comparison], unit: SpeedUnit) -> Html:
     """The filters and all tables of the runs."""
     nothing = tag("p", "No row matches.", id="nothing", class_="nothing", hidden=True)
-    return tag("div", _render_toolbar(comparisons), map(_render_run, comparisons), nothing)
+    return tag("div", _render_toolbar(comparisons), (_render_run(each, unit) for each in comparisons), nothing)
 
 
-def _render_run(comparison: Comparison) -> Html:
-    parts = list(_render_tables(comparison))
+def _render_run(comparison: Comparison, unit: SpeedUnit) -> Html:
+    parts = list(_render_tables(comparison, unit))
     name = f"{comparison.environment.sweep}, run {comparison.environment.run}"
     return tag("div", tag("h3", name), parts, class_="results")
 
 
-def _render_tables(comparison: Comparison) -> Iterator[Html]:
+def _render_tables(comparison: Comparison, unit: SpeedUnit) -> Iterator[Html]:
     post = find_post(comparison.environment)
     if post:
         tables = report_post(comparison).tables
         yield from (part for table in tables for part in (tag("h4", table.title), render_static(table)))
         yield tag("h4", "All rows")
     if comparison.rows:
-        yield render_kernels(comparison)
+        yield render_kernels(comparison, unit)
         yield render_notes(explain_letters(comparison.rows))
     if comparison.transfers:
         yield render_transfers(comparison)
@@ -99,32 +101,20 @@ _IN_SUMMARY = ("Row", "Status")
 """Paragraphs that the summary of a box says already."""
 
 
-def any_failed(comparison: Comparison) -> bool:
-    """A row of kernels or of transfers is neither right nor skipped."""
-    return bool(_list_failed(comparison) or _list_failed_transfers(comparison))
-
-
-def _list_failed(comparison: Comparison) -> list[Row]:
-    return [row for row in comparison.rows if row.status not in ("ok", "skipped", UNRANKED)]
-
-
 def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:
     rows = [row for problem in comparison.transfers for row in problem.rows]
     return [row for row in rows if row.record.status not in ("ok", "skipped")]
 
 
 def render_failures(comparison: Comparison) -> Html | None:
-    """A box for each failed row, and a table of what was skipped; None if there is neither.
+    """A box for each failed row; None if there is none.
 
     A few boxes are open; more than that are closed, so that they make a list.
     """
-    rows = _list_failed(comparison)
+    rows = list_failed(comparison)
     failed = [_render_row(row, len(rows) <= _MOST_OPEN) for row in rows]
     failed += [_render_transfer(row) for row in _list_failed_transfers(comparison)]
-    skipped = [row for row in comparison.rows if row.status == "skipped"]
-    if not failed and not skipped:
-        return None
-    return tag("div", failed, _render_skips(skipped) if skipped else None)
+    return tag("div", failed) if failed else None
 
 
 def _render_row(row: Row, is_open: bool) -> Html:
@@ -151,7 +141,11 @@ def _render_transfer(row: TransferRow) -> Html:
     return tag("p", status, tag("b", name), tag("span", record.reason, class_="reason"), class_="failure card")
 
 
-def _render_skips(skipped: Sequence[Row]) -> Html:
+def render_skips(comparison: Comparison) -> Html | None:
+    """A table of what was skipped, and why; None if nothing was."""
+    skipped = [row for row in comparison.rows if row.status == "skipped"]
+    if not skipped:
+        return None
     counts = Counter((row.record.variant, row.record.reason) for row in skipped)
     lines = [
         tag("tr", tag("td", name, class_="left"), tag("td", str(count)), tag("td", reason, class_="left"))
@@ -163,49 +157,63 @@ def _render_skips(skipped: Sequence[Row]) -> Html:
     return tag("details", summary, wrap_table(table), class_="skips")
 
 
-_MOST_SIZES = 2
-"""Kinds that show one size are drawn for this many: the largest ones."""
-
-
 def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
-    """Every chart that the runs have data for; None if there is none."""
-    figures = [tag("figure", Html(render_svg(chart)), class_="card", tabindex=0) for chart in _draw_all(comparisons)]
-    return tag("div", _render_theme(), figures, class_="charts") if figures else None
-
-
-def _draw_all(comparisons: Sequence[Comparison]) -> list[Chart]:
-    """One chart of each kind; one for each size, if a kind shows only one at a time.
+    """Every chart that the runs have data for; None if there is none.
 
     Runs on the CPU device have no charts, because GFLOPS and percentages say nothing there.
     """
     comparisons = [comparison for comparison in comparisons if comparison.environment.gpu]
-    return [chart for name in CHARTS for chart in _draw_kind(name, comparisons)]
+    kinds = [drawn for name in CHARTS if (drawn := _draw_kind(name, comparisons))]
+    return tag("div", _render_theme(), map(_render_kind, kinds), class_="charts") if kinds else None
 
 
-def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> Iterator[Chart]:
-    for choices in _list_choices(name, comparisons):
-        try:
-            yield draw_chart(name, comparisons, **choices)
-        except UsageError:  # the runs hold nothing for this chart
-            continue
+def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> dict[str, Chart]:
+    """The charts of a kind by their problem, the largest first; one without a problem, if a kind shows all."""
+    drawn = {}
+    for label, choices in _list_choices(name, comparisons).items():
+        with suppress(UsageError):  # the runs hold nothing for this chart
+            drawn[label] = draw_chart(name, comparisons, **choices)
+    return drawn
 
 
-def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Iterator[Mapping[str, Any]]:
+def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Mapping[str, Mapping[str, Any]]:
     if not CHARTS[name].one_problem:
-        yield {}
-        return
+        return {"": {}}
     problems = [problem.problem for comparison in comparisons for problem in comparison.problems]
     problems += [problem.problem for comparison in comparisons for problem in comparison.transfers]
-    largest = sorted(problems, key=lambda problem: problem.flops, reverse=True)
-    for size in list(dict.fromkeys(problem.size for problem in largest))[:_MOST_SIZES]:
-        yield {"size": size}
+    largest = sorted(dict.fromkeys(problems), key=lambda problem: problem.flops, reverse=True)
+    return {
+        f"{problem.size} {problem.layout} {problem.precision_name}": {
+            "size": problem.size,
+            "layout": problem.layout,
+            "precision": problem.precision_name,
+        }
+        for problem in largest
+    }
+
+
+def _render_kind(drawn: Mapping[str, Chart]) -> Html:
+    """The charts of a kind, one of which is shown at a time."""
+    figures = [_render_figure(chart, index > 0) for index, chart in enumerate(drawn.values())]
+    if len(drawn) == 1:
+        return figures[0]
+    options = (tag("option", label, value=str(index)) for index, label in enumerate(drawn))
+    choice = tag("select", options, class_="problems", aria_label="The problem that the chart shows", hidden=True)
+    return tag("div", choice, figures, class_="kind")
+
+
+def _render_figure(chart: Chart, hidden: bool) -> Html:
+    """The chart twice: for a wide screen and for a phone."""
+    sizes = ((WIDTH, "broad"), (SLIM, "slim"))
+    drawn = [tag("div", Html(render_svg(chart, least, styled=False)), class_=name) for least, name in sizes]
+    return tag("figure", drawn, class_="card", tabindex=0, hidden=hidden)
 
 
 def _render_theme() -> Html:
-    """The colors of charts, which follow the theme of the page."""
+    """The style sheet of the charts, with colors that follow the theme of the page."""
     colors = {name: f"light-dark({LIGHT[name]}, {DARK[name]})" for name in LIGHT} | {"paper": "var(--surface)"}
     rules = " ".join(f"--gb-{name}: {color};" for name, color in colors.items())
-    return tag("style", Html(f".charts {{ {rules} }}"))
+    return tag("style", Html(f"{style_sheet()}.charts {{ {rules} }}"))
 
 
 Facts = Iterable[tuple[str, str]]
@@ -302,4 +310,5 @@ def render_differences(differences: RunDifferences) -> Html:
     style: RowStyle[Difference] = RowStyle(lambda each: each.row.status)
     baseline = differences.run.environment.baseline
     table = render_groups(columns, len(columns), baseline, groups, style) if groups else None
-    return tag("div", render_notes(difference_footer_lines(differences)), table, class_="results")
+    first, *notes = difference_footer_lines(differences)
+    return tag("div", tag("p", first, class_="quiet"), table, render_notes(notes), class_="results")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from gemmbench.report.charts.chart_rows import GFLOPS, SpeedUnit
 from gemmbench.report.columns.all_columns import table_columns
 from gemmbench.report.columns.column import Column, format_headings
 from gemmbench.report.columns.transfer_columns import TABLE as TRANSFER_COLUMNS
 from gemmbench.report.comparison import Comparison, TransferRow
 from gemmbench.report.fastest import find_fastest
-from gemmbench.report.page.headline import label_problem
+from gemmbench.report.page.headline import format_figure, label_problem, name_box
 from gemmbench.report.page.html import Html, tag
 from gemmbench.report.row import UNRANKED, Row
 from gemmbench.report.table import Table
+from gemmbench.report.text import number_within
 
 R = TypeVar("R")
 
@@ -37,17 +39,24 @@ class RowStyle(Generic[R]):
     target: Callable[[R], str] = lambda row: ""
 
 
-def name_box(row: Row) -> str:
-    """The id of the box that explains a failed row."""
-    return f"row-{row.environment.run}-{row.number}"
+def _in_unit(column: Column[Row], unit: SpeedUnit) -> Column[Row]:
+    """The column of speeds in the unit of the page; others as they are."""
+    if column.heading != GFLOPS.name or unit == GFLOPS:
+        return column
+
+    def format_cell(row: Row) -> str:
+        return number_within(unit.measure(row).value, row.time, 4) if row.valid else "-"
+
+    return replace(column, heading=unit.name, cell=format_cell)
 
 
-def render_kernels(comparison: Comparison) -> Html:
+def render_kernels(comparison: Comparison, unit: SpeedUnit) -> Html:
     """All kernel rows of a run. Columns of details carry the class `detail`."""
     rows, baseline = comparison.rows, comparison.environment.baseline
     narrow = table_columns(rows)
     columns = [*narrow, *(column for column in table_columns(rows, wide=True) if column not in narrow)]
     main = len(narrow)
+    columns = [_in_unit(column, unit) for column in columns]
     complete = [] if comparison.run.ended_early else comparison.problems
     judged = [fastest for problem in complete if (fastest := find_fastest(problem))]
     marked = {id(row) for fastest in judged if fastest.is_decided for row in fastest.rows}
@@ -93,6 +102,8 @@ def _list_kinds(column: Column[R], is_detail: bool) -> Iterable[str]:
         yield "fold"
     if column.heading == "status":
         yield "status"
+    if column.hide:
+        yield "side"
     if is_detail:
         yield "detail"
 
@@ -107,11 +118,14 @@ def _render_group(
 def _render_row(
     columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], row: R, style: RowStyle[R]
 ) -> Html:
+    """On a narrow screen the text of a column that folds is below the kernel, and columns at the side are hidden."""
     cells, target = [tag("td", group.label, class_="left problem")], style.target(row)
+    folded = [text for column in columns if column.fold and (text := column.cell(row)) != "-"]
     for column, kind in zip(columns, kinds, strict=True):
-        text = column.cell(row)
+        text = column.cell(row) if column.left or column.fold else format_figure(column.cell(row))
         leads = target and column.heading == "status"
-        cells.append(tag("td", tag("a", text, href=target) if leads else text, class_=kind))
+        below = " ".join(folded) or None if column.heading == "kernel" else None
+        cells.append(tag("td", tag("a", text, href=target) if leads else text, class_=kind, data_below=below))
     return tag("tr", cells, class_=style.classes(row) or None, data_status=style.status(row))
 
 
@@ -142,5 +156,5 @@ def render_notes(notes: Sequence[str]) -> Html:
 
 
 def wrap_table(table: Html) -> Html:
-    """A table that scrolls sideways where it does not fit, with the keyboard too."""
+    """A table whose headings stay while the page scrolls; where it is too wide, it scrolls sideways."""
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table")

@@ -112,12 +112,56 @@
     toolbar.addEventListener("submit", (event) => event.preventDefault());
     toolbar.addEventListener("input", filter);
     toolbar.addEventListener("reset", () => setTimeout(filter));
-    find("details").addEventListener("change", (event) =>
-      tables.forEach((rows) => rows.table.classList.toggle("all", event.target.checked)));
+    find("details").addEventListener("change", (event) => {
+      tables.forEach((rows) => rows.table.classList.toggle("all", event.target.checked));
+      fit();
+    });
     find("flat").addEventListener("change", (event) =>
       every.forEach((rows) => rows.setFlat(event.target.checked)));
     filter();
   }
+
+  // Headings stay below the bar. A table that is too wide scrolls sideways, which would take them along.
+  const boxes = all(".scroll");
+  const hold = () => boxes.filter((box) => box.classList.contains("wide")).forEach((box) => {
+    const head = box.querySelector("thead"), bar = document.querySelector(".bar");
+    const above = bar.offsetHeight - box.getBoundingClientRect().top;
+    const most = box.offsetHeight - 2 * head.offsetHeight;
+    head.style.transform = `translateY(${Math.max(0, Math.min(above, most))}px)`;
+  });
+  const fit = () => {
+    boxes.forEach((box) => {
+      box.classList.toggle("wide", box.firstElementChild.offsetWidth > box.clientWidth);
+      box.querySelector("thead").style.transform = "";
+    });
+    hold();
+  };
+  addEventListener("resize", fit);
+  addEventListener("scroll", hold, { passive: true });
+  fit();
+
+  // A series stands out while the pointer is on it or on its name, and until the next click if its name was clicked.
+  let kept = null;
+  const pick = (mark) => {
+    const figure = mark?.closest("figure"), name = mark?.dataset.series;
+    all(".picking").forEach((each) => each.classList.toggle("picking", each === figure));
+    all(".picked").forEach((each) => each.classList.remove("picked"));
+    figure?.classList.add("picking");
+    if (figure) all("[data-series]", figure).forEach((each) => each.classList.toggle("picked", each.dataset.series === name));
+  };
+  document.addEventListener("pointerover", (event) => pick(event.target.closest?.("[data-series]") ?? kept));
+  document.addEventListener("click", (event) => {
+    kept = event.target.closest?.("[data-legend]") ?? null;
+    pick(kept);
+  });
+
+  // Charts of one problem: the others are shown on request.
+  all("select.problems").forEach((select) => {
+    select.hidden = false;
+    select.addEventListener("change", () => all("figure", select.parentElement).forEach((figure, index) => {
+      figure.hidden = index !== Number(select.value);
+    }));
+  });
 
   // Tooltips: of the mark under the pointer, or of the one that the arrow keys reach in a chart.
   const tip = document.createElement("div");
@@ -129,6 +173,7 @@
   let current = null;
   const hideTip = () => {
     tip.hidden = true;
+    if (current) pick(kept);
     current?.classList.remove("current");
     current = null;
   };
@@ -137,6 +182,7 @@
       hideTip();
       current = mark;
       mark.classList.add("current");
+      pick(mark.closest("[data-series]") ?? kept);
       tip.textContent = mark.dataset.tip;
       tip.hidden = false;
     }
@@ -150,11 +196,12 @@
   });
   document.addEventListener("scroll", hideTip, { passive: true });
   all(".charts figure").forEach((figure) => {
-    const marks = all("[data-tip]", figure);
+    const drawn = all("[data-tip]", figure);
     figure.addEventListener("blur", hideTip);
     figure.addEventListener("keydown", (event) => {
       if (event.key === "Escape") return hideTip();
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const marks = drawn.filter((mark) => mark.getClientRects().length);
       if (!step || !marks.length) return;
       event.preventDefault();
       const place = marks.indexOf(current);
@@ -166,7 +213,7 @@
 
   // The status of a failed row leads to the box that explains it, which may be closed.
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("td.status a");
+    const link = event.target.closest?.("td.status a, .failed a");
     const box = link && find(link.hash.slice(1));
     if (box) box.open = true;
   });

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gemmbench.report.charts.chart_rows import SpeedUnit, choose_unit
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.differences.run_differences import compare_runs
 from gemmbench.report.page.headline import render_headline, title_run
 from gemmbench.report.page.html import Html, join, render_document, render_theme_button, tag
 from gemmbench.report.page.page_sections import (
-    any_failed,
     render_differences,
     render_environment,
     render_failures,
     render_figures,
     render_rows,
+    render_skips,
 )
 
 _FOLDER = Path(__file__).parent
@@ -24,9 +25,11 @@ _FILES = (_FOLDER / "report.css", _FOLDER / "report.js")
 
 def render_page(comparisons: Sequence[Comparison], reference: Comparison | None = None) -> str:
     """One HTML file that needs nothing else; with `reference`, how each run differs from it."""
-    sections = list(_render_sections(comparisons, reference))
+    unit = choose_unit(comparisons)
+    sections = list(_render_sections(comparisons, reference, unit))
     links = [tag("a", "Summary", href="#summary"), *(tag("a", text, href=f"#{key}") for key, text, _ in sections)]
-    summary = tag("section", map(render_headline, comparisons), id="summary")
+    notice = _warn_of_cards([*comparisons, *([reference] if reference else [])])
+    summary = tag("section", notice, (render_headline(each, unit) for each in comparisons), id="summary")
     bar = tag("div", tag("span", "gemmbench", class_="brand"), tag("nav", links), render_theme_button())
     body = [tag("section", tag("h2", heading), content, id=key) for key, heading, content in sections]
     title = " and ".join(dict.fromkeys(map(title_run, comparisons)))
@@ -34,18 +37,33 @@ def render_page(comparisons: Sequence[Comparison], reference: Comparison | None 
     return render_document(f"{title} - gemmbench", page, _FILES)
 
 
+def _warn_of_cards(comparisons: Sequence[Comparison]) -> Html | None:
+    """A notice if not all runs are from one card."""
+    environments = [comparison.environment for comparison in comparisons]
+    models = list(dict.fromkeys(each.device for each in environments))
+    cards = {each.uuid for each in environments if each.uuid}
+    if len(models) > 1:
+        what = f"different devices, {', '.join(models[:-1])} and {models[-1]}"
+    elif len(cards) > 1:
+        what = f"{len(cards)} cards of one model, {models[0]}"
+    else:
+        return None
+    advice = "Compare their percentages of the baseline; times and speeds differ with the card."
+    return tag("p", f"These runs are from {what}. {advice}", class_="notice", role="note")
+
+
 def _render_sections(
-    comparisons: Sequence[Comparison], reference: Comparison | None
+    comparisons: Sequence[Comparison], reference: Comparison | None, unit: SpeedUnit
 ) -> Iterator[tuple[str, str, Html]]:
     """The id, the heading and the content of each section that has something to show."""
+    if failures := join(map(render_failures, comparisons)):
+        yield "failures", "Failed", failures
     if figures := render_figures(comparisons):
         yield "charts", "Charts", figures
-    yield "rows", "Rows", render_rows(comparisons)
+    yield "rows", "Rows", render_rows(comparisons, unit)
     if reference:
         differences = [compare_runs(reference, comparison) for comparison in comparisons]
         yield "differences", "Differences", join(map(render_differences, differences))
-    failures = [each for each in map(render_failures, comparisons) if each]
-    if failures:
-        heading = "Failed and skipped" if any(map(any_failed, comparisons)) else "Skipped"
-        yield "failures", heading, join(failures)
+    if skips := join(map(render_skips, comparisons)):
+        yield "skipped", "Skipped", skips
     yield "environment", "Environment", join(map(render_environment, comparisons))
