@@ -107,10 +107,12 @@ class Fastest:
         return f"{self.second.record.variant} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it"
 
     def _describe_ratio(self) -> str:
-        """`, 1.0x +- 0.1` or `, about 8x apart` for two rows."""
+        """`, 1.0x +- 0.1` or `, about 8x apart` for two rows; "" if the interval is wider than its ratio."""
         if len(self.rows) > 2:
             return ""
         ratio = compare_speeds(*self.rows).at_level(self.level)
+        if ratio.known and ratio.half_width > ratio.value:
+            return ""
         if ratio.known:
             return f", {with_interval(ratio).replace(' ', 'x ', 1)}"
         return f", about {number_within(max(ratio.value, 1 / ratio.value), ratio)}x apart"

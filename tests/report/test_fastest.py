@@ -36,6 +36,7 @@ def times(milliseconds, blocks=QUIET):
         ([0.9, 0.95, 1.0, 1.05, 1.1], "sgemm and cublas are too close to call, 1.0x +- 0.1"),
         ([0.5, 0.502], "sgemm is fastest, 2.0x cublas"),  # two blocks
         ([0.98, 1.0], "sgemm and cublas are too close to call, 1.0x +- 0.2"),
+        ([0.2, 9.0], "cublas and sgemm are too close to call"),
         ([0.5], "sgemm and cublas have too few rounds for a verdict, about 2.00x apart"),
     ],
 )
