@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[2]
 SIZES = range(8, 24)
 NAMES = ["naive", "tiled", "cublas"]
 SWEEP = ["run", *NAMES, "--sizes", ",".join(map(str, SIZES)), "--rounds", "10", "--cache", "hot", "--device"]
+LONG_SIZES = range(64, 8193, 64)
+LONG_SWEEP = [*SWEEP[:-1], "--sizes", "64:8192:64", "--device"]  # it cannot end before it is interrupted
 HOSTILE = ["run", "--kernels", ROOT / "tests" / "hostile", "--device", "cpu", "--sizes", "33x17x19"]
 
 
@@ -154,12 +156,12 @@ def test_two_runs_may_share_a_folder_and_not_a_file(gemmbench, tmp_path, script)
     ("number", "isolated"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, False)]
 )
 def test_complete_rows_are_saved_and_the_run_can_be_resumed(tmp_path, script, isolated, number):
-    process = start(tmp_path, *SWEEP, script(isolated=isolated))
+    process = start(tmp_path, *LONG_SWEEP, script(isolated=isolated))
     await_rows(tmp_path, 4)
     terminate(process, number)
     (path,) = tmp_path.glob("results/*.jsonl")
     run = read_results(path)
-    assert not run.is_torn and 3 <= len(run.records) < len(SIZES) * len(NAMES)
+    assert not run.is_torn and 3 <= len(run.records) < len(LONG_SIZES) * len(NAMES)
     wait_until(lambda: not list_processes_in(tmp_path))
 
 
@@ -220,7 +222,7 @@ def test_where_the_signal_is_ignored_it_stays_ignored(gemmbench, number):
 def test_a_lost_terminal_ends_the_run_and_keeps_its_rows(tmp_path, script):
     """The terminal goes first, so that nothing can be written to it any more."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "gemmbench", *map(str, SWEEP), script()]
+    command = [sys.executable, "-m", "gemmbench", *map(str, LONG_SWEEP), script()]
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=take_terminal
     ) as process:
