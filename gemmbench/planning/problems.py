@@ -16,9 +16,8 @@ from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, siz
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
-Role = Literal["factor", "scale", "addend", "index", "initial", "result"]
-"""What an operand is for: it is multiplied, scales a factor, is added at the end, says where things begin, is the C
-that beta multiplies, or is written."""
+Role = Literal["factor", "result"]
+"""What an operand is for: it is multiplied, or it is the C that beta multiplies and that is written."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +43,6 @@ class Operand:
     def nbytes(self) -> int:
         """Bytes of the whole array."""
         return self.rows * self.row_bytes
-
-
-@dataclass(frozen=True)
-class Slice:
-    """Product `index` of a problem as one of its own; `starts` are elements from the start of each operand."""
-
-    index: int
-    problem: Problem
-    starts: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
@@ -156,12 +146,6 @@ class Problem:
     def stride(self, name: str) -> int:
         """Elements from one product to the next in an operand."""
         return math.prod(self.operand(name).shape[-2:])
-
-    def slices(self) -> Iterator[Slice]:
-        """Its products, in order."""
-        strides = [(operand.name, self.stride(operand.name)) for operand in self.operands]
-        for index in range(self.count):
-            yield Slice(index, self.one, tuple((name, index * stride) for name, stride in strides))
 
     def operand_bytes(self, operand: str) -> int:
         """Bytes of the stored array A, B or C, of all products."""
