@@ -616,11 +616,12 @@ def test_what_was_found_is_kept(folder, gemmbench):
         ("./other/mine.cu", "no such file: ./other/mine.cu: there is no folder other; correct the path"),
         ("./mine", "./mine is a folder; for all kernels in it use --kernels ./mine"),
         ("mine", "mine is a folder; for all kernels in it use --kernels mine"),
+        ("./mine/old.cu", "./mine/old.cu is a folder; for all kernels in it use --kernels ./mine/old.cu"),
     ],
 )
 def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, name, hint):
     (folder / "mine.cu").write_text(WRONG)
-    (folder / "mine").mkdir()
+    (folder / "mine" / "old.cu").mkdir(parents=True)
     said = gemmbench("verify", name, "--device", "cpu")
     assert said.code == 2 and hint in said.err, said.err
 

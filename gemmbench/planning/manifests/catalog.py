@@ -187,9 +187,17 @@ def _split_kernel(name: str) -> tuple[str, str]:
 def find_file(name: str) -> Path:
     """Return the file that a path names. Raises UsageError."""
     path = Path(name).expanduser()
+    if is_folder(path):
+        raise _refuse_folder(name)
     if not is_file(path):
         raise _explain_missing(name, ())
     return path
+
+
+def _refuse_folder(name: str) -> UsageError:
+    """A folder was named where a kernel is expected."""
+    shown = printable(name)
+    return UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
 
 
 def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
@@ -283,8 +291,7 @@ class Catalog:
             self._libraries[name] = self._read_revision(name)
         if name not in self._files and name not in self._libraries:
             if is_folder(Path(name).expanduser()):
-                shown = printable(name)
-                raise UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
+                raise _refuse_folder(name)
             if Path(path).suffix in {*SUFFIXES, *_CODE} and not _is_of_revision(path):
                 raise _explain_missing(path, self.names)
             raise UsageError(f"unknown kernel '{name}'{_suggest_names(name, self.names)}")
