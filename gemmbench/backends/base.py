@@ -56,7 +56,7 @@ class Monitor(Protocol):
         """Take a reading; it may take milliseconds."""
 
     def now(self) -> float:
-        """Seconds on the clock by which power draws energy."""
+        """Seconds on the clock over which power is integrated to energy."""
 
     def energy(self) -> float:
         """Joules drawn since a fixed moment; NaN if unknown. The counter ticks: it grows every 20 to 100 ms."""

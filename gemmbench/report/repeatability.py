@@ -36,7 +36,7 @@ SPEED_CLASSES = (
 
 
 def find_speed_class(seconds: float) -> SpeedClass:
-    """The class of a row, by the shorter of its time and the baseline's."""
+    """The class of a row by its time or the baseline's, whichever is shorter."""
     return next((each for each in SPEED_CLASSES if seconds < each.limit), SPEED_CLASSES[-1])
 
 

@@ -77,7 +77,7 @@ def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Mac
 
 
 def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporter) -> list[Chain]:
-    """The chains with what was found on awkward problems, from the cache where it is known.
+    """Return the chains with the results of their awkward checks, from the cache if they are known.
 
     Libraries, networks and what cannot run are left out. Raises DeviceError if a compiler is missing.
     """

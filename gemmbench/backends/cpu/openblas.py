@@ -1,4 +1,4 @@
-"""The baseline of the CPU: NumPy's matrix product, on the free cores."""
+"""The CPU baseline: NumPy's matrix product on the free cores."""
 
 from __future__ import annotations
 

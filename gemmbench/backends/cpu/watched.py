@@ -93,7 +93,7 @@ class KernelWatcher:
 
 
 _ENDS = ("crash", "stuck", "endless")
-"""Kinds of faults after which a launch was not complete."""
+"""Kinds of faults that end a launch early."""
 
 
 def _check_counted(plan: Plan, faults: Sequence[Mapping[str, Any]], places: Mapping[int, Place]) -> None:
@@ -320,7 +320,7 @@ def _shorten_name(mangled: str) -> str:
 
 
 def _find_places(path: Path, addresses: Iterable[int]) -> dict[int, Place]:
-    """The line of the text for return addresses, innermost first; none for what no line is known of."""
+    """Return the source lines of return addresses, innermost first; addresses without a known line are left out."""
     wanted = sorted(addresses)
     if not wanted:
         return {}

@@ -149,7 +149,7 @@ def _describe_error(driver: Any, call: str, code: Any) -> str:
 
 
 Packed = tuple[str, list[float]]
-"""Letters of the struct module, and a number for each."""
+"""Format characters of the struct module, and a number for each."""
 
 
 def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:

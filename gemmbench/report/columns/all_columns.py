@@ -169,7 +169,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
 
 
 def find_column(name: str, baseline: str) -> Column[Row]:
-    """The column of tables or exports with this name: `time`, `time (ms)` or `time_s`, `% of cublas` or `%`.
+    """The table or export column with this name: `time`, `time (ms)` or `time_s`, `% of cublas` or `%`.
 
     Raises UsageError.
     """

@@ -1,6 +1,6 @@
 """The gate: whether rows became slower than a reference by more than a margin.
 
-A row's slowdown is how much longer it takes than its reference, 0.05 is 5 % longer. The whole 95 %
+A row's slowdown is how much longer it takes than its reference: 0.05 means 5 % longer. The whole 95 %
 interval decides, so a row near the margin is neither passed nor failed by luck: `pass` below the
 margin, `regression` above it, otherwise `inconclusive`. Between two runs the interval is widened by
 what such a ratio differs between runs of the same code (run_differences.RUN_TO_RUN).
@@ -137,7 +137,7 @@ def _measure_pair(reference: Row, row: Row) -> Interval:
 
 
 def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:
-    """Judge rows against another run, by their ratios to the baseline of each run.
+    """Judge rows against another run, comparing each row's ratio to the baseline of its run.
 
     Rows that are not ranked have no such ratio, and are left out.
     """

@@ -44,7 +44,7 @@ class _Gpu:
 
 
 def find_gpu(index: int = 0) -> GpuSummary | None:
-    """Return the GPU with CUDA's number `index`, or None."""
+    """Return the GPU that CUDA numbers `index`, or None."""
     found = list_visible()
     return found[index] if 0 <= index < len(found) else None
 
