@@ -59,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
 
 #if MANY  // product blockIdx.z of a batch
     A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+    if (BIAS) bias += blockIdx.z * size_t(N);
 #endif
     const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
     const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;

@@ -18,8 +18,7 @@ from gemmbench.bench.record import Environment, Record
 from gemmbench.errors import SpecError
 from gemmbench.planning.manifests.catalog import MARK, Catalog, read_variant
 from gemmbench.planning.manifests.variant import Variant
-from gemmbench.planning.network_sweeps import read_passes
-from gemmbench.planning.plans.expansion import make_plans
+from gemmbench.planning.plans.expansion import make_plans, read_pass
 from gemmbench.planning.plans.plan import Config, Plan
 from gemmbench.planning.source_tree import CHANGED, find_tree, is_complete
 from gemmbench.report.comparison import Comparison
@@ -118,7 +117,7 @@ def _find_variant(name: str, path: str = "") -> Variant | None:
     try:
         if name in _read_catalog().names:
             return _read_catalog().get(name)
-        return read_variant(ROOT / path) if path and (ROOT / path).is_file() else read_passes().get(name)
+        return read_variant(ROOT / path) if path and (ROOT / path).is_file() else read_pass(name)
     except SpecError:
         return None
 

@@ -121,6 +121,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 #if MANY  // product blockIdx.z of a batch
     A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+    if (BIAS) bias += blockIdx.z * size_t(N);
 #endif
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int warp_row = warp / kWarpsN * WM, warp_column = warp % kWarpsN * WN;

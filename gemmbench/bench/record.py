@@ -339,6 +339,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         pdl: Whether a product could begin before the product before it had ended (programmatic dependent
             launch).
         overlap_unknown: Whether that could not be found out, of code that launches itself.
+        passed: The steps of an epilogue that a separate pass applied, in the same time.
         per_product: Whether a batch was launched product by product, since the kernel takes no batch.
         printed: What the kernel printed while its batch ran: the number of lines, and the first one, escaped and
             cut. Rows of one kernel in a batch share it.
@@ -368,6 +369,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     pdl: bool = False
     overlap_unknown: bool = False
     per_product: bool = False
+    passed: list[str] = []
     printed: str = ""
 
     @property
@@ -384,6 +386,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def by_round(self) -> dict[Round, float]:
         """Samples by round, a named tuple of the block and the number of the round."""
         return dict(zip(map(Round, self.blocks, self.rounds), self.samples, strict=True))
+
+    @property
+    def row_name(self) -> str:
+        """The name of the variant, with ` + pass` if a separate pass follows it."""
+        return f"{self.variant} + pass" if self.passed else self.variant
 
     @property
     def configuration(self) -> str:

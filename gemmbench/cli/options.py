@@ -436,7 +436,7 @@ def style_option() -> Any:
 
 
 SHAPE = ("sizes", "precisions", "layouts", "params")
-SCALARS = ("alpha", "beta")
+SCALARS = ("alpha", "beta", "epilogue")
 MEASURE = (
     *("cache", "data", "seed", "rounds", "until", "max_time", "sustained", "peaks"),
     *("baseline", "gate", "pdl"),

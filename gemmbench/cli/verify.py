@@ -47,7 +47,7 @@ class VerifyOptions:
         show_default=True,
         help="Time limit for one run of a tool.",
     )
-    shape: None = group(*SHAPE)
+    shape: None = group(*SHAPE, "epilogue")
     where: FleetOptions
     seed: None = group("seed")
     overlap: bool = option(

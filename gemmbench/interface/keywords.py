@@ -45,6 +45,7 @@ class VerifyOptions(TypedDict, total=False):
     precision: str | Sequence[str] | None
     layout: str | Sequence[str] | None
     params: str | Mapping[str, int | str | Sequence[int]] | None
+    epilogue: str | Sequence[str] | None
     seed: int | None
     pdl: bool | None
     compile_limit: float | None

@@ -11,14 +11,12 @@ import msgspec
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.files import display_path, is_file
-from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import Params, Variant
 from gemmbench.planning.networks import Network, make_network
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import GRAPH, Chain, Config, Plan, Skip, Target
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
-from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import ColumnKind, Post
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
@@ -228,20 +226,9 @@ def _make_row(name: str) -> NetworkRowChoice:
     return NetworkRowChoice(name.removesuffix(GRAPH), name.endswith(GRAPH), {})
 
 
-_PASSES = Path(__file__).with_name("passes")
-Helpers = Mapping[str, Variant]
-"""Variants that do to a whole C what an epilogue could not, by name: activation, softmax."""
-
-
-def read_passes() -> dict[str, Variant]:
-    """Return the passes over a finished C that come with gemmbench."""
-    return {path.stem: read_variant(path) for path in sorted(_PASSES.glob("*.cu"))}
-
-
 def plan_chains(
     network: Network,
     chosen: Sequence[tuple[NetworkRowChoice, Variant]],
-    helpers: Helpers,
     primary: str,
     targets: Mapping[str, Target],
     refuses: Refusal,
@@ -250,7 +237,7 @@ def plan_chains(
     chains = []
     for order, (choice, variant) in enumerate(chosen):
         device = choose_backend(variant, primary, targets)
-        planner = _Planner(network, helpers, targets, refuses, device)
+        planner = _Planner(network, targets, refuses, device)
         for config in list_configurations(variant, choice.params):
             planned = planner.plan_steps(variant, config, choice.graph)
             steps, reason = ((), planned) if isinstance(planned, str) else (planned, "")
@@ -263,7 +250,6 @@ def plan_chains(
 @dataclass(frozen=True)
 class _Planner:
     network: Network
-    helpers: Helpers
     targets: Mapping[str, Target]
     refuses: Refusal
     device: str
@@ -288,27 +274,6 @@ class _Planner:
 
     def _plan_layer(self, index: int, variant: Variant, config: Config) -> list[Plan] | Skip:
         """Plan the GEMM of a layer with the epilogue that the variant offers, and a pass for the rest."""
-        problem, activation = self.network.layer(index), self.network.activations[index]
-        wanted = ("bias",) if activation == "linear" else ("bias", activation)
-        fused = _fuse(wanted, variant.epilogue)
-        gemm = self._plan(problem, variant, config)
-        if isinstance(gemm, Skip):
-            return gemm
-        steps = [replace(gemm, epilogue=fused)]
-        if rest := wanted[len(fused) :]:
-            # The signature of all kernels covers it: C = activation(0 A B + 1 C + bias).
-            helper = self.helpers["softmax" if "softmax" in rest else "activation"]
-            after = self._plan(replace(problem, alpha=0.0, beta=1.0), helper, Config(tuple(helper.default().items())))
-            if isinstance(after, Skip):
-                return after
-            steps.append(replace(after, epilogue=rest))
-        return steps
-
-    def _plan(self, problem: Problem, variant: Variant, config: Config) -> Plan | Skip:
-        return make_plans([problem], [(variant, [config])], self.device, self.targets, self.refuses)[0]
-
-
-def _fuse(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
-    """Return the first of `wanted` that a variant offers: an activation cannot precede the bias."""
-    count = next((number for number, name in enumerate(wanted) if name not in offered), len(wanted))
-    return tuple(wanted[:count])
+        problem, chosen = self.network.layer(index), [(variant, [config])]
+        (planned,) = make_plans([problem], chosen, self.device, self.targets, self.refuses)
+        return planned if isinstance(planned, Skip) else [planned, *planned.passes]

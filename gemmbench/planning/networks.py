@@ -46,8 +46,11 @@ class Network:
         return Problem(self.batch, self.sizes[-1], self.sizes[0], precision_name=self.precision_name)
 
     def layer(self, index: int) -> Problem:
-        """Return the GEMM of one layer."""
-        return Problem(self.batch, self.sizes[index + 1], self.sizes[index], precision_name=self.precision_name)
+        """Return the GEMM of one layer, with its bias and its activation."""
+        activation = self.activations[index]
+        steps = ("bias",) if activation == "linear" else ("bias", activation)
+        M, N, K = self.batch, self.sizes[index + 1], self.sizes[index]
+        return Problem(M, N, K, precision_name=self.precision_name, epilogue=steps)
 
     @property
     def flops(self) -> int:

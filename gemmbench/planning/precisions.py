@@ -298,6 +298,12 @@ class Precision:
         return self.accumulator.type.is_integer or self.accumulator.type.exponent >= FLOAT32.exponent
 
     @property
+    def epilogue_type(self) -> StorageType:
+        """The type in which an epilogue computes: float, or double where sums are double or integers."""
+        sums = self.accumulator.type
+        return FLOAT64 if sums.is_integer or sums == FLOAT64 else FLOAT32
+
+    @property
     def headers(self) -> tuple[str, ...]:
         """What declares the C++ types of this precision, in order."""
         types = self.a, self.b, self.c, self.accumulator.type

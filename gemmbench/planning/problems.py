@@ -11,13 +11,15 @@ from typing import Annotated, Literal, overload
 
 from msgspec import Meta
 
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import Precision, StorageType, find_precision
 from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, size_text
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
-Role = Literal["factor", "result"]
-"""What an operand is for: it is multiplied, or it is the C that beta multiplies and that is written."""
+Role = Literal["factor", "result", "addend", "scale"]
+"""What an operand is for: it is multiplied, it is the C that beta multiplies and that is written, or an
+epilogue adds it or multiplies by it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Problem:
-    """`count` products C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N.
+    """`count` products C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N, then the `epilogue`.
 
     Operands are packed and row-major, and those of one product follow those of the product before it. `layout` gives,
     for A and then for B, whether it is stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
@@ -61,12 +63,13 @@ class Problem:
     alpha: Scalar = 1.0
     beta: Scalar = 0.0
     count: Dimension = 1
+    epilogue: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[int | float | str, ...]:
-        """The fields that identify a problem; `count` is among them if it is not 1."""
+        """The fields that identify a problem; a count of 1 and an empty epilogue are not among them."""
         count = () if self.count == 1 else (self.count,)
-        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *count)
+        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *count, *self.epilogue)
 
     @cached_property
     def precision(self) -> Precision:
@@ -119,10 +122,18 @@ class Problem:
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
-        """A, B and C; each has a leading dimension more where there are several products."""
+        """A, B, C and those of the epilogue; all but a scale have a dimension more where there are several products."""
         roles: tuple[tuple[str, Role], ...] = (("A", "factor"), ("B", "factor"), ("C", "result"))
         several = () if self.count == 1 else (self.count,)
-        return tuple(Operand(name, role, self.storage(name), (*several, *self.shape(name))) for name, role in roles)
+        found = [Operand(name, role, self.storage(name), (*several, *self.shape(name))) for name, role in roles]
+        for name in self.epilogue:
+            part = EPILOGUE_STEPS[name].part if name in EPILOGUE_STEPS else None
+            if part == "one":
+                found.append(Operand(name, "scale", self.precision.epilogue_type, (1,)))
+            elif part:
+                shape = (self.N,) if part == "row" else self.shape("C")
+                found.append(Operand(name, "addend", self.storage("C"), (*several, *shape)))
+        return tuple(found)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
@@ -144,8 +155,15 @@ class Problem:
         return replace(self, count=1) if self.count > 1 else self
 
     def stride(self, name: str) -> int:
-        """Elements from one product to the next in an operand."""
-        return math.prod(self.operand(name).shape[-2:])
+        """Elements from one product to the next in an operand; 0 for one that all products share."""
+        operand = self.operand(name)
+        if operand.role == "scale":
+            return 0
+        return math.prod(operand.shape if self.count == 1 else operand.shape[1:])
+
+    def stride_bytes(self, name: str) -> int:
+        """Bytes from one product to the next in an operand; 0 for one that all products share."""
+        return self.operand(name).storage.nbytes(self.stride(name))
 
     def operand_bytes(self, operand: str) -> int:
         """Bytes of the stored array A, B or C, of all products."""
@@ -172,7 +190,9 @@ class Problem:
         """`M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0`, for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
-        return f"{several}M = {self.M}, N = {self.N}, K = {self.K}, {self.layout}, {self.precision_name}{scalars}"
+        steps = f", then {', '.join(self.epilogue)}" if self.epilogue else ""
+        sizes = f"M = {self.M}, N = {self.N}, K = {self.K}"
+        return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{steps}"
 
     @property
     def scaled(self) -> bool:
@@ -183,28 +203,38 @@ class Problem:
         # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.count == 1 else ["count"]
+        names += ["epilogue"] if self.epilogue else []
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
         scalars = f" alpha={self.alpha:g} beta={self.beta:g}" if self.scaled else ""
-        return f"{self.size} {self.layout} {self.precision_name}{scalars}"
+        steps = f" {','.join(self.epilogue)}" if self.epilogue else ""
+        return f"{self.size} {self.layout} {self.precision_name}{scalars}{steps}"
 
 
-def make_problem(shape: AnyShape, layout: str, precision_name: str, alpha: float = 1.0, beta: float = 0.0) -> Problem:
+def make_problem(
+    shape: AnyShape,
+    layout: str,
+    precision_name: str,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    epilogue: tuple[str, ...] = (),
+) -> Problem:
     """The problem of this shape."""
     *several, M, N, K = shape
-    return Problem(M, N, K, layout, precision_name, alpha, beta, *several)
+    return Problem(M, N, K, layout, precision_name, alpha, beta, several[0] if several else 1, epilogue)
 
 
 @dataclass(frozen=True)
 class ProblemGrid(Sequence[Problem]):
-    """Every combination of precision, layout and shape, with one alpha and beta; shapes change fastest."""
+    """Every combination of precision, layout and shape, with one alpha, beta and epilogue; shapes change fastest."""
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
     shapes: tuple[AnyShape, ...]
     alpha: float = 1.0
     beta: float = 0.0
+    epilogue: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.precisions) * len(self.layouts) * len(self.shapes)
@@ -224,7 +254,7 @@ class ProblemGrid(Sequence[Problem]):
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:
-        return make_problem(shape, layout, precision, self.alpha, self.beta)
+        return make_problem(shape, layout, precision, self.alpha, self.beta, self.epilogue)
 
 
 ROWS = 64

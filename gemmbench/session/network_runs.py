@@ -22,7 +22,6 @@ from gemmbench.planning.network_sweeps import (
     NetworkSweep,
     plan_chains,
     read_network_sweep,
-    read_passes,
 )
 from gemmbench.planning.plans.configurations import check_params
 from gemmbench.planning.plans.plan import GRAPH, Chain
@@ -62,7 +61,7 @@ def plan_network_rows(
     if sweep.network.bytes > room:
         raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
     targets = machine.targets
-    rows = plan_chains(sweep.network, chosen, read_passes(), machine.choice.primary, targets, machine.why_refused)
+    rows = plan_chains(sweep.network, chosen, machine.choice.primary, targets, machine.why_refused)
     return PlannedNetwork(sweep, given, rows)
 
 

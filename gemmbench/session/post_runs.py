@@ -76,7 +76,7 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
 
 def _list_options_refused(selection: Selection) -> list[str]:
     """Return the options given that a network cannot obey."""
-    names = ("sizes", "precisions", "layouts", "alpha", "beta")
+    names = ("sizes", "precisions", "layouts", "alpha", "beta", "epilogue")
     return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, ())]
 
 

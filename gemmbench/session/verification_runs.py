@@ -167,16 +167,19 @@ def plan_verification(
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
     shapes = selection.sizes.shapes if selection.sizes else configurations.SHAPES
     planned = _plan_problems(
-        variant, configurations.make_problems(variant, shapes, layouts, precisions), configs, machine
+        variant,
+        configurations.make_problems(variant, shapes, layouts, precisions, selection.epilogue),
+        configs,
+        machine,
     )
     if not selection.sizes:
-        planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine)
+        planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine, selection.epilogue)
     if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
             variant,
-            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions),
+            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions, selection.epilogue),
             crowded,
             machine,
         )
@@ -194,6 +197,7 @@ def _plan_allowed_shapes(
     precisions: Sequence[str],
     configs: Sequence[Config],
     machine: Machine,
+    epilogue: tuple[str, ...],
 ) -> list[Plan | Skip]:
     """Plan shapes next to the usual ones for configurations whose rules refuse most of these."""
     found: list[Plan | Skip] = []
@@ -207,7 +211,10 @@ def _plan_allowed_shapes(
                                if isinstance(each, Plan))  # fmt: skip
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
         found += _plan_problems(
-            variant, configurations.make_problems(variant, new, layouts, precisions), [config], machine
+            variant,
+            configurations.make_problems(variant, new, layouts, precisions, epilogue),
+            [config],
+            machine,
         )
     return found
 

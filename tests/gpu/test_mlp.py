@@ -27,7 +27,7 @@ from gemmbench.bench.verify import network_reference as reference
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_passes
+from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
@@ -58,7 +58,7 @@ def planned(backend: Any, name: str, network: Network, **params: int) -> Chain:
     )
     targets = {"cuda": backend.device.target}
     variant = catalog.get(choice.variant)
-    (row,) = plan_chains(network, [(choice, variant)], read_passes(), "cuda", targets, registry.why_refused)
+    (row,) = plan_chains(network, [(choice, variant)], "cuda", targets, registry.why_refused)
     if row.reason:
         pytest.skip(row.reason)
     return row

@@ -157,6 +157,10 @@ def make_plan(name, config, layout, shape, precision="bf16", sms=4):
     return plan
 
 
+def with_epilogue(plan):
+    return replace(plan, problem=replace(plan.problem, epilogue=EPILOGUE))
+
+
 def run_and_compute(launch, plan, beta, A, B, C, bias):
     """C as the kernel computes it from these values, and as NumPy does with its bias and ReLU."""
     kinds = {operand: plan.problem.storage(operand).numpy_type() for operand in "ABC"}
@@ -164,7 +168,7 @@ def run_and_compute(launch, plan, beta, A, B, C, bias):
     stored = {"A": A.T.copy() if plan.problem.trans_a else A, "B": B.T.copy() if plan.problem.trans_b else B}
     got = launch(plan, beta, **stored, C=C if beta else np.full_like(C, np.nan), bias=bias)
     want = ALPHA * (A.astype(np.float64) @ B.astype(np.float64)) + beta * C.astype(np.float64)
-    if plan.epilogue:
+    if plan.fused:
         want = np.maximum(want + bias.astype(np.float64), 0)
     return got, want
 
@@ -191,7 +195,7 @@ def test_many_blocks_may_share_a(launch, config, layout, shape, beta):
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), SPLITK_CASES)
 def test_blocks_may_share_k(launch, config, layout, shape, beta):
     plan = make_plan("wgmma_splitk", f"BM=128 {config}", layout, shape, sms=9)
-    check_integers(launch, replace(plan, epilogue=EPILOGUE if beta else ()), beta)
+    check_integers(launch, with_epilogue(plan) if beta else plan, beta)
 
 
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), HALF_CASES)
@@ -202,13 +206,13 @@ def test_sums_may_be_in_f16(launch, config, layout, shape, beta):
 @pytest.mark.parametrize(("name", "config", "layout", "shape", "beta"), F32_RESULTS)
 def test_c_may_be_in_f32(launch, name, config, layout, shape, beta):
     plan = make_plan(name, config, layout, shape, "bf16_f32")
-    check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
+    check_integers(launch, with_epilogue(plan), beta)
 
 
 @pytest.mark.parametrize(("name", "precision", "config", "shape", "beta"), FP8_CASES)
 def test_fp8_is_right_with_bias_and_relu(launch, name, precision, config, shape, beta):
     plan = make_plan(name, config, "nt", shape, precision)
-    check_integers(launch, replace(plan, epilogue=EPILOGUE), beta)
+    check_integers(launch, with_epilogue(plan), beta)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,7 @@ def test_promoted_sums_keep_the_bits_that_tensor_cores_cut_off(launch, config, p
 @pytest.mark.parametrize(("config", "layout", "beta"), TF32_CASES)
 def test_tf32_is_right_in_every_layout(launch, config, layout, beta):
     plan = make_plan("wgmma_tf32", config, layout, (452, 332, 77 if layout == "tn" else 100), "tf32")
-    check_integers(launch, replace(plan, epilogue=EPILOGUE if beta else ()), beta)
+    check_integers(launch, with_epilogue(plan) if beta else plan, beta)
 
 
 @pytest.mark.parametrize(("config", "layout", "shape", "beta"), SPLIT_CASES)
@@ -234,6 +238,6 @@ def test_products_of_parts_are_f32(launch, config, layout, shape, beta):
     plan, (M, N, K) = make_plan("wgmma_3xtf32", config, layout, shape, "3xtf32"), shape
     rng = np.random.default_rng(0)
     operands = [rng.uniform(-1, 1, size) for size in ((M, K), (K, N), (M, N), N)]
-    got, want = run_and_compute(launch, replace(plan, epilogue=EPILOGUE), beta, *operands)
+    got, want = run_and_compute(launch, with_epilogue(plan), beta, *operands)
     lost = np.abs(got - want).max() / np.sqrt(K)
     assert 0 < lost < 2.0**-17, "without one of the small parts it is 2**-13"

@@ -11,7 +11,6 @@ from gemmbench.planning.network_sweeps import (
     plan_chains,
     read_network_post,
     read_network_sweep,
-    read_passes,
 )
 from gemmbench.planning.networks import Network, change_batch, make_network
 from gemmbench.planning.plans.plan import Skip, list_plans
@@ -29,7 +28,7 @@ def planned(gpu, cpu):
     def plan(name, params=None, of=POST, targets=(gpu, cpu)):
         choice = NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {})
         rows, by_kind = [(choice, catalog.get(choice.variant))], {target.kind: target for target in targets}
-        found = plan_chains(of, rows, read_passes(), targets[0].kind, by_kind, lambda *_: "")
+        found = plan_chains(of, rows, targets[0].kind, by_kind, lambda *_: "")
         return found[0] if len(found) == 1 else found
 
     return plan
@@ -83,11 +82,11 @@ LINEAR = Network((8, 4), ("linear",), 2)
     [
         ("tiled", POST, ["tiled+bias+relu", "tiled+bias+relu", "tiled+bias", "softmax+softmax"]),
         ("cublaslt", POST, ["cublaslt+bias+relu", "cublaslt+bias+relu", "cublaslt+bias", "softmax+softmax"]),
-        ("cublas", POST, ["cublas", "activation+bias+relu"] * 2 + ["cublas", "softmax+bias+softmax"]),
+        ("cublas", POST, ["cublas", "elementwise+bias+relu"] * 2 + ["cublas", "softmax+bias+softmax"]),
         ("mlp_fused", POST, ["mlp_fused"]),
         ("mlp_cluster", POST, ["mlp_cluster"]),
         ("tiled", LINEAR, ["tiled+bias"]),
-        ("naive", LINEAR, ["naive", "activation+bias"]),
+        ("naive", LINEAR, ["naive", "elementwise+bias"]),
     ],
 )
 def test_what_a_kernel_cannot_fuse_is_a_launch_of_its_own(planned, name, network, launches):
@@ -254,7 +253,10 @@ def test_an_epilogue_is_declared_in_the_manifest(tmp_path):
     tiled = data_folder("cuda") / "tiled.cu"
     assert read_variant(tiled).epilogue == ("bias", "relu")
     for changed, message in (
-        ("epilogue: [bias, rely]", r"epilogue: unknown 'rely' \(did you mean 'relu'\?\); known: bias, relu, softmax"),
+        (
+            "epilogue: [bias, rely]",
+            r"epilogue: unknown 'rely' \(did you mean 'relu'\?\); known: bias, residual, scale, relu, ",
+        ),
         ("computes: gems", r"computes: unknown 'gems' \(did you mean 'gemm'\?\); known: gemm, mlp"),
     ):
         (tmp_path / "mine.cu").write_text(tiled.read_text().replace("epilogue: [bias, relu]", changed))

@@ -22,9 +22,11 @@ _LEAST_LIMIT = 5.0
 """Seconds that a launch may take, however small its problem is."""
 _SLOWEST = 1e7
 """flops/s. On a busy host, kernels with a barrier for each product are five times as fast."""
-_MEANINGFUL = 1e-3
+_MEANINGFUL = 2e-2
 """Seconds of waiting for each launch of a step, below which the time of asking for it weighs too much."""
 _MOST_THREADS = 1024
+_OPERANDS = ("A", "B", "C", "bias", "residual", "scale")
+"""As `struct Set` has them."""
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
 # (timed: blocks do not start with shared memory full of NaN; backwards: last thread and block first)
@@ -210,9 +212,11 @@ def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -
     numbers += [problem.alpha, problem.beta, len(plan.arguments), *(each.value for each in plan.arguments)]
     place = step.workspace
     numbers += [_workspace_memory(place).file, _workspace_memory(place).nbytes, place.offset] if place else [0, 0, 0]
-    numbers += [*(problem.operand_bytes(name) for name in "ABC"), plan.products]
-    numbers += [problem.operand_bytes(name) // plan.products for name in "ABC"]
+    operands = {operand.name: operand for operand in problem.operands}
+    numbers += [operands[name].nbytes if name in operands else 0 for name in _OPERANDS]
+    numbers.append(plan.products)
+    numbers += [problem.stride_bytes(name) if name in operands else 0 for name in _OPERANDS]
     numbers.append(len(step.sets))
     for at in step.sets:
-        numbers += [at.get(name, 0) for name in ("A", "B", "C", "bias")]
+        numbers += [at.get(name, 0) for name in _OPERANDS]
     return " ".join(map(str, numbers))

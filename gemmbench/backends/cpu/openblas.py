@@ -101,7 +101,7 @@ def _another_thread_runs() -> bool:
 
 def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """op(A), op(B) and C in place: a transposed view copies nothing, BLAS reads it where it is."""
-    a, b, c = (memory.array(at[each.name], each.shape, each.storage.name) for each in problem.operands)
+    a, b, c = (memory.array(at[each.name], each.shape, each.storage.name) for each in problem.operands[:3])
     return a.swapaxes(-1, -2) if problem.trans_a else a, b.swapaxes(-1, -2) if problem.trans_b else b, c
 
 

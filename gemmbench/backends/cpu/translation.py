@@ -36,6 +36,7 @@ from gemmbench.backends.sources import SourceText, quote_path, split_text, sugge
 from gemmbench.errors import BuildError, BuildTimeout, DeviceError, PlanError, Unsupported
 from gemmbench.planning.cpp import items, reach, tokens
 from gemmbench.planning.cpp.reach import Edit, find_reached, write_reached
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.kernel_code import split_template
 from gemmbench.planning.manifests.variant import NULL, SCALARS
 from gemmbench.planning.plans.plan import PassedArgument, Plan
@@ -148,7 +149,7 @@ _GEMM = (
     "a.M, a.N, a.K, static_cast<{scalar}>(a.alpha), gb::Pointer{{a.A}}, gb::Pointer{{a.B}}, "
     "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
 )
-_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "workspace")}
+_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace")}
 _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
@@ -256,7 +257,7 @@ def _write_argument(plan: Plan, number: int, argument: PassedArgument) -> str:
         return f"&scalar_{number}"
     if argument.role in SCALARS:
         return f"static_cast<{argument.ctype}>(a.{argument.role})"
-    if argument.role == NULL or (argument.role == "bias" and "bias" not in plan.epilogue):
+    if argument.role == NULL or (argument.role in EPILOGUE_STEPS and argument.role not in plan.fused):
         return "nullptr"
     return (
         f"gb::Pointer{{a.{argument.role}}}" if argument.role else f"static_cast<{argument.ctype}>(a.numbers[{number}])"

@@ -179,7 +179,9 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
             held.callback(os.close, files[-1])
             numbers += [files[-1], problem.operand_bytes(name), _element_bytes(problem, name)]
         element = _element_bytes(problem, "C")
-        numbers += [-1, problem.N * element, element, -1, plan.workspace, _WORKSPACE_ELEMENT]
+        # Empty, or zeros: a scale of 0 changes no access.
+        numbers += [-1, problem.N * element, element, -1, problem.M * problem.N * element, element, -1, 8, 8]
+        numbers += [-1, plan.workspace, _WORKSPACE_ELEMENT]
         numbers += [_element_bytes(problem, "A"), len(arrays)]
         for array in arrays:
             numbers += [array.address, array.nbytes, array.room]
@@ -221,7 +223,8 @@ def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     operands = [
         Operand(name, _element_bytes(problem, name), problem.shape(name) if is_row_major else None) for name in "ABC"
     ]
-    operands += [Operand("bias", _element_bytes(problem, "C")), Operand("the workspace", _WORKSPACE_ELEMENT)]
+    operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
+    operands += [Operand("scale", 8), Operand("the workspace", _WORKSPACE_ELEMENT)]
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]
 

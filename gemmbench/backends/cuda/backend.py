@@ -299,7 +299,7 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
 
 def _move(problem: Problem, at: OperandSet, number: int) -> OperandSet:
     """The operands of one product of a batch, of which `at` are those of all."""
-    strides = {operand.name: operand.nbytes // problem.count for operand in problem.operands}
+    strides = {operand.name: problem.stride_bytes(operand.name) for operand in problem.operands}
     return {name: start + number * strides.get(name, 0) for name, start in at.items()}
 
 

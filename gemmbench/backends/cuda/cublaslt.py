@@ -77,7 +77,8 @@ class UnitScale:
             self._memory.free()
 
 
-_EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6}  # cublasLtEpilogue_t
+_EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6, ("gelu_tanh",): 32, ("bias", "gelu_tanh"): 36}
+"""The numbers of cublasLtEpilogue_t; its GELU is the approximation by tanh."""
 _SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K are not added in f16 or bf16
 _ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
@@ -117,8 +118,8 @@ class CublasLt:
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(sets)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR
-        biases = [each["bias"] for each in sets] if "bias" in plan.epilogue else []
-        asked = plan.problem, plan.epilogue, *limits.values(), *biases[:1]
+        biases = [each["bias"] for each in sets] if "bias" in plan.fused else []
+        asked = plan.problem, plan.fused, *limits.values(), *biases[:1]
         if asked != self._offers[0]:
             self._offers = asked, self._list_offers(plan, limits, biases)
         offered = self._offers[1]
@@ -145,7 +146,7 @@ class CublasLt:
         Neither uses tensor cores in f32, and what has equal attributes is one algorithm. Raises the library's
         error if it offers nothing.
         """
-        attributes = {"EPILOGUE": _EPILOGUES[plan.epilogue]}
+        attributes = {"EPILOGUE": _EPILOGUES[plan.fused]}
         if plan.problem.precision.is_scaled:
             attributes |= list_fp8_attributes(plan.problem.precision, self._scale.address)
         maths = (PEDANTIC, DEFAULT) if computes_in_f32(plan.problem.precision) else ("",)

@@ -19,6 +19,7 @@ from gemmbench.backends.fake.entry import describe_fake
 from gemmbench.backends.fake.script import FakeHost, FakeJob, FakeMonitor, Script
 from gemmbench.backends.jobs import HostBytes, JobStep, LaunchStep
 from gemmbench.errors import BuildError, DeviceLost, LaunchError, NotOffered
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.precisions import FLOAT64
@@ -62,7 +63,11 @@ class FakeStep:
     def launch(self, at: OperandSet) -> None:
         """Do the work of one launch."""
         c = self._view(at["C"], "C")
-        self._store(at, c, self._network(self.plan.network, at) if self.plan.network else self._gemm(at, c))
+        if self.plan.network:
+            result = self._network(self.plan.network, at)
+        else:
+            result = self._finish(at, c.astype(np.float64) if self.plan.is_pass else self._gemm(at, c))
+        self._store(at, c, result)
         self.launched += 1
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
@@ -83,9 +88,19 @@ class FakeStep:
             result = kind(self.alpha) * (a.astype(kind) @ b.astype(kind))
         if self.beta:
             result += kind(self.beta) * c.astype(kind)
-        if "bias" in self.plan.epilogue:
-            result += self._floats(at["bias"], (1, self.problem.N))
-        return _activate(result, self.plan.epilogue)
+        return result
+
+    def _finish(self, at: OperandSet, result: np.ndarray) -> np.ndarray:
+        """What the fused steps of the epilogue, or those of a pass, make of the sums."""
+        for name in self.plan.fused:
+            step = EPILOGUE_STEPS.get(name)
+            if step is None:
+                result = _activate(result, (name,))
+            else:
+                operand = self._view(at[name], name) if step.part else np.zeros(1)
+                row = step.part == "row" and operand.ndim > 1
+                result = step.apply(result, operand[:, None] if row else operand)
+        return result
 
     def _network(self, network: Network, at: OperandSet) -> np.ndarray:
         parameters = self._floats(at["B"], (network.parameters,))

@@ -259,13 +259,13 @@ class Audit:
     def _change_inputs(self, write: bool) -> None:
         if write:
             self.arena.write(self.case.inputs, self.arena.sets)
-        self.arena.scale_inputs(CHANGES)
+        self.arena.scale_inputs(self.case.changes)
         self.arena.seal()
 
     def end(self) -> None:
         """Let the arena hold the timed inputs again."""
         if self.timed is self.case.inputs:
-            self.arena.scale_inputs([1 / change for change in CHANGES])
+            self.arena.scale_inputs([1 / change for change in self.case.changes])
         else:
             self.arena.write(self.timed, self.arena.sets)
         self.arena.seal()

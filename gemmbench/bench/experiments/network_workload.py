@@ -38,6 +38,11 @@ class NetworkCase:
         """As AuditCase: all of them."""
         return np.arange(self.case.network.batch)
 
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """As AuditCase."""
+        return CHANGES
+
     def declare_class(self, name: str) -> NetworkCase:
         """As AuditCase: the bounds of networks know no classes."""
         return self

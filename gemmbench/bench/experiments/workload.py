@@ -13,8 +13,9 @@ from gemmbench.backends.base import Executable
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
-from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.operands.operand_values import Operands, has_transparent_operands, make_transparent_operands
 from gemmbench.bench.operands.scratch import count_cold_sets
+from gemmbench.bench.verify import epilogue_reference
 from gemmbench.bench.verify.reference import Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
@@ -25,6 +26,11 @@ from gemmbench.planning.sweeps.run_request import Fill
 CHANGES = (2.0, -1.0)
 """What the audit multiplies the inputs by. Were the product 1, old results would be right."""
 CHANGE = CHANGES[0] * CHANGES[1]
+
+
+def list_changes(problem: Problem) -> tuple[float, ...]:
+    """What the audit multiplies each input of a problem by."""
+    return (*CHANGES, *(epilogue_reference.CHANGES[operand.role] for operand in problem.inputs[len(CHANGES) :]))
 
 
 def choose_audit_fill(timed: Fill) -> Fill:
@@ -50,6 +56,10 @@ class AuditCase(Protocol):
     @property
     def rows(self) -> np.ndarray:
         """The rows of the result to compare."""
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """What the audit multiplies each input by."""
 
     def declare_class(self, name: str) -> AuditCase:
         """The case for a row whose manifest declares a class of products, "" for that of the precision."""
@@ -137,12 +147,18 @@ class GemmCase:
     @property
     def is_linear(self) -> bool:
         """As AuditCase."""
-        return self.reference.problem.precision.keeps_multiples
+        problem = self.reference.problem
+        return problem.precision.keeps_multiples and not problem.epilogue
 
     @property
     def rows(self) -> np.ndarray:
         """As AuditCase."""
         return self.reference.rows
+
+    @property
+    def changes(self) -> tuple[float, ...]:
+        """As AuditCase."""
+        return list_changes(self.reference.problem)
 
     def declare_class(self, name: str) -> GemmCase:
         """As AuditCase."""
@@ -151,7 +167,7 @@ class GemmCase:
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """As AuditCase."""
         compared = self.reference if rows is self.rows else replace(self.reference, chosen=rows)
-        return compared.check_rows(result, CHANGE * factor, self.declared)
+        return compared.check_rows(result, CHANGE * factor, self.declared, changed=True)
 
     def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
         """As AuditCase."""
@@ -185,13 +201,15 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         scalars = EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]
+        if has_transparent_operands(problem):
+            yield _make_exact_case(_make_transparent_reference(problem, seed + 1))
         for alpha, beta in (*scalars, *([_UNSCALED] if unscaled else [])):
             yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
         products = make_single_products(problem, seed + 3)
         yield _make_case(products.reference, products.judge)
         real = find_reference("uniform", seed)
         yield _make_case(real, real.check_rounding)
-        if thorough and has_special_values(problem):
+        if thorough and has_special_values(problem) and not problem.epilogue:
             yield from map(_make_special_case, make_special_values(problem, seed))
 
     @cache
@@ -200,6 +218,13 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
 
     touched = sum(operand.nbytes for operand in problem.operands)
     return Workload(GemmLayout(problem), touched, make_cases, find_case)
+
+
+def _make_transparent_reference(problem: Problem, seed: int) -> Reference:
+    alpha, beta = problem.alpha, problem.beta
+    if (alpha, beta) != _UNSCALED:
+        alpha, beta = 2.0, 3.0 if beta else 0.0
+    return Reference(problem, make_transparent_operands(problem, seed), alpha, beta, transparent=True)
 
 
 def make_inputs(operands: Operands, beta: float) -> Operands:

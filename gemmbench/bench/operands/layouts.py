@@ -123,7 +123,7 @@ class NetworkLayout:
         """As SetLayout."""
         located, layer = [], -1
         for step in steps:
-            layer += step.problem.beta == 0  # a pass over an output belongs to the GEMM before it
+            layer += not step.is_pass  # it belongs to the GEMM before it
             located.append(self._whole(starts) if step.network else self._layer(layer, starts))
         return located
 

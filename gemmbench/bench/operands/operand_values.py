@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
 from gemmbench.planning.problems import Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
@@ -51,6 +52,43 @@ def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
+_TRANSPARENT = 48
+"""The usual sum of transparent operands in a precision of few exact bits."""
+
+
+_LEAST_K = 128
+
+
+def has_transparent_operands(problem: Problem) -> bool:
+    """Whether an activation follows sums that can be made so large that it returns them."""
+    return problem.K >= _LEAST_K and any(EPILOGUE_STEPS[name].is_activation for name in problem.epilogue)
+
+
+def make_transparent_operands(problem: Problem, seed: int) -> Operands:
+    """Operands whose sums, doubled, are exact and so large that an activation returns them; read-only.
+
+    A and B are 1 and 2; with few exact bits 0 and 1, with so many zeros that the sums stay near 48.
+    """
+    return (_make_transparent_cached if is_cached(problem) else _make_transparent)(problem, seed)
+
+
+def _make_transparent(problem: Problem, seed: int) -> Operands:
+    operands = dict(make_operands(problem, "ints", seed))
+    for number, name in enumerate("ABC"):
+        rng, old = np.random.default_rng([seed, 2, number]), operands[name]
+        if problem.precision.exact_bits >= _MANY_BITS or name == "C":
+            values = np.abs(old)
+        else:
+            density = min(1.0, (_TRANSPARENT / problem.K) ** 0.5)
+            values = (rng.random(old.shape, dtype=np.float32) < density).astype(old.dtype)
+        values.flags.writeable = False
+        operands[name] = values
+    return operands
+
+
+_make_transparent_cached = lru_cache(maxsize=1)(_make_transparent)
+
+
 def is_cached(problem: Problem) -> bool:
     """Small enough to be kept for the next batches."""
     return sum(operand.nbytes for operand in problem.operands) <= _CACHED_BYTES
@@ -83,6 +121,9 @@ _fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem:
 def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operand, stream: list[int]) -> None:
     """Fill a piece of an operand."""
     storage = operand.storage
+    if operand.role == "scale":
+        piece[:] = np.random.default_rng(stream).choice([0.5, 2.0])
+        return
     values = _draw_values(np.random.default_rng(stream), problem, storage, piece.size, fill)
     if storage.is_integer:
         piece[:] = _scale_to_integers(values, problem.precision, fill)

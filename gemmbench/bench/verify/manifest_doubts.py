@@ -35,7 +35,7 @@ def find_null_arguments(steps: Sequence[Plan]) -> str:
     null = list[str]()
     for step in steps:
         for _, _, argument in step.variant.call.list_arguments():
-            if argument.role == "bias" and "bias" not in step.epilogue:
+            if argument.role == "bias" and "bias" not in step.fused:
                 null.append("`bias` is a null pointer where the problem has no bias")
             if argument.role == "null":
                 null.append("`args` gives it a null pointer")

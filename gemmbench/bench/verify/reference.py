@@ -21,8 +21,10 @@ import numpy as np
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
 from gemmbench.bench.verify.batch_mistakes import explain_batch
-from gemmbench.bench.verify.diagnosis import Diagnosis, explain_product
+from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, explain_product
+from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
@@ -61,6 +63,8 @@ class Reference:
     """What a problem's result must be for given operands and scalars; computed once, in float64.
 
     Rows are those of all its products, one below the other. `chosen` are the rows to compare, if not the usual ones.
+    What is computed of A, B and C are sums, which the epilogue of the problem follows. With `transparent` the operands
+    are such that activations return their argument.
     """
 
     problem: Problem
@@ -68,6 +72,7 @@ class Reference:
     alpha: float
     beta: float
     chosen: np.ndarray | None = None
+    transparent: bool = False
 
     @property
     def compares_all(self) -> bool:
@@ -146,23 +151,40 @@ class Reference:
         unit = self.problem.sum_unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
-    @cached_property
-    def _storage_error(self) -> np.ndarray:
-        """The error that storing C may add on the compared rows."""
-        return np.asarray(2 * self.problem.precision.result_unit * np.abs(self.expected))
+    def _find_storage_error(self, expected: np.ndarray) -> np.ndarray:
+        """The error that storing C may add."""
+        return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
+
+    def _make_finish(self, rows: np.ndarray) -> Finish:
+        return Finish(self.problem, self.operands, rows, transparent=self.transparent)
+
+    def _find_limits(self, factor: float, declared: str, changed: bool) -> tuple[np.ndarray, np.ndarray]:
+        """What C must be on the compared rows if the sums are `factor` times as large, and how far it may be off.
+
+        The operands of the epilogue are as the audit has `changed` them, or as they were written.
+        """
+        if not self.problem.epilogue:
+            return self.expected, self._bound(declared)
+        finish = replace(self._make_finish(self.rows), changed=changed)
+        values, bound = finish.apply(factor * self.expected, abs(factor) * self._sum_bound(declared))
+        return values, bound + self._find_storage_error(values)
 
     @cached_property
     def _bounds(self) -> dict[str, np.ndarray]:
-        """What _bound has computed."""
+        """What _sum_bound has computed."""
         return {}
 
     def _bound(self, declared: str) -> np.ndarray:
         """How far C may differ from C64 on the compared rows."""
+        return np.asarray(self._sum_bound(declared) + self._find_storage_error(self.expected))
+
+    def _sum_bound(self, declared: str) -> np.ndarray:
+        """The same before C is stored."""
         if declared not in self._bounds:
             unit = ROUNDING_FACTOR * self.problem.sum_unit
             if self.problem.precision.may_split_factors(declared):
                 unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
-            self._bounds[declared] = np.asarray(unit * self.scale + self._storage_error)
+            self._bounds[declared] = np.asarray(unit * self.scale)
         return self._bounds[declared]
 
     @cached_property
@@ -174,8 +196,26 @@ class Reference:
     @cached_property
     def expected_projections(self) -> np.ndarray:
         """alpha A (B x) + beta C0 x for these vectors, exact for integers."""
-        product = self.alpha * np.concatenate([self._project(part) for part in _split_products(self.problem)])
-        return product + self.beta * _multiply_in_threads(self.operands["C"], self.vectors) if self.beta else product
+        sums = self.alpha * np.concatenate([self._project(part) for part in _split_products(self.problem)])
+        if self.beta:
+            sums = sums + self.beta * _multiply_in_threads(self.operands["C"], self.vectors)
+        return self._project_epilogue(sums)
+
+    def _project_epilogue(self, projected: np.ndarray) -> np.ndarray:
+        """What the linear steps of an epilogue make of projected sums."""
+        product = np.arange(len(projected)) // self.problem.M
+        for name in self.problem.epilogue:
+            step = EPILOGUE_STEPS[name]
+            if step.part == "one":
+                projected = projected * float(self.operands[name].reshape(-1)[0])
+            elif step.part:
+                added = _multiply_in_threads(self.operands[name], self.vectors)
+                projected = projected + (added[product] if step.part == "row" else added)
+        return projected
+
+    @property
+    def _is_linear(self) -> bool:
+        return self.transparent or not any(EPILOGUE_STEPS[name].is_activation for name in self.problem.epilogue)
 
     def _project(self, part: slice) -> np.ndarray:
         """A (B x) for some products."""
@@ -186,9 +226,12 @@ class Reference:
         return np.asarray(projected.reshape(-1, _VECTORS))
 
     def check_exact(self, result: np.ndarray) -> Check:
-        """Compare an integer result for equality, element by element or with Freivalds' vectors."""
-        if self.compares_all:
-            return self._compare_exactly(result, self.rows)
+        """Compare an integer result for equality, element by element or with Freivalds' vectors.
+
+        An epilogue that is not linear is compared on `rows` where not every element is.
+        """
+        if self.compares_all or not self._is_linear:
+            return self._compare_exactly(result[self.rows], self.rows)
         right = _multiply_in_threads(result, self.vectors) == self.expected_projections
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
@@ -200,19 +243,35 @@ class Reference:
 
     def is_exactly_right(self, result: np.ndarray) -> bool:
         """Whether an integer result is exactly right: check_exact without its slow explanation."""
-        if not self.compares_all:
+        if not self.compares_all and self._is_linear:
             return bool((_multiply_in_threads(result, self.vectors) == self.expected_projections).all())
-        want = self.expected.astype(result.dtype).astype(np.float64)
-        return np.array_equal(result[self.rows].astype(np.float64), want)
+        got = result[self.rows].astype(np.float64)
+        return not self._find_unequal(got, self.expected, self.rows, result.dtype)[1].any()
 
     def _compare_exactly(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
-        want = self._compute_rows(rows) if suspects is not None else self.expected
-        want = want.astype(result.dtype).astype(np.float64)  # the one rounding a 16-bit C may need
+        sums = self._compute_rows(rows) if suspects is not None else self.expected
         got = result.astype(np.float64)
-        wrong = got != want  # true for a NaN
+        want, wrong = self._find_unequal(got, sums, rows, result.dtype)
         if not wrong.any():
             return Check(True, "exact")
-        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects)
+        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums)
+
+    def _find_unequal(
+        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, kind: np.dtype
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What rows must be of which the sums are exact, and where they are something else; NaN is."""
+        stored = sums.astype(kind).astype(np.float64)  # the one rounding a 16-bit C may need
+        if not self.problem.epilogue:
+            return stored, got != stored
+        finish, wrong = self._make_finish(rows), np.ones(got.shape, bool)
+        cuts = range(len(self.problem.epilogue)) if self.problem.precision.rounds_result else ()
+        for stored_at in (None, *cuts):
+            want, bound = finish.apply_exactly(sums, stored_at)
+            rounded = want.astype(kind).astype(np.float64)
+            slack = np.where(bound > 0, bound + self._find_storage_error(want), 0.0)
+            with np.errstate(invalid="ignore"):
+                wrong &= ~(np.abs(got - rounded) <= slack)
+        return rounded, wrong
 
     def check_rounding(self, result: np.ndarray, declared: str = "") -> Check:
         """Compare a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
@@ -224,31 +283,39 @@ class Reference:
         """
         return self.check_rows(result[self.rows], declared=declared)
 
-    def check_rows(self, rows: np.ndarray, factor: float = 1.0, declared: str = "") -> Check:
-        """As check_rounding, for the compared rows of a result that should be `factor` times the reference.
+    def check_rows(self, rows: np.ndarray, factor: float = 1.0, declared: str = "", changed: bool = False) -> Check:
+        """As check_rounding, for the compared rows of a result whose sums should be `factor` times the reference.
 
-        `factor` is a power of two.
+        `factor` is a power of two. The operands of an epilogue are as the audit has `changed` them.
         """
         got = rows.astype(np.float64)
-        got /= factor
+        if not self.problem.epilogue:
+            got /= factor
+        want, bound = self._find_limits(factor, declared, changed)
         with np.errstate(invalid="ignore"):
-            difference = got - self.expected
+            difference = got - want
             np.abs(difference, out=difference)
-            right = difference <= self._bound(declared)  # false for a NaN
+            right = difference <= bound  # false for a NaN
             if self.problem.precision.rounds_result:
-                difference -= self._storage_error
-            difference *= self._inverse_units
+                difference -= self._find_storage_error(want)
+            if self.problem.epilogue:  # in sixteenths of what it may be
+                difference *= np.divide(ROUNDING_FACTOR, bound, out=np.zeros_like(bound), where=bound > 0)
+            else:
+                difference *= self._inverse_units
             units = float(np.max(difference))
         error = max(units, 0.0) if math.isfinite(units) else math.inf
         if right.all():
             return Check(True, "rounding", error)
-        return self._describe_failure("rounding", error, self.rows, got, self.expected, ~right)
+        sums = factor * self.expected if self.problem.epilogue else self.expected
+        return self._describe_failure("rounding", error, self.rows, got, want, ~right, sums=sums, bound=bound)
 
     def count_right_rows(self, rows: np.ndarray, factor: float, declared: str = "") -> int:
         """How many of the compared rows check_rows would find right."""
+        got = rows.astype(np.float64)
+        want, bound = self._find_limits(factor, declared, changed=False)
         with np.errstate(invalid="ignore"):
-            difference = np.abs(rows.astype(np.float64) / factor - self.expected)
-            return int((difference <= self._bound(declared)).all(axis=1).sum())
+            difference = np.abs((got if self.problem.epilogue else got / factor) - want)
+            return int((difference <= bound).all(axis=1).sum())
 
     def alter(self, places: np.ndarray, altered: Altered) -> Reference:
         """The reference for some of the compared rows, `rows[places]`, where parts of A and B have the other sign.
@@ -283,14 +350,34 @@ class Reference:
         want: np.ndarray,
         mask: np.ndarray,
         suspects: np.ndarray | None = None,
+        sums: np.ndarray | None = None,
+        bound: np.ndarray | None = None,
     ) -> Check:
+        problem = self.problem
+        if problem.epilogue:
+            assert sums is not None
+            finish = self._make_finish(rows)
+            slack = np.zeros(got.shape) if bound is None else bound
+            if mistake := explain_epilogue(finish, sums, got, slack):
+                return Check(False, rule, error, f"{describe_wrong(got, want, mask, rows)}: {mistake.words}", mistake)
+            if not self._is_linear:
+                unwritten = np.isnan(got[mask]).all()
+                words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
+                message = f"{describe_wrong(got, want, mask, rows)}: {words}"
+                return Check(False, rule, error, message, Diagnosis(UNKNOWN, words))
+            problem, got, want = replace(problem, epilogue=()), finish.undo(got), sums
         wrong_rows = rows[mask.any(axis=1)] if suspects is None else suspects
         scalars = self.alpha, self.beta
-        wrong = WrongResult(
-            self.problem, self.operands, *scalars, rows, got, want, mask, wrong_rows, error, rule == "exact"
-        )
-        message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
+        wrong = WrongResult(problem, self.operands, *scalars, rows, got, want, mask, wrong_rows, error, rule == "exact")
+        message, diagnosis = explain_batch(wrong) if problem.count > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
+
+
+def describe_wrong(got: np.ndarray, want: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> str:
+    """`3 of 12 elements wrong, first C[0][1] = 5, should be 7`."""
+    i, j = (int(index) for index in np.argwhere(mask)[0])
+    first = f"first C[{rows[i]}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
+    return f"{int(mask.sum())} of {mask.size} elements wrong, {first}"
 
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:

@@ -22,6 +22,7 @@ import numpy as np
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Check, Reference
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class
 from gemmbench.planning.problems import Problem
 
@@ -35,6 +36,9 @@ _KEPT_BITS = (4, 8, 11, 17, 24)
 _SURELY_IMPRECISE = CLASSES["tf32"].largest
 """An error of this size comes from a precision; a larger one may also come from a wrong element."""
 _NARROW = 16
+_NEXT_TO_NOTHING = 1e-4
+_SHIFTS = {"A": 5, "B": 5}
+"""Powers of two that make a product so large that an activation returns it."""
 _LARGEST_EXPONENT = 4  # of alpha, so that no result leaves the range of f16
 _STORED = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 """The class of an exact product of two numbers as they are stored; other types have their own names."""
@@ -61,7 +65,8 @@ class ProductError:
 class SingleProducts:
     """A problem in which column j of the B of product p holds only `factors[p, j]`, in row `rows[p, j]`.
 
-    alpha is a power of two and C0 is 0, so that neither adds an error.
+    alpha is a power of two and C0 is 0, so that neither adds an error. Nor does an epilogue: its operands change
+    nothing, and products are so large that an activation returns them, or 0 where they are negative.
     """
 
     problem: Problem
@@ -110,9 +115,17 @@ class SingleProducts:
         else:
             a = np.take_along_axis(self._a[part], np.broadcast_to(rows, got.shape), axis=2).astype(kind, copy=False)
         factors = np.broadcast_to(self.factors[part[0], None], got.shape)
+        if any(EPILOGUE_STEPS[name].is_activation for name in self.problem.epilogue):
+            got, factors = self._remove_clipped(got, a, factors)
         right = a * factors.astype(kind, copy=False) * kind.type(self.scalars[0])
         differs = got != right.astype(got.dtype, copy=False)  # true for a NaN
         return self._measure_elements(got, a, factors, differs) if differs.any() else ProductError()
+
+    def _remove_clipped(self, got: np.ndarray, a: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C and the factors with zeros where an activation has to leave next to nothing, and has."""
+        negative = a.astype(np.float64) * factors.astype(np.float64) * self.scalars[0] < 0
+        clipped = negative & (np.abs(got.astype(np.float64)) < _NEXT_TO_NOTHING)
+        return np.where(clipped, 0, got).astype(got.dtype), np.where(clipped, 0, factors).astype(factors.dtype)
 
     def _measure_elements(
         self, got: np.ndarray, a: np.ndarray, factors: np.ndarray, differs: np.ndarray
@@ -213,11 +226,15 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
     storage = [problem.storage(name) for name in "ABC"]
     count, N = problem.count, problem.N
     operands = {operand.name: make_array(operand) for operand in problem.operands}
-    operands["A"][:] = np.resize(_draw_factors(rng, storage[0], _POOL), operands["A"].shape)
-    factors = _draw_factors(rng, storage[1], count * N).reshape(count, N)
+    active = any(EPILOGUE_STEPS[name].is_activation for name in problem.epilogue)
+    shifts = _SHIFTS if active else dict.fromkeys(_SHIFTS, 0)
+    operands["A"][:] = np.resize(_draw_factors(rng, storage[0], _POOL, shifts["A"]), operands["A"].shape)
+    factors = _draw_factors(rng, storage[1], count * N, shifts["B"]).reshape(count, N)
     rows = rng.integers(0, problem.K, (count, N))
     rows[:, -1], rows[:, 0] = problem.K - 1, 0
-    operands["B"][:], operands["C"][:] = 0, 0
+    for operand in problem.operands:
+        if operand.name != "A":
+            operands[operand.name][:] = 1 if operand.role == "scale" else 0
     b = view_factor(problem, operands, "B")
     b[np.arange(count)[:, None], rows, np.arange(N)] = factors
     return SingleProducts(problem, operands, rows, factors)
@@ -226,14 +243,14 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
 _make_cached = lru_cache(maxsize=1)(_make)
 
 
-def _draw_factors(rng: np.random.Generator, storage: StorageType, count: int) -> np.ndarray:
-    """Numbers of full significands: every second one hard to split, every fourth one a power of two."""
+def _draw_factors(rng: np.random.Generator, storage: StorageType, count: int, shift: int = 0) -> np.ndarray:
+    """Numbers of full significands, times 2**shift: every second one hard to split, every fourth one a power of two."""
     bits = storage.significand
     whole = rng.integers(1 << (bits - 1), 1 << bits, count)
     whole[::2] = _make_hard(whole[::2], bits)
     whole[3::4] = 1 << (bits - 1)
     signs = rng.integers(0, 2, count) * 2 - 1
-    exponents = 0 if storage.is_integer else rng.integers(-2, 2, count) - (bits - 1)
+    exponents = 0 if storage.is_integer else rng.integers(-2, 2, count) - (bits - 1) + shift
     return np.asarray(np.ldexp((signs * whole).astype(np.float64), exponents).astype(storage.numpy_type()))
 
 

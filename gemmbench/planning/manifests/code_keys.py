@@ -125,7 +125,7 @@ _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
 _STRIDE = re.compile(r"\bstride\(\s*(\w+)\s*\)")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
-_FUSED = ("bias", "maps")
+_FUSED = ("bias", "residual", "scale", "maps")
 """Operands that no launcher has."""
 
 
@@ -143,12 +143,14 @@ def read_arguments(
     reader = _ArgumentReader(document, sections, roles, takes_many)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
-        _check_operands(document, Call(arguments))
+        _check_operands(
+            document, Call(arguments), ("C",) if document.data.get("computes") == "pass" else ("A", "B", "C")
+        )
     return arguments
 
 
-def _check_operands(document: Document, call: Call) -> None:
-    for name in ("A", "B", "C"):
+def _check_operands(document: Document, call: Call, names: Sequence[str]) -> None:
+    for name in names:
         if not call.takes(name):
             raise document.error_at(("args",), f"args: no argument is {name}; name every argument of the kernel")
 

@@ -140,7 +140,7 @@ class ManifestReader:
             computes=manifest.computes,
             product_class=manifest.product_class,
             packages=tuple(manifest.packages),
-            epilogue=tuple(name for name in EPILOGUES if name in manifest.epilogue),
+            epilogue=tuple(dict.fromkeys(manifest.epilogue)),
             source=manifest.source,
             path=self.document.location,
             text=self.text,
@@ -212,7 +212,7 @@ class ManifestReader:
                     raise self.document.error_at((key,), message)
         if self.manifest.packages and self.module is None:
             raise self.document.error_at(("packages",), "packages: only a .py file has packages; remove it")
-        if self.manifest.computes != "gemm":
+        if self.manifest.computes == "mlp":
             self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
         if self.manifest.file:
             self.refuse_keys("file", ("epilogue",))  # no macro tells that code which one a launch wants

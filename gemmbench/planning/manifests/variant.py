@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.expressions import Expression
 
 Part = Expression | str
@@ -13,7 +14,7 @@ Part = Expression | str
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
 """An argument as it is written in a manifest; the fields of a structure by name."""
 
-OPERANDS = ("A", "B", "C", "bias", "workspace", "maps")
+OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "workspace", "maps")
 SCALARS = ("alpha", "beta")
 NULL, STREAM = "null", "stream"
 
@@ -108,12 +109,12 @@ Params = Mapping[str, Values]
 """Values chosen for parameters; the key ALL means every value of every parameter."""
 ALL = "all"
 
-COMPUTES = ("gemm", "mlp")
+COMPUTES = ("gemm", "mlp", "pass")
 KINDS = ("one", "many")
 """What a launch computes: one product, or all those of a batch."""
 STORAGES = ("row", "column")
-EPILOGUES = ("bias", "relu", "softmax")
-"""What may follow a product, in this order. Each is a macro of the kernel, 1 if this plan uses it."""
+EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)
+"""What may follow a product. Each is a macro of the kernel, 1 if this plan uses it."""
 _LAST = 1e9
 
 
@@ -177,7 +178,8 @@ class Pick:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network).
+    """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network);
+    a "pass" applies the steps of an epilogue to a finished C.
 
     `kinds` are those of KINDS that it takes: a batch is launched product by product where it does not take
     many. `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
@@ -186,7 +188,7 @@ class Variant:
     are the back ends that can run it.
     `params` pairs a name with its values, the default first. `arch` is empty unless the code is
     for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
-    the others. `epilogue` is what it can do to C after the product. `workspace` is bytes of device
+    the others. `epilogue` is what it can apply after the product, in order. `workspace` is bytes of device
     memory besides the operands; its first `zeroed` bytes are zero at binding, and with `state` it
     carries state from one launch to the next. Unless `deterministic`, equal launches may give other
     bits. `tile` is the rows and columns of C that share one reading of A and B (empty if not declared),
@@ -261,8 +263,9 @@ class Variant:
     @property
     def trailing(self) -> tuple[str, ...]:
         """The arguments that its kernels take after the usual ones, in order."""
-        declared = {"bias": self.epilogue, "workspace": self.workspace, "maps": self.tensor_maps}
-        return tuple(name for name, value in declared.items() if value)
+        fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
+        declared = {"workspace": self.workspace, "maps": self.tensor_maps}
+        return (*fused, *(name for name, value in declared.items() if value))
 
     @property
     def is_kernel(self) -> bool:

@@ -1,10 +1,11 @@
 /*---
 summary: bias and softmax of each row as a separate pass
-order: 0
 symbol: softmax
+computes: pass
 precisions: [f32]
 layouts: [nn]
 epilogue: [bias, softmax]
+args: [M, N, C, bias]
 params:
   WARPS: [4]
 grid:
@@ -13,16 +14,14 @@ block:
   - 32 * WARPS
 ---*/
 
-// C = softmax(beta C + bias) row by row, in place; alpha is 0, so A and B are not read. One warp
-// per row. The largest value is subtracted first, so that no exponential overflows. Bound by its
-// launch.
+// C = softmax(C + bias) row by row, in place. One warp per row. The largest value is subtracted first, so that no
+// exponential overflows. Bound by its launch.
 
-extern "C" __global__ void softmax(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C,
-                                   const TC* bias) {
+extern "C" __global__ void softmax(int M, int N, TC* C, const TC* bias) {
     const int row = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     if (row >= M) return;  // a whole warp
     TC* const c = C + size_t(row) * N;
-    const auto value = [=](int j) { return beta * TACC(c[j]) + (BIAS ? TACC(bias[j]) : TACC(0)); };
+    const auto value = [=](int j) { return TACC(c[j]) + (BIAS ? TACC(bias[j]) : TACC(0)); };
 
     TACC most = -INFINITY, sum = 0;
     for (int j = lane; j < N; j += 32) most = fmaxf(most, value(j));

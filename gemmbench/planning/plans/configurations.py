@@ -172,13 +172,20 @@ def _round_sides(shape: Shape, steps: Sequence[int], least: Sequence[int] = (1, 
 
 
 def make_problems(
-    variant: Variant, shapes: Sequence[AnyShape], layouts: Sequence[str], precisions: Sequence[str]
+    variant: Variant,
+    shapes: Sequence[AnyShape],
+    layouts: Sequence[str],
+    precisions: Sequence[str],
+    epilogue: tuple[str, ...] = (),
 ) -> list[Problem]:
     """Return every combination, with an alpha and a beta that the kernel cannot ignore unnoticed, if it takes them."""
     alpha = ALPHA if variant.call.takes("alpha") else 1.0
     beta = BETA if variant.call.takes("beta") else 0.0
     return [
-        make_problem(shape, layout, kind, alpha, beta) for kind in precisions for layout in layouts for shape in shapes
+        make_problem(shape, layout, kind, alpha, beta, epilogue)
+        for kind in precisions
+        for layout in layouts
+        for shape in shapes
     ]
 
 

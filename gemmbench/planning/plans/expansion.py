@@ -7,8 +7,12 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from gemmbench.errors import UsageError
+from gemmbench.planning.epilogues import SOFTMAX, fuse_steps
+from gemmbench.planning.manifests.catalog import read_variant
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.evaluation import (
@@ -96,7 +100,7 @@ def _plan_configurations(
         return [picked]
     plans: list[Plan | Skip] = []
     for config in configs:
-        plans.append(_make_plan(problem, variant, config, device, target))
+        plans.append(_plan_passes(_make_plan(problem, variant, config, device, target), target, refuses))
         _check_deadline(variant, deadline)
     return plans
 
@@ -163,6 +167,33 @@ def plan_network(
         return Skip(network.problem, variant, config, device, reason)
     assert target is not None  # explain_unfit_device has a reason for None
     return _make_plan(network.problem, variant, config, device, target, network)
+
+
+_PASSES = Path(__file__).parents[1] / "passes"
+
+
+@cache
+def read_pass(name: str) -> Variant:
+    """Return a pass over a finished C that comes with gemmbench: `elementwise` or `softmax`."""
+    return read_variant(_PASSES / f"{name}.cu")
+
+
+def _plan_passes(plan: Plan | Skip, target: Target, refuses: Refusal) -> Plan | Skip:
+    """Let a pass follow a plan that does not apply the whole epilogue of its problem itself."""
+    if isinstance(plan, Skip):
+        return plan
+    wanted = plan.problem.epilogue
+    if not (rest := wanted[len(fuse_steps(wanted, plan.variant.epilogue)) :]):
+        return plan
+    variant = read_pass(SOFTMAX if SOFTMAX in rest else "elementwise")
+    problem, config = replace(plan.problem, epilogue=rest), Config(tuple(variant.default().items()))
+    if reason := refuses(variant, plan.device):
+        reason = f"does not fuse {', '.join(rest)}, and the pass cannot run: {reason}"
+        return Skip(plan.problem, plan.variant, plan.config, plan.device, reason)
+    after = _make_plan(problem, variant, config, plan.device, target)
+    if isinstance(after, Skip):
+        return Skip(plan.problem, plan.variant, plan.config, plan.device, f"the pass after it: {after.reason}")
+    return replace(plan, passes=(after,))
 
 
 def _make_plan(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from gemmbench.planning.epilogues import write_steps
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.problems import Problem
@@ -117,12 +118,13 @@ class Plan:
 
     `device` is the back end that runs it, `arch` the architecture to compile for ("90", "90a"), empty
     on a CPU. `launches` are the symbol and the numbers of each launch, in order; `geometry` is that of
-    the last, None for a library and a host function. `epilogue` is what it does to C after the product.
-    `network` is set if the variant computes one. `workspace` is in bytes, of which the first `zeroed`
-    are zero at binding; a tensor map is None if it is not used. `tile` are the rows and columns of C
-    that share one reading of A and B, if the manifest declares them. `macros` are those that a manifest
-    defines for foreign code, `arguments` those of every kernel, empty for the standard ones. If the
-    variant dispatches, `variant` has its name and order, and the code of the variant that was picked.
+    the last, None for a library and a host function. `passes` are launched after it, in order: they apply
+    the steps of the epilogue that it does not fuse. `network` is set if the variant computes one.
+    `workspace` is in bytes, of which the first `zeroed` are zero at binding; a tensor map is None if it is
+    not used. `tile` are the rows and columns of C that share one reading of A and B, if the manifest
+    declares them. `macros` are those that a manifest defines for foreign code, `arguments` those of every
+    kernel, empty for the standard ones. If the variant dispatches, `variant` has its name and order, and the
+    code of the variant that was picked.
     """
 
     problem: Problem
@@ -131,7 +133,7 @@ class Plan:
     device: str
     arch: str
     geometry: Geometry | None
-    epilogue: tuple[str, ...] = ()
+    passes: tuple[Plan, ...] = ()
     network: Network | None = None
     launches: tuple[tuple[str, Geometry], ...] = ()
     workspace: int = 0
@@ -146,6 +148,12 @@ class Plan:
             symbol = self.variant.launch.symbol if self.variant.launch else "gemm"
             object.__setattr__(self, "launches", ((symbol, self.geometry),))
 
+    @property
+    def fused(self) -> tuple[str, ...]:
+        """The steps of the epilogue that its own launch applies."""
+        steps = self.problem.epilogue
+        return steps[: len(steps) - sum(len(each.fused) for each in self.passes)]
+
     @cached_property
     def launched(self) -> Problem:
         """What one launch computes: the problem, or one of its products if the kernels take no batch."""
@@ -155,6 +163,15 @@ class Plan:
     def products(self) -> int:
         """How many times it is launched for its problem: once, or once for each product."""
         return self.problem.count // self.launched.count
+
+    @property
+    def is_pass(self) -> bool:
+        """It changes a finished C, and reads neither A nor B."""
+        return self.variant.computes == "pass"
+
+    def takes_scalars(self, alpha: float, beta: float) -> bool:
+        """Whether it can compute with this alpha and beta; a pass needs neither."""
+        return self.is_pass or self.variant.call.takes_scalars(alpha, beta)
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -189,7 +206,9 @@ class Plan:
         layout = [("TRANS_A", str(int(problem.trans_a))), ("TRANS_B", str(int(problem.trans_b)))]
         sums = problem.precision.accumulator
         promotion = [("PROMOTED_EVERY", str(sums.promoted_every))] if sums.loses_bits else []
-        fused = [(name.upper(), str(int(name in self.epilogue))) for name in self.variant.epilogue]
+        if self.is_pass:
+            layout.append(("EPILOGUE", write_steps(self.fused)))
+        fused = [(name.upper(), str(int(name in self.fused))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []
         many = [("MANY", "1")] if problem.count > 1 else []
         return tuple(
@@ -261,7 +280,7 @@ class Chain:
     @property
     def launches(self) -> list[str]:
         """What is launched, in order: `tiled+bias+relu`, `softmax`."""
-        return ["+".join((step.variant.name, *step.epilogue)) for step in self.steps]
+        return ["+".join((step.variant.name, *step.fused)) for step in self.steps]
 
     @property
     def declared_class(self) -> str:
@@ -279,13 +298,18 @@ class Chain:
         return any(step.products > 1 for step in self.steps)
 
     @property
+    def passed(self) -> tuple[str, ...]:
+        """The steps of an epilogue that passes apply."""
+        return tuple(name for step in self.steps if step.is_pass for name in step.fused)
+
+    @property
     def compiles_when_bound(self) -> bool:
         """It has no machine code before its first calls, which compile it."""
         return any(step.variant.is_python for step in self.steps)
 
     def takes_scalars(self, alpha: float, beta: float) -> bool:
         """Whether the chain of a GEMM can compute with this alpha and beta."""
-        return all(step.variant.call.takes_scalars(alpha, beta) for step in self.steps)
+        return all(step.takes_scalars(alpha, beta) for step in self.steps)
 
     @property
     def reads_c(self) -> bool:
@@ -308,13 +332,17 @@ class Chain:
 
     def with_scalars(self, alpha: float, beta: float) -> Chain:
         """The chain of a GEMM with another alpha and beta."""
-        problem = replace(self.problem, alpha=alpha, beta=beta)
-        return replace(self, problem=problem, steps=tuple(replace(step, problem=problem) for step in self.steps))
+
+        def change(problem: Problem) -> Problem:
+            return replace(problem, alpha=alpha, beta=beta)
+
+        steps = tuple(replace(step, problem=change(step.problem)) for step in self.steps)
+        return replace(self, problem=change(self.problem), steps=steps)
 
 
 def make_chain(planned: Plan | Skip) -> Chain:
     """The chain of a GEMM."""
-    steps = (planned,) if isinstance(planned, Plan) else ()
+    steps = (planned, *planned.passes) if isinstance(planned, Plan) else ()
     reason = planned.reason if isinstance(planned, Skip) else ""
     variant = planned.variant
     return Chain(variant, planned.config, planned.device, planned.problem, variant.order, steps, reason)

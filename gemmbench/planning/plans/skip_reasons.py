@@ -27,8 +27,10 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
     """Return why a device cannot run a variant on a problem; "" if it can."""
     if variant.fault or variant.unsupported:
         return variant.fault or variant.unsupported
-    if variant.computes != "gemm":
+    if variant.computes == "mlp":
         return f"computes a whole network, not a GEMM; use gemmbench mlp {variant.name}"
+    if variant.computes == "pass":
+        return "applies an epilogue to a finished C and computes no product; kernels that fuse none are followed by it"
     if problem.precision_name not in variant.precisions:
         return f"does not support precision {problem.precision_name}; supports {', '.join(variant.precisions)}"
     if problem.layout not in variant.layouts:
@@ -38,6 +40,8 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
     if not variant.call.takes_scalars(problem.alpha, problem.beta):
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
         return f"{' and '.join(fixed)}: its `args` has no such argument"
+    if problem.epilogue and variant.is_python:
+        return "is a Python function, which computes no epilogue and is followed by no pass"
     return explain_unfit_device(variant, target)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.epilogues import EPILOGUE_STEPS, parse_epilogue
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import PRECISIONS, find_precision
 from gemmbench.planning.problems import LAYOUTS, PanelCut
@@ -343,6 +344,16 @@ class Selection:
     )
     beta: float | None = option(
         "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="With 0, C is not read."
+    )
+    epilogue: tuple[str, ...] = option(
+        "--epilogue",
+        (),
+        check=parse_epilogue,
+        text=_join_names,
+        metavar="STEPS",
+        heading=PROBLEM,
+        help=f"What follows the product, in turn: {', '.join(EPILOGUE_STEPS)}; several with commas.",
+        in_python='what follows the product, such as "bias,gelu" or ["bias", "gelu"].',
     )
     baseline: str | None = option(
         "--baseline",

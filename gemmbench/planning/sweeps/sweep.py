@@ -48,6 +48,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.
+        epilogue: What follows the product, in turn, such as `[bias, gelu]`.
         params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
             or `all`.
         baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU. Where it
@@ -66,6 +67,7 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     layouts: list[str] = msgspec.field(default_factory=lambda: ["nn"])
     alpha: int | float = 1
     beta: int | float = 0
+    epilogue: list[str] = []
     params: dict[str, Any] | str = {}
     baseline: str = ""
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
@@ -217,6 +219,7 @@ def _read_problems(
     """
     alpha = float(reader.choose(selection.alpha, ("alpha",), OPTIONS["alpha"].check, model.alpha))
     beta = float(reader.choose(selection.beta, ("beta",), OPTIONS["beta"].check, model.beta))
+    epilogue = reader.choose(selection.epilogue or None, ("epilogue",), OPTIONS["epilogue"].check, model.epilogue)
     precisions, layouts = selection.precisions, selection.layouts
     rows = post.rows if post is not None else ()
     precisions = precisions or tuple(dict.fromkeys(row.precision for row in rows))
@@ -227,7 +230,7 @@ def _read_problems(
     count = len(given.shapes) if given else _count_shapes(reader, model)
     check_plans(len(precisions) * len(layouts) * count * variants)
     shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta)
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, epilogue)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:

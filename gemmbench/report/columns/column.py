@@ -134,7 +134,7 @@ IDENTITY: tuple[Column[AnyRow], ...] = (
         "name of the kernel or library",
         lambda row: row.record.variant,
         "kernel",
-        lambda row: row.record.variant,
+        lambda row: row.record.row_name,
         left=True,
     ),
     Column("config", "its parameters", lambda row: row.record.configuration),

@@ -31,7 +31,7 @@ from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.errors import SpecError
 from gemmbench.planning.files import data_folder
 from gemmbench.planning.manifests.catalog import Catalog
-from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_network_sweep, read_passes
+from gemmbench.planning.network_sweeps import NetworkRowChoice, plan_chains, read_network_sweep
 from gemmbench.planning.networks import Network
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest
@@ -166,7 +166,7 @@ def make_rows(names, device, network, params=None):
     catalog = Catalog([data_folder("cuda")], registry.list_library_variants())
     choices = [NetworkRowChoice(name.removesuffix("+graph"), name.endswith("+graph"), params or {}) for name in names]
     chosen = [(choice, catalog.get(choice.variant)) for choice in choices]
-    return plan_chains(network, chosen, read_passes(), device, {device: target}, registry.why_refused)
+    return plan_chains(network, chosen, device, {device: target}, registry.why_refused)
 
 
 def measure_rows(rows, backend, compiler, given=None, policy=QUICK):

@@ -15,22 +15,24 @@ from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
 from gemmbench.bench.experiments import context
-from gemmbench.bench.experiments.batch import make_gemm_batch
+from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans
-from gemmbench.planning.plans.plan import Skip, make_chain
+from gemmbench.planning.plans.plan import Skip, list_plans, make_chain
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.row import is_forged
 
 ROOT = Path(__file__).parents[3]
-KERNELS, VALUES, MANY, HOSTS = FOLDERS = tuple(
-    ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile_many", "hostile/host")
+KERNELS, VALUES, MANY, EPILOGUE, HOSTS = FOLDERS = tuple(
+    ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile/host")
 )
-EXPECTED, OF_VALUES, OF_MANY, OF_HOSTS = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS)
+EXPECTED, OF_VALUES, OF_MANY, OF_EPILOGUE, OF_HOSTS = EXPECTATIONS = [
+    yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
+]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
 VERIFIED = [name for name, wanted in ON_CPU.items() if "beta" not in wanted or wanted["status"] == "skipped"]
 TIMED = [name for name, wanted in EXPECTED.items() if "beta" in wanted and ON_CPU[name]["status"] != "skipped"]
@@ -69,11 +71,12 @@ def plan_rows(folders, names, problem, backend):
 
 def run_batch(plans, backend, policy, compiler=None, copies=None, **options):
     """The records of plans; `copies` is a folder to run copies of their executables in."""
-    built = compile_plans(plans, {"cpu": compiler or CpuCompiler()}, lambda *_: None)
-    codes = [built[plan] for plan in plans]
+    chains = tuple(map(make_chain, plans))
+    built = compile_plans(list_plans(chains), {"cpu": compiler or CpuCompiler()}, lambda *_: None)
     if copies:
-        codes = [replace(code, path=shutil.copy(code.path, copies)) for code in codes]
-    return LocalWorker({"cpu": backend}, **options).experiment(make_gemm_batch(plans, codes, policy))
+        built = {plan: replace(code, path=shutil.copy(code.path, copies)) for plan, code in built.items()}
+    codes = tuple(tuple(built[step] for step in chain.steps) for chain in chains)
+    return LocalWorker({"cpu": backend}, **options).experiment(ChainBatch(policy=policy, chains=chains, built=codes))
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def verify(backend, tmp_path, monkeypatch):
 
 
 def test_every_kernel_and_every_host_has_an_expectation_and_every_expectation_its_file():
-    for folder, expected in zip(FOLDERS, (EXPECTED, OF_VALUES, OF_MANY, OF_HOSTS), strict=True):
+    for folder, expected in zip(FOLDERS, EXPECTATIONS, strict=True):
         assert {path.stem for path in folder.glob("*.c*")} == set(expected)
     assert all(wanted["words"] or wanted["status"] in ("ok", UNRANKED) for wanted in EXPECTED.values())
     assert len({ON_CPU[name]["diagnosis"] for name in VERIFIED if ON_CPU[name].get("diagnosis")}) >= 16
@@ -135,6 +138,41 @@ def test_the_audit_looks_at_every_product(backend):
     (record,), wanted = run_batch(plans, backend, TIMED_BRIEFLY), OF_MANY["skips_filled_products"]
     assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
     assert wanted["words"] in record.reason
+
+
+@pytest.mark.parametrize("name", OF_EPILOGUE)
+def test_a_wrong_epilogue_says_what_is_wrong_in_it(verify, backend, name):
+    wanted, problem = OF_EPILOGUE[name], Problem(40, 40, 133, epilogue=tuple(OF_EPILOGUE[name]["epilogue"]))
+    if "beta" in wanted:
+        (record,) = run_batch(plan_rows([EPILOGUE], [name], problem, backend), backend, TIMED_BRIEFLY)
+    else:
+        record = verify(name, replace(problem, alpha=1.5, beta=-0.5))
+    wanted = {"status": "wrong", **wanted, **wanted.get("cpu", {})}
+    assert (record.status, record.diagnosis) == (wanted["status"], wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
+SMOOTH = ("residual", "scale", "bias", "silu")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "steps", "passed"),
+    [
+        ("tiled", "f32", ("bias", "relu"), []),
+        ("tiled", "bf16", ("bias", "gelu", "residual"), ["gelu", "residual"]),
+        ("naive", "f16_f16", SMOOTH, list(SMOOTH)),
+        ("naive", "f64", ("gelu_tanh",), ["gelu_tanh"]),
+        ("tiled", "e5m2", ("relu", "bias"), ["bias"]),
+    ],
+)
+@pytest.mark.parametrize("sides", [(40, 33, 133, 1), (20, 24, 18, 3)])
+def test_an_epilogue_is_fused_as_far_as_the_kernel_goes_and_a_pass_follows(
+    backend, sides, name, precision, steps, passed
+):
+    M, N, K, count = sides
+    problem = Problem(M, N, K, "nn", precision, 1.5, -0.5, count, steps)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, TIMED_BRIEFLY)
+    assert (record.status, record.passed) == ("ok", passed), record.reason
 
 
 @pytest.mark.parametrize("layout", ["nn", "tt"])

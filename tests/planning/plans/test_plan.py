@@ -30,9 +30,9 @@ def test_a_chain_with_other_scalars_binds_the_same_code(make_plan):
 
 def test_a_network_is_named_by_its_variant_and_whether_it_is_a_graph(make_plan):
     network = Network((4, 3), ("relu",), 2)
-    gemm, helper = make_plan("tiled", network.layer(0)), make_plan("activation", network.layer(0))
+    gemm, helper = make_plan("tiled", network.layer(0)), make_plan("pass", network.layer(0))
     chain = replace(make_chain(gemm), network=network, steps=(gemm, helper), graph=True)
-    assert (chain.name, chain.launches) == ("tiled+graph", ["tiled", "activation"])
+    assert (chain.name, chain.launches) == ("tiled+graph", ["tiled+bias+relu", "pass+bias+relu"])
     assert chain.problem_or_network == network
 
 

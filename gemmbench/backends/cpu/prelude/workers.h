@@ -27,7 +27,7 @@ namespace gb {
 using Word = std::atomic<unsigned>;
 
 struct Set {
-    size_t A, B, C, bias;
+    size_t A, B, C, bias, residual, scale;
 };
 
 // One kernel of a launch.
@@ -121,7 +121,9 @@ static void run_blocks() {
     arguments.A = binding.memory + set.A + control->product * binding.stride.A;
     arguments.B = binding.memory + set.B + control->product * binding.stride.B;
     arguments.C = binding.memory + set.C + control->product * binding.stride.C;
-    arguments.bias = binding.memory + set.bias;
+    arguments.bias = binding.memory + set.bias + control->product * binding.stride.bias;
+    arguments.residual = binding.memory + set.residual + control->product * binding.stride.residual;
+    arguments.scale = binding.memory + set.scale;
     arguments.step = control->step;
     const unsigned long blocks = block_count(gridDim);
     for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {

@@ -256,13 +256,15 @@ static dim3 read_shape() {
     return {x, y, z};
 }
 
-// FILE BYTES ELEMENT of A, B, C, bias and workspace, without a file -1; then ADDRESS BYTES ROOM of static arrays, the
+// FILE BYTES ELEMENT of A, B, C, bias, residual, scale and workspace, without a file -1; then ADDRESS BYTES ROOM of static arrays, the
 // room 0 for a guard.
 static void read_regions() {
-    char** const operands[] = {&launch.A, &launch.B, &launch.C, &launch.bias, &launch.workspace};
-    const Space spaces[] = {Space::input, Space::input, Space::output, Space::input, Space::scratch};
+    char** const operands[] = {&launch.A,        &launch.B,     &launch.C,        &launch.bias,
+                               &launch.residual, &launch.scale, &launch.workspace};
+    const Space spaces[] = {Space::input, Space::input, Space::output, Space::input,
+                            Space::input, Space::input, Space::scratch};
     unsigned number = 0;
-    for (; number < 5; ++number) {
+    for (; number < 7; ++number) {
         const int file = int(real());
         const size_t bytes = large(), element = large();
         if (bytes) *operands[number] = add_operand(spaces[number], number, file, bytes, element,

@@ -1,0 +1,200 @@
+"""What the epilogue of a problem makes of right sums, how far it may be off, and the likely mistakes in one.
+
+Biases and residuals are integers and scales powers of two where sums are integers, so that these steps are exact. ReLU
+always is. GELU and SiLU are exact where they return their argument or 0, and elsewhere within an interval: an error of
+the argument grows at most by the Lipschitz constant of the step, and its own roundings add 16 u |x|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gemmbench.bench.operands.operand_values import Operands
+from gemmbench.bench.verify.diagnosis import Diagnosis
+from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
+from gemmbench.planning.epilogues import EPILOGUE_STEPS, EpilogueStep
+from gemmbench.planning.problems import Problem
+
+CHANGES = {"addend": -1.0, "scale": 2.0}
+"""What the audit multiplies the operands of an epilogue by, by their role."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The epilogue of a problem on some `rows` of C, with its `operands`; `changed` as the audit changes them.
+
+    With `transparent` the data are such that every activation returns its argument.
+    """
+
+    problem: Problem
+    operands: Operands
+    rows: np.ndarray
+    changed: bool = False
+    transparent: bool = False
+
+    @property
+    def steps(self) -> list[EpilogueStep]:
+        """The steps in order."""
+        return [EPILOGUE_STEPS[name] for name in self.problem.epilogue]
+
+    def find_operand(self, name: str) -> np.ndarray:
+        """What a step reads: a column or a matrix that fits the rows, or one number."""
+        step, stored = EPILOGUE_STEPS[name], self.operands[name].astype(np.float64)
+        role = self.problem.operand(name).role
+        found = stored * CHANGES[role] if self.changed else stored
+        if step.part == "one":
+            return np.asarray(found.reshape(-1)[0])
+        return np.asarray(found[self.rows // self.problem.M if step.part == "row" else self.rows])
+
+    @cached_property
+    def unit(self) -> float:
+        """Unit roundoff of what the steps compute in."""
+        return float(self.problem.precision.epilogue_type.unit)
+
+    def apply(self, sums: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what follows from sums that are off by at most `bound`, and by how much that may be off.
+
+        What is stored in few bits may also be rounded before any one step, as where a pass begins.
+        """
+        value, errors = sums, [bound]
+        for step in self.steps:
+            if unit := self.problem.precision.result_unit:
+                errors.append(errors[0] + 2 * unit * np.abs(value))
+            finished, operand = self._follow(step, value)
+            errors = [self._grow(step, value, operand, error, exact=False) for error in errors]
+            value = finished
+        return value, np.maximum.reduce(errors)
+
+    def apply_exactly(self, sums: np.ndarray, stored_at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return what follows from exact sums, and by how much an activation may be off.
+
+        Before step `stored_at` a pass begins, which finds what was stored in C.
+        """
+        value, error = sums, np.zeros(sums.shape)
+        for number, step in enumerate(self.steps):
+            if number == stored_at:
+                value = value.astype(self.problem.storage("C").numpy_type()).astype(np.float64)
+            finished, operand = self._follow(step, value)
+            error = self._grow(step, value, operand, error, exact=True)
+            value = finished
+        return value, error
+
+    def _follow(self, step: EpilogueStep, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What a step makes of a value, and what it reads."""
+        operand = self.find_operand(step.name) if step.part else np.zeros(1)
+        return value if self.transparent and step.is_activation else step.apply(value, operand), operand
+
+    def _grow(
+        self, step: EpilogueStep, value: np.ndarray, operand: np.ndarray, error: np.ndarray, exact: bool
+    ) -> np.ndarray:
+        if step.part == "one":
+            return np.asarray(error * np.abs(operand))
+        if step.part:
+            return error if exact else error + ROUNDING_FACTOR * self.unit * (np.abs(value) + np.abs(operand))
+        if step.name == "relu" or self.transparent:
+            return error
+        assert step.linear_from is not None
+        own = np.where(value >= step.linear_from, 0.0, ROUNDING_FACTOR * self.unit * np.abs(value))
+        return np.asarray(step.slope * error + own)
+
+    def follow(
+        self, names: Sequence[str], sums: np.ndarray, other: Mapping[str, np.ndarray] | None = None
+    ) -> np.ndarray:
+        """Return what these steps would make of the sums, some with an `other` operand."""
+        value = sums
+        for name in names:
+            operand = self.find_operand(name) if EPILOGUE_STEPS[name].part else np.zeros(1)
+            value = EPILOGUE_STEPS[name].apply(value, (other or {}).get(name, operand))
+        return value
+
+    def undo(self, finished: np.ndarray) -> np.ndarray:
+        """The sums that a result came from, where every activation returns its argument."""
+        for step in reversed(self.steps):
+            if step.part == "one":
+                finished = finished / self.find_operand(step.name)
+            elif step.part:
+                finished = finished - self.find_operand(step.name)
+        return finished
+
+
+@dataclass(frozen=True)
+class _Mistake:
+    cause: str
+    words: str
+    value: np.ndarray
+
+
+def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> Diagnosis | None:
+    """The mistake in an epilogue that gives a wrong result (rows x N) from right `sums`; None if none does.
+
+    A mistake gives all of it, within the `bound` of the right result. The sums may be off by so much too.
+    """
+    right, _ = finish.apply_exactly(sums)
+    kind, unit = finish.problem.storage("C").numpy_type(), finish.problem.precision.result_unit
+    smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in finish.problem.epilogue)
+    for mistake in _list_mistakes(finish, sums):
+        stored = mistake.value.astype(kind).astype(np.float64)
+        slack = bound + 2 * unit * np.abs(stored)
+        if smooth:
+            slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + np.abs(sums))
+        if (np.abs(got - stored) <= slack).all() and not (np.abs(right - stored) <= slack).all():
+            return Diagnosis(mistake.cause, mistake.words, is_index_mistake=True, is_recomputed=True)
+    return None
+
+
+def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
+    names = finish.problem.epilogue
+
+    def compute(steps: Sequence[str]) -> np.ndarray:
+        return finish.follow(steps, sums)
+
+    if len(names) > 1:
+        yield _Mistake("no epilogue", "the epilogue was not applied: C holds the product", sums)
+    for at, name in enumerate(names):
+        rest = (*names[:at], *names[at + 1 :])
+        yield _Mistake(f"no {name}", f"{name} was not applied", compute(rest))
+        again = "added" if EPILOGUE_STEPS[name].part in ("row", "element") else "applied"
+        twice = (*names[:at], name, *names[at:])
+        yield _Mistake(f"{name} twice", f"{name} was {again} twice", compute(twice))
+        for other in range(at):
+            moved = (*names[:other], name, *names[other:at], *names[at + 1 :])
+            yield _Mistake("epilogue order", f"{name} was applied before {names[other]}", compute(moved))
+        if EPILOGUE_STEPS[name].is_activation:
+            for other_name, step in EPILOGUE_STEPS.items():
+                if step.is_activation and other_name != name:
+                    instead = (*names[:at], other_name, *names[at + 1 :])
+                    yield _Mistake("other activation", f"{other_name} was applied instead of {name}", compute(instead))
+        yield from _list_misread(finish, sums, names, name)
+
+
+def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: str) -> Iterator[_Mistake]:
+    """Mistakes in where an operand was read."""
+    step, problem = EPILOGUE_STEPS[name], finish.problem
+    stored = finish.operands.get(name)
+    if stored is None or step.part not in ("row", "element"):
+        return
+
+    def compute(changed: np.ndarray) -> np.ndarray:
+        return finish.follow(names, sums, {name: changed})
+
+    flat, inside = stored.astype(np.float64).reshape(-1), finish.rows % problem.M
+    if step.part == "row":
+        product = finish.rows // problem.M
+        along = flat[np.minimum(product * problem.N + inside, flat.size - 1)]
+        yield _Mistake(f"{name} along M", f"{name} was added along M instead of N", compute(along[:, None]))
+        if problem.count > 1:
+            first = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
+            yield _Mistake(f"{name} of product 0", f"every product got the {name} of product 0", compute(first))
+        only = np.broadcast_to(flat[:1], sums.shape)
+        yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
+        return
+    if problem.M == problem.N:
+        squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
+        turned = squares.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
+        yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
+    row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)
+    yield _Mistake(f"{name} row 0", f"every row got row 0 of {name}", compute(row))

@@ -1,0 +1,133 @@
+"""Epilogues: what follows a product before its elements are stored, one or several steps in turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gemmbench.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Part = Literal["row", "element", "one"]
+"""What a step reads of its operand: one number per column of C, one per element, or a single one."""
+
+
+@dataclass(frozen=True)
+class EpilogueStep:
+    """A step: `apply` computes it in float64, `code` in CUDA C++, where `value` and
+    `operand` are numbers of the type Real.
+
+    If it reads an operand, that has its name, and `part` is what it reads. An activation is linear from `linear_from`
+    on, where it returns its argument, and gives 0 at the negative of that, up to what storing it keeps. `slope` is the
+    largest absolute derivative, so that an error of the argument grows by no more than that (its Lipschitz constant).
+    """
+
+    name: str
+    summary: str
+    code: str
+    apply: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    part: Part | None = None
+    slope: float = 1.0
+    linear_from: float | None = None
+
+    @property
+    def is_activation(self) -> bool:
+        """It is not linear."""
+        return self.linear_from is not None
+
+
+def _apply_relu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.where(value < 0, 0.0, value)  # a NaN stays
+
+
+def _apply_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    erf = np.asarray(np.frompyfunc(math.erf, 1, 1)(value / math.sqrt(2)), np.float64)
+    return np.asarray(0.5 * value * (1 + erf))
+
+
+def _apply_tanh_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.asarray(0.5 * value * (1 + np.tanh(math.sqrt(2 / math.pi) * (value + 0.044715 * value**3))))
+
+
+def _apply_silu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return np.asarray(value / (1 + np.exp(-value)))
+
+
+_CUBE = "Real(0.7978845608028654) * (value + Real(0.044715) * value * value * value)"
+_STEPS = (
+    EpilogueStep("bias", "adds a number per column", "value + operand", lambda value, bias: value + bias, "row"),
+    EpilogueStep("residual", "adds a matrix", "value + operand", lambda value, added: value + added, "element"),
+    EpilogueStep("scale", "multiplies by a power of two", "value * operand", lambda value, by: value * by, "one"),
+    EpilogueStep("relu", "max(0, x)", "value < 0 ? Real(0) : value", _apply_relu, linear_from=0.0),
+    EpilogueStep(
+        "gelu", "x times the normal distribution, by erf",
+        "Real(0.5) * value * (1 + erf(value * Real(0.7071067811865476)))", _apply_gelu, slope=1.13, linear_from=9.0,
+    ),
+    EpilogueStep(
+        "gelu_tanh", "the same, approximated by tanh",
+        f"Real(0.5) * value * (1 + tanh({_CUBE}))", _apply_tanh_gelu, slope=1.13, linear_from=9.0,
+    ),
+    EpilogueStep(
+        "silu", "x times the logistic function", "value / (1 + exp(-value))", _apply_silu, slope=1.1, linear_from=38.0
+    ),
+)  # fmt: skip
+EPILOGUE_STEPS = {step.name: step for step in _STEPS}
+"""All steps by name. The constants of the slopes are the maxima of the derivatives, rounded up."""
+SOFTMAX = "softmax"
+"""Follows the last layer of a network; it needs whole rows, so that it is no step of a product."""
+
+
+def parse_epilogue(written: str | Sequence[str]) -> tuple[str, ...]:
+    """Read `bias,gelu`, or a list of steps, in the order in which they are applied. Raises UsageError."""
+    parts = written.split(",") if isinstance(written, str) else written
+    names = tuple(part.strip().lower() for part in parts if part.strip())
+    for name in names:
+        if name == SOFTMAX:
+            raise UsageError("epilogue: softmax needs whole rows of C; only the last layer of gemmbench mlp has it")
+        if name not in EPILOGUE_STEPS:
+            known = ", ".join(EPILOGUE_STEPS)
+            raise UsageError(f"epilogue: unknown step '{name}'{nearest(name, EPILOGUE_STEPS)}; known: {known}")
+        if names.count(name) > 1:
+            raise UsageError(f"epilogue: {name} occurs twice; name each step once")
+    return names
+
+
+def fuse_steps(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of the `wanted` steps that a kernel can apply itself.
+
+    It `offers` steps in the order in which it applies them, of which it leaves out what a launch does not ask for.
+    At most one of them is an activation.
+    """
+    fused: list[str] = []
+    left = list(offered)
+    for name in wanted:
+        active = any(EPILOGUE_STEPS[each].is_activation for each in fused if each in EPILOGUE_STEPS)
+        if name not in left or (active and EPILOGUE_STEPS[name].is_activation):
+            break
+        fused.append(name)
+        left = left[left.index(name) + 1 :]
+    return tuple(fused)
+
+
+_OPERANDS: dict[Part, str] = {"row": "[product * N + column]", "element": "[at]", "one": "[0]"}
+
+
+def write_steps(names: Sequence[str]) -> str:
+    """Write the steps in CUDA C++: assignments to `value`, for element `at` of C, in `column` of a `product`."""
+    steps = [EPILOGUE_STEPS[name] for name in names if name in EPILOGUE_STEPS]
+    codes = [step.code.replace("operand", f"Real({step.name}{_OPERANDS[step.part]})") if step.part else step.code
+             for step in steps]  # fmt: skip
+    return " ".join(f"value = {code};" for code in codes)

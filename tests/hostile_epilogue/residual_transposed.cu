@@ -1,0 +1,28 @@
+/*---
+summary: reads the residual by columns
+order: 8
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+epilogue: [residual]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// `residual[column][row]`.
+
+extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+                                const float* residual) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    float* const c = C + size_t(row) * N + column;
+    float value = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+    value += residual[size_t(column) * M + row];
+    *c = value;
+}
