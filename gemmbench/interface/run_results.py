@@ -142,7 +142,7 @@ class RunResults:
         """Draw a chart of the run, like `gemmbench plot`. In a notebook, it appears if it is the last line of a cell.
 
         Args:
-            kind: "speed", "heat-map", "roofline", "ladder", "search" or "transfers". None chooses one that fits the run.
+            kind: "speed", "heat-map", "roofline", "ladder", "search" or "transfers". None picks one that fits the run.
             size, precision, layout, variants: draw only these.
             percent: show percent of the baseline, or shares of the job's time.
             highlight: the variant to emphasize.
