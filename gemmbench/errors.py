@@ -101,7 +101,7 @@ def shorten_reason(text: str, longest: int = 2000, kept: int = 1900) -> str:
 
 
 class PlanError(GemmbenchError):
-    """One plan cannot be measured. Its row gets `status` and, as the reason, the message, shortened if long."""
+    """One plan cannot be measured. Its row gets `status`, and the message as its reason, shortened if long."""
 
     status = "failed"
 
@@ -195,7 +195,7 @@ def write_pip_line(extra: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
-    """Suggest the `most` closest of `known` as `" (did you mean 'x'?)"`; `""` if none is close."""
+    """Suggest up to `most` similar names from `known` as `" (did you mean 'x'?)"`; `""` if none is similar."""
     from difflib import get_close_matches
 
     close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]

@@ -19,12 +19,12 @@ from gemmbench.planning.problems import Problem
 SECTOR = 32
 WARP = 32
 _SCATTERED = 4
-"""An access is scattered if it touches this many times the fewest sectors. Lanes that share rows of a tile do not."""
+"""An access is scattered if it touches this many times the fewest sectors. Just sharing rows of a tile costs less."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
 """How accesses to shared memory become requests.
 
-They are made as in the text (`written`), or neighbouring words between two barriers become one access of up to 16 bytes
-(`joined`), or additionally nothing is loaded twice between two barriers (`united`).
+`written` takes them as in the text. `joined` makes one access of up to 16 bytes of neighbouring words between two
+barriers. `united` also loads nothing twice between two barriers.
 """
 
 
@@ -52,7 +52,7 @@ class Access:
 
     `used` is the number of distinct bytes in its requests. `ragged` means that lanes executed it different numbers of
     times between two barriers, so they may have been matched wrongly. `most` is the largest number of united requests
-    that a warp makes between two barriers. `reading` is the way of reading it that the machine code decided on, or ""
+    that a warp makes between two barriers. `reading` is the one of READINGS that the machine code decided on, or ""
     if undecided.
     """
 

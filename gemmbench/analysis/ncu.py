@@ -128,7 +128,7 @@ def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
 def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
     """Return the command that counts in the range that the target marks.
 
-    ncu leaves the clock as it is, as when kernels are timed.
+    ncu leaves the clock alone, just as when kernels are timed.
     """
     words = f"--config-file off --csv --page raw --print-units base --clock-control none --log-file {log}".split()
     words += "--profile-from-start off --target-processes application-only --metrics".split()

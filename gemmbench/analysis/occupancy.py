@@ -94,7 +94,11 @@ def most_block_shared(sm: int) -> int:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How much of a kernel fits on one multiprocessor. If `blocks_per_sm` is 0, the kernel cannot run."""
+    """How much of a kernel fits on one multiprocessor. If `blocks_per_sm` is 0, the kernel cannot run.
+
+    `fraction` is warps_per_sm / max_warps. `limiter` is the first limit that is reached: "warps", "registers", "shared
+    memory" or "blocks".
+    """
 
     blocks_per_sm: int
     warps_per_sm: int

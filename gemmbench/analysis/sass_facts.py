@@ -116,7 +116,7 @@ def _math_instructions(body: Sequence[Instruction]) -> Iterator[Instruction]:
 def _bank_reads(math: Sequence[Instruction]) -> Iterator[list[int]]:
     """Yield how many registers each instruction reads from each bank.
 
-    The last instruction also comes before the first, since this is a loop.
+    Since this is a loop, the last instruction precedes the first.
     """
     kept = _reused_registers(math[-1]) if math else {}
     for instruction in math:

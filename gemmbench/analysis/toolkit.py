@@ -21,7 +21,7 @@ from pathlib import Path
 from gemmbench.errors import BuildTimeout, DeviceError
 
 COMPILER_NICENESS = 10
-"""The niceness of compilers that run while kernels are measured, so that the process of the device has priority."""
+"""The niceness of compilers that run while kernels are measured, so the process that drives the device has priority."""
 
 _MOST_OUTPUT, _CHUNK = 64 << 20, 1 << 16
 LOOKUP_LIMIT = 60.0
@@ -35,7 +35,7 @@ _SECRETS = re.compile(r"GITHUB_|ACTIONS_|.*(TOKEN|SECRET|PASSWORD|KEY)", re.IGNO
 
 
 def remove_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Remove variables whose names suggest secrets, for programs that run or read code of strangers."""
+    """Remove variables whose names suggest secrets, for programs that run or read untrusted code."""
     return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
 
 
@@ -111,7 +111,7 @@ def _read_text(output: bytes) -> str:
 
 
 def kill_running_commands() -> None:
-    """Kill every running command in any thread. To its thread it seems to have crashed."""
+    """Kill every running command in any thread. Each thread sees its command as crashed."""
     for group in tuple(_running):
         _kill_group(group)
 

@@ -110,7 +110,10 @@ def check(request: RunRequest, options: CheckOptions) -> int:
 
 
 def _check_accesses(request: RunRequest, options: CheckOptions) -> int:
-    """Print what lines ask for. The exit code is 1 if a line asks for more, and 3 if a kernel could not be counted."""
+    """Print what lines ask for, and return the exit code.
+
+    It is 1 if a line asks for more than before, and 3 if nothing was counted or a named kernel was not.
+    """
     checked = check_accesses(request, _choose_revision(request, options), TERMINAL)
     report = report_access_check(checked)
     print_reports([report], options.style)

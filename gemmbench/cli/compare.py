@@ -97,7 +97,7 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
 def _print_gpu_differences(
     comparison: Comparison, names: Sequence[str], kernels: str | None, style: str | None
 ) -> None:
-    """Print how variants would differ on a GPU if they ran on the CPU device, whose times say nothing about GPUs."""
+    """Print how variants that ran on the CPU device would differ on a GPU, about which their times say nothing."""
     best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
     rows = [best[name].record for name in names if name in best]
     if all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):

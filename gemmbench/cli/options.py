@@ -1,7 +1,7 @@
 """The options of commands: most come from the table in planning, and those only for the command line are defined here.
 
-Options are fields of frozen dataclasses. Click reads them, and the code gets them with types. Each can also be set with
-a variable GEMMBENCH_...
+Options are fields of frozen dataclasses. Click reads them, and commands receive typed values. Each option can also be
+set by an environment variable GEMMBENCH_...
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 MARKUP = ("asciidoc", "colon_grid", "jira", "mediawiki", "moinmoin", "orgtbl", "rst", "textile", "youtrack")
-"""Formats of tabulate that are not offered, because readers would take text for markup, and no escaping exists here."""
+"""Formats of tabulate that are not offered, because their readers may take text for markup and nothing escapes it."""
 FORMATS = (
     "double_grid double_outline fancy_grid fancy_outline github grid heavy_grid heavy_outline html latex "
     "latex_booktabs latex_longtable latex_raw mixed_grid mixed_outline outline pipe plain presto pretty psql "

@@ -193,7 +193,7 @@ _NO_FILE = "random"
 
 
 def complete_options(context: click.Context) -> Values:
-    """Return the command for the file to record and, with --resume, values from the recorded command if none are given.
+    """Return the command to record. With --resume, options that are not given come from the earlier command.
 
     A results file may come from someone else. So its command decides only which rows are measured. Where results are
     written, what is written, and which code files run must be given. Raises UsageError and StoreError.

@@ -81,7 +81,7 @@ _TAIL = 32
 
 
 class _DefusedStream(io.TextIOBase):
-    """A stream that writes to another stream with workflow commands escaped, even if lines arrive in parts."""
+    """Escapes workflow commands in what it writes to another stream, even if lines arrive in parts."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream

@@ -235,7 +235,7 @@ Helpers = Mapping[str, Variant]
 
 
 def read_passes() -> dict[str, Variant]:
-    """Read the kernels that come with gemmbench and pass over a finished C."""
+    """Read gemmbench's own passes, which are kernels that work on a finished C."""
     return {path.stem: read_variant(path) for path in sorted(_PASSES.glob("*.cu"))}
 
 

@@ -1,6 +1,6 @@
 """Precisions: how operands are stored, how exactly they are multiplied and summed, and the peak rates of the hardware.
 
-To add a precision, add its record to `_ALL`. The rest of gemmbench reads that.
+To add a precision, add its record to `_ALL`. The rest of gemmbench picks it up from there.
 """
 
 from __future__ import annotations

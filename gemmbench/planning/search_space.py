@@ -188,9 +188,9 @@ def parse_budget(text: str | None) -> Budget:
 class Strategy(Protocol):
     """Chooses what to try next.
 
-    `ask` returns an untried configuration, or None if all have been asked for or told. `tell` takes a configuration and
-    its seconds, or None if it failed; it need not have been asked for. If a strategy `learns`, what it asks for depends
-    on what it was told.
+    `ask` returns an untried configuration, or None if all have been asked for or told. `tell` takes a configuration,
+    asked for or not, and its seconds, or None if it failed. If a strategy `learns`, what it asks for depends on what it
+    was told.
     """
 
     learns: bool

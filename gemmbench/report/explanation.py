@@ -56,7 +56,7 @@ _KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
 
 
 def rerun_command(environment: Environment, record: Record) -> str:
-    """Return a `gemmbench run` command with every option that the row depends on. It measures the baseline too."""
+    """Return a `gemmbench run` command with every option that the row depends on. It also measures the baseline."""
     words = _network_command(record) if record.network else _gemm_command(record)
     config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
     policy = environment.policy

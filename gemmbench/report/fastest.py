@@ -1,4 +1,4 @@
-"""Finds the fastest variant of each problem, or those that are too close to call, for the end of a run and its page."""
+"""Finds which variant is fastest at each problem, or which variants are too close to call."""
 
 from __future__ import annotations
 
@@ -229,10 +229,10 @@ _MOST_TIES = 3
 
 
 def list_best_configurations(comparison: Comparison, margin: float = stats.MARGIN) -> list[str]:
-    """Return a line such as `naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie` for each kernel that ran in several.
+    """Name the best configuration of each kernel that ran in more than one, and the configurations that tie with it.
 
-    The list is empty if there are more than two problems. Library algorithms are left out, since users do not choose
-    them.
+    A line reads `naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie`. The list is empty if there are more than two
+    problems. Library algorithms are left out, since users do not choose them.
     """
     lines, several = [], len(comparison.problems) > 1
     for problem in comparison.problems if len(comparison.problems) <= _MOST_LINES else ():

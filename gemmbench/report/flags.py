@@ -155,5 +155,5 @@ def _time_spread(row: Row) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Return the difference of the largest and smallest value as a share of the median; 0 if there are no values."""
+    """Return the largest minus the smallest value as a share of the median; 0 if there are no values."""
     return (max(values) - min(values)) / stats.median(values) if values else 0.0

@@ -57,7 +57,7 @@ def fit_columns(
     """Fit columns into `width` characters; returns None if they do not fit. With width None everything fits.
 
     `fold` and `hide` are headings. Those in `hide` are hidden one by one, in their order. With `fold_headings`,
-    headings are broken between words, so that a column need be no wider than its cells.
+    headings are broken between words, so a column can be as narrow as its cells.
     """
     least = [max(map(len, heading.split()), default=0) if fold_headings else len(heading) for heading in headings]
     extents = [_measure(least[i], [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
@@ -116,7 +116,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _share_room(extents: Sequence[_Extent], width: int) -> list[int]:
-    """Share `width` among the columns, none of which gets more than it needs. The one that lacks most grows first."""
+    """Share `width` among the columns up to what they need. The column that lacks the most grows first."""
     folded = [extent.folded for extent in extents]
     widths = folded if _total(folded) <= width else [extent.least for extent in extents]
     for _ in range(width - _total(widths)):

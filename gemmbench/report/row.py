@@ -161,7 +161,7 @@ class Row:
 
     @property
     def shortest_time(self) -> float:
-        """The shorter time of the row and the baseline in seconds, or the row's own if there is no ratio."""
+        """The time of the row or of the baseline in seconds, whichever is shorter; the row's own without a ratio."""
         percent = self.percent_of_baseline.value
         return self.time.value * (1.0 if math.isnan(percent) else min(1.0, percent / 100))
 

@@ -91,7 +91,7 @@ class Table:
         return heading in self.left or heading in self.fold
 
     def draw(self, width: int | None, fit: Fit | None) -> list[Line]:
-        """Draw the table on a screen: title, rows and notes. The argument comes from the method `fit`."""
+        """Draw the table on a screen: title, rows and notes. Pass the result of the method `fit`."""
         title = [Line(part, TITLE) for part in wrap_text(self.title, width)] if self.title else []
         parts = [fit] if fit and not self.split else split_fit(fit, width) if fit else []
         rows = [line for part in parts for line in (Line(""), *self._draw_rows(part))][1:]

@@ -42,8 +42,8 @@ def interval_ends(interval: Interval) -> tuple[str, str]:
 def number_within(value: float, source: Interval, most: int = _MOST) -> str:
     """Format a number that is proportional to the estimate `source` with the digits that its interval supports.
 
-    The last digit counts in the largest power of ten that does not exceed the interval, so rounding stays inside it.
-    There are at least two digits and at most `most`.
+    The unit of the last digit is the largest power of ten that does not exceed the interval, so rounding stays inside
+    it. There are at least two digits and at most `most`.
     """
     if not value or not math.isfinite(value) or not source.known:
         return number(value, _DIGITS_ALONE)
@@ -64,7 +64,7 @@ def _round(value: float, decimals: int) -> str:
 def _count_decimals(value: float, digits: int) -> int:
     """Count the decimals of a number after rounding to significant digits.
 
-    99.996 becomes 100.0, so it has one. The count is negative for 1235 in two digits.
+    99.996 becomes 100.0, so it has one decimal. The count is negative for 1235 in two digits.
     """
     return digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
 
@@ -81,7 +81,7 @@ def format_share(share: float) -> str:
 
 
 def shorten_device(name: str) -> str:
-    """Shorten the name of a GPU by its memory: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
+    """Remove the memory from the name of a GPU: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
     return re.sub(r" \d+GB| HBM\w+", "", name)
 
 

@@ -66,7 +66,10 @@ def count_accesses(
 
 
 def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
-    """Describe how each of these rows of the CPU device would differ from the first on a GPU, one sentence per row."""
+    """Describe how each of these rows of the CPU device would differ from the first on a GPU, one sentence per row.
+
+    Rows whose kernels cannot be counted are left out.
+    """
     architecture = Architecture(_USUAL_ARCHITECTURE, USUAL_SMS[int(_USUAL_ARCHITECTURE)])
     counted: list[CountedKernel] = []
     for record in records:

@@ -1,4 +1,4 @@
-"""Examines the machine for `doctor`, and measures how small a difference it can show, on each worker of a fleet too."""
+"""Examines the machine or a fleet's workers for `doctor`, and measures how small a difference they can show."""
 
 from __future__ import annotations
 

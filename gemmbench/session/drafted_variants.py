@@ -94,7 +94,7 @@ def _cite_compiler(text: str, place: str) -> SpecError:
 
 _MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
 _LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
-"""The least share of correct elements that decides which roles are meant, and its least lead over other shares."""
+"""The smallest share of correct elements that decides which roles are meant, and its smallest lead over others."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporte
 def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
     """Choose the attempt that was probably meant.
 
-    If the names and the launch tell which, it is that one. Otherwise it is the attempt whose result a single mistake
-    explains, or else the one with the most correct elements.
+    If the names and the launch make clear which one was meant, it is chosen. Otherwise it is the attempt whose result a
+    single mistake explains, or else the one with the most correct elements.
     """
     first = attempts[0]
     if first.is_meant:
@@ -169,7 +169,7 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
 
 
 def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
-    """Describe in sentences which sizes a kernel tests although it is wrong there."""
+    """Describe in sentences the sizes for which a kernel has guards but is still wrong."""
     for guard, result in found.broken_guards:
         diagnosis = _explain_result(result)
         sizes, lacking = "x".join(map(str, result.sizes)), guard.needed[0]

@@ -138,7 +138,7 @@ def _explain_missing_rows(there: Run, here: Environment) -> str:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The rows of a run, whether it ended early, and, if its file could not be written, why."""
+    """The rows of a run and whether it ended early. `fault` says why its file could not be written, if so."""
 
     run: Run
     interrupted: bool
@@ -242,7 +242,7 @@ def open_results(
     """Wait until the devices of a session are open, and open the results file of a sweep, new or resumed.
 
     `planned` holds hashes of the rows to measure. Without them the run cannot be resumed. The block ends by calling
-    OpenRun.finish. If the block raises DeviceError, the message also says where the rows are that were measured before.
+    OpenRun.finish. If the block raises DeviceError, the message also says where to find the rows measured so far.
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
@@ -260,7 +260,7 @@ def open_results(
 
 @contextmanager
 def _say_where(run: Run, resumable: bool) -> Iterator[None]:
-    """Make a DeviceError say where the rows are that were measured before it."""
+    """Add to a DeviceError where to find the rows that were measured before it."""
     try:
         yield
     except DeviceError as fault:

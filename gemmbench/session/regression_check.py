@@ -51,7 +51,7 @@ NAME = "check"
 
 
 def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: Machine) -> PlannedSweep:
-    """Plan again the rows of a run that ran, or only those of `variants`, and the baseline.
+    """Plan the baseline and those rows of a run that ran, or only the rows of `variants`.
 
     Raises UsageError if the run measured networks, or if it has no row of a named variant.
     """

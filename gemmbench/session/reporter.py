@@ -37,7 +37,7 @@ SILENT = Reporter()
 
 @dataclass
 class Activity:
-    """A current activity: what it is, how much is done, and how much there is in all (0 if unknown)."""
+    """The current activity: what it is, how much is done, and how much there is in all (0 if unknown)."""
 
     what: str = ""
     done: int = 0
@@ -91,7 +91,10 @@ class SessionProgress:
 
 
 class Interruption:
-    """Requests an end after Ctrl-C, or `limit` seconds after the start. A second Ctrl-C ends immediately."""
+    """Requests an end after Ctrl-C, or `limit` seconds after the start. A second Ctrl-C ends immediately.
+
+    `resumable` says whether --resume can continue the run.
+    """
 
     def __init__(
         self, limit: float, message: Callable[[str], None], resumable: bool = False, started: float | None = None
@@ -128,9 +131,9 @@ class Interruption:
 
 
 _LONG = 60.0
-"""A run that takes longer, in seconds, is announced first."""
+"""A run that takes longer than this many seconds is announced first."""
 _VERY_LONG = 3600.0
-"""A run on the CPU device that takes longer, in seconds, needs --yes."""
+"""A run on the CPU device that takes longer than this many seconds needs --yes."""
 
 
 def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> None:

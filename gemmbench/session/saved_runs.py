@@ -207,7 +207,7 @@ def suggest_saved(text: str, folder: Path) -> str:
 
 
 def find_newest_run(folder: Path, command: str = "") -> Path:
-    """Return the results file with the latest start in a folder, only of a command such as `tune` if one is given.
+    """Return the results file in a folder whose run started last, counting only runs of `command` if it is given.
 
     Raises StoreError if there is none.
     """
@@ -237,7 +237,7 @@ def refuse_other_device(reference: Environment, device: str, force: bool) -> Non
 def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple[Path, Path] | None:
     """Return the two results files that the arguments of compare name; None if they name variants.
 
-    A name that a variant has always means the variant. Raises UsageError if runs and variants are mixed.
+    If a variant has one of these names, the variant is meant. Raises UsageError if runs and variants are mixed.
     """
     runs = {name: path for name in names if not _is_variant(name, catalog) and (path := find_run(name, folder))}
     if not runs:

@@ -102,7 +102,7 @@ def plan_request(
 def choose_transfers(
     cut: PanelCut | None, planned: PlannedSweep, machine: Machine
 ) -> tuple[PanelCut | None, list[Plan]]:
-    """Choose how to cut jobs that are measured with their copies (None: there are none), and the plans to measure so.
+    """Choose how to cut the jobs to measure with their copies, if any, and the plans to measure that way.
 
     If the request has a `cut`, these are all plans. Otherwise they are the plans shown in rows of the post with copies.
     """

@@ -173,7 +173,7 @@ def _is_short(problem: Problem) -> bool:
 
 
 def _shrink(shape: Shape) -> Shape:
-    """Return a similar but small shape. If M is larger than N, or N than M, it stays so."""
+    """Return a similar but smaller shape. The larger of M and N stays the larger one."""
     M, N, K = map(_shrink_side, shape)
     if shape[0] > shape[1] and M <= N:
         return 2 * N, N, K
