@@ -229,7 +229,7 @@ def bound_time(counts: AccessCounts, flops: int, rate: float | None, cycles: flo
 def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
     """Return the names that expressions under `accesses` may read, with their values: the parameters and ACCESS_NAMES.
 
-    Each value is that of the worst line, rounded up: sectors per request, or percent of its wavefronts in shared
+    Each value comes from the worst line, rounded up: sectors per request, or percent of its wavefronts in shared
     memory.
     """
     problem = plan.problem

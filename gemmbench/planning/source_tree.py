@@ -25,7 +25,7 @@ from gemmbench.planning.files import data_folder
 
 FOLDERS = ("benchmarks", "configs", "cuda", "gemmbench")
 CHANGED = "+"
-"""Follows the name of a revision whose files have been changed."""
+"""The suffix of a revision's name if its files have been changed."""
 BUILT = "built.json"
 """The file in gemmbench/data in which a wheel keeps its revision, the hash, and the hash of benchmarks/.
 
@@ -36,7 +36,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _VARIABLE = "GEMMBENCH_REVISION"
 _FILE, _PROGRAM, _LINK, _FOLDER = b"100644", b"100755", b"120000", b"40000"
 _NEVER = "__pycache__/", "*.pyc", ".git", "/gemmbench/data/"
-"""Rules that come before those of a .gitignore. Only a wheel has the last folder."""
+"""Rules to apply before those of a .gitignore. Only a wheel has the last folder."""
 _PATIENCE = 5.0  # seconds
 _GIT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS": "0"}
 

@@ -204,7 +204,7 @@ class _ArgumentReader:
         return text
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
-        """Read alpha, beta or a constant with a decimal point. Unless a type is given, it is that of the sums."""
+        """Read alpha, beta or a constant with a decimal point. Without a type, it has the type of the sums."""
         if kind in _INTEGER_TYPES:
             raise self.document.error_at(path, f"args: {text} is not an integer; write float({text}) or double({text})")
         ctype = FLOAT_TYPES.get(kind, "")

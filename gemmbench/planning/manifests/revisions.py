@@ -70,7 +70,7 @@ def _is_shallow(folder: Path) -> bool:
 
 
 def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Return the path in the folder and the content of each file of a commit whose name ends in one of `suffixes`.
+    """Return the path and content of each file of a commit in the folder, if its name ends in one of `suffixes`.
 
     Links and files too long for a kernel are left out. Raises UsageError, also if there are too many files.
     """

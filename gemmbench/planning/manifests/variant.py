@@ -141,7 +141,7 @@ class Launch:
 class TensorMap:
     """How TMA sees one array. `operand` is A, B, C or workspace, and `offset` is in bytes from its start.
 
-    `shape` and `box` are in elements, innermost dimension first. An empty `shape` is that of the operand. `pitch` is
+    `shape` and `box` are in elements, innermost dimension first. An empty `shape` means the operand's. `pitch` is
     the number of elements from one index to the next, from the second dimension on; it is empty if the array is packed.
     `swizzle` is 0, 32, 64 or 128 bytes. If `when` is 0, the map stays zero.
     """

@@ -100,7 +100,7 @@ LARGE: Shape = (1000, 1000, 1000)
 AWKWARD: Shape = (31, 61, 97)
 """The shape that is tried before a kernel is timed. Its sides are different primes, so no tile fits."""
 WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
-"""Shapes for watching accesses. They have M > N and M < N and several tiles, none of which fits.
+"""Shapes for watching accesses. One has M > N, the other M < N. Both have several tiles, none of which fits.
 
 Vectors of four fit the second shape.
 """

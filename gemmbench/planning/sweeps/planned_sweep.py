@@ -84,7 +84,7 @@ class PlannedSweep:
 
 
 def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
-    """Use a precision and a layout of the named files if none was requested and no file has those of the sweep."""
+    """Use a precision and a layout of the named files if none was requested and no file supports the sweep's."""
     paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
     grid, files = sweep.problems, list[Variant]()
     for name in paths if isinstance(grid, ProblemGrid) else ():

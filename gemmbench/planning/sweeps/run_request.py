@@ -292,7 +292,7 @@ def _list_choices(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which variants, problems and configurations to measure. None or empty means those of the config or the variant.
+    """Which variants, problems and configurations to measure. Empty values come from the config or the variant.
 
     `kernels` is a folder with more variants.
     """
@@ -360,7 +360,7 @@ class Selection:
     )
 
     def list_words(self, *names: str) -> list[str]:
-        """Return the words of a command that set those of these options that are given."""
+        """Return the words of a command for those options that are given."""
         return [word for name in names for word in OPTIONS[name].write(getattr(self, name) or None)]
 
 

@@ -62,7 +62,7 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:
-    """Return a paragraph for each cause of failure, and a line for each variant of which something was skipped.
+    """Return a paragraph for each cause of failure, and a line for each variant with skipped checks.
 
     The example is the smallest problem that shows the cause. A map of C follows if there is one. Faults seen in the
     accesses of a kernel come first, followed by their effect on results. The order is reversed if another launch would
