@@ -330,9 +330,7 @@ class KernelReading:
         return next((name for item in functors for name in item.names), "")
 
     def list_geometries(self) -> Iterator[Geometry]:
-        """Yield possible grids and blocks: those of the launch, the same with the grid's x and y swapped, and usual
-        tiles.
-        """
+        """Yield possible grids and blocks: the launch as written, the launch with x and y swapped, and usual tiles."""
         shared, blocks = fix_sizes((_USUAL_SHARED if _DYNAMIC_SHARED.search(self.body) else 0,)), list[Rule]()
         late = list[Geometry]()
         if self.launch:
@@ -613,7 +611,7 @@ class KernelReading:
         return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
 
     def list_written_shapes(self) -> list[Shape]:
-        """Return problems that a kernel without sizes may compute: a square, then others made of its largest numbers."""
+        """Return problems that a kernel without sizes may compute: a square, and others made of its largest numbers."""
         numbers = self.list_numbers()[:_MOST_FIXED] or [32]
         others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
         square = (numbers[0], numbers[0], numbers[0])
