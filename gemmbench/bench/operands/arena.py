@@ -276,7 +276,7 @@ class Arena:
         return np.asarray(whole[rows])
 
     def count_unlike(self, pairs: Sequence[tuple[int, int, float]]) -> list[int]:
-        """For each (set, other, factor), count the elements of the other's result that are not factor times the set's."""
+        """For each (set, other, factor), count the elements of other's result that are not factor times set's."""
         name = self.result.name
         arrays = [ScaledArray(self.starts[one][name], self.starts[other][name], factor) for one, other, factor in pairs]
         return self.memory.count_unlike(arrays, self.result.kind, self.result.elements) if arrays else []
