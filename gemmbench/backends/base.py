@@ -50,7 +50,7 @@ class Reading:
 
 
 class Monitor(Protocol):
-    """Reads the sensors of an open device. Safe to call from any thread; raises nothing."""
+    """Reads the sensors of an open device. Safe to call from any thread. Raises no exceptions."""
 
     def read(self) -> Reading:
         """Take a reading, which may take a few milliseconds."""
@@ -75,8 +75,8 @@ class Device:
 
     `clock_hz` is the highest clock. `flops_per_cycle` maps each precision to the number of floating-point operations
     that the whole device can do in one cycle, which lets a percentage of peak use the measured clock. It is empty if
-    unknown. `bandwidth` is that of the device memory in bytes/s, or 0 if unknown. `software` maps the driver, the
-    toolkit and the libraries to their versions. `conditions` holds the device's settings, or None if unknown. `uuid`
+    unknown. `bandwidth` is the memory bandwidth in bytes/s, or 0 if unknown. `software` maps the driver, the toolkit
+    and the libraries to their versions. `conditions` holds the device's settings, or None if unknown. `uuid`
     distinguishes cards of the same model, and `vbios` is the firmware version; either is "" if unknown.
     """
 
@@ -182,7 +182,7 @@ class Rotation:
         return [(self.position - number) % self.stops for number in range(launches, 0, -1)]
 
     def go_back(self, launches: int) -> None:
-        """Move back, so that the last launches come next again."""
+        """Rewind by this number of launches, so that they come next."""
         self.position = (self.position - launches) % self.stops
 
 
@@ -228,7 +228,7 @@ class Range:
 class Memory(Protocol):
     """Memory on a device, made of one or more allocations. All offsets and counts are in bytes.
 
-    `starts` holds the offset of each allocation. There may be no memory between two allocations.
+    `starts` holds the offset of each allocation. Bytes between two allocations may not exist.
     """
 
     nbytes: int
@@ -261,8 +261,9 @@ class Memory(Protocol):
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
         """For each pair, count how many of the `count` elements of the target differ from factor * source.
 
-        0 equals -0, and NaN equals nothing. If the source, the product or the target is smaller than the smallest
-        normal number, they may differ by one subnormal step, because results in that range are rounded to such steps.
+        0 and -0 count as equal, but NaN is not equal to anything. If the source, the product or the target is smaller
+        than the smallest normal number, they may differ by one subnormal step, because results in that range are
+        rounded to such steps.
         """
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:
@@ -315,7 +316,7 @@ class SteadyExecutable(Executable, Protocol):
     """An executable that can keep its device busy without a pause, as on a GPU."""
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """Yield windows of at most `launches` launches, without end. While one window runs, the next is queued.
+        """Yield an endless series of windows of at most `launches` launches. While one window runs, the next is queued.
 
         `watch` is called repeatedly. Closing the iterator waits for queued launches. Call `time` once before this.
         Raises the same errors as `time`.
@@ -394,7 +395,7 @@ class Compiler(Protocol):
         """
 
     def is_compiled(self, plan: Plan) -> bool:
-        """Return whether the plan needs no compiling. Raises DeviceError if there is no compiler."""
+        """Return whether the plan is already compiled. Raises DeviceError if there is no compiler."""
 
 
 class InspectingCompiler(Compiler, Protocol):

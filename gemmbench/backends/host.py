@@ -9,7 +9,7 @@ from pathlib import Path
 _LOAD = Path("/proc/loadavg")
 _READINGS, _PAUSE, _PERIOD = 3, 0.0002, 0.01
 _BUSY = 0.25
-"""The number of competitors per core from which the host counts as busy."""
+"""The host counts as busy if there are at least this many competitors per core."""
 
 BLAS_SETTINGS = {"OPENBLAS_THREAD_TIMEOUT": "20"}
 """Environment variables for a process that times OpenBLAS. Set them before NumPy is imported.

@@ -90,7 +90,7 @@ class OutputPipe:
 
 
 class RowMarks:
-    """Writes marks to standard output that tell which row the output after them belongs to.
+    """Writes marks to standard output that tell which row the following output belongs to.
 
     Marks begin with a random number, which is written before any row's code runs. No kernel's output can therefore be
     mistaken for a mark.

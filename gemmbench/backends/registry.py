@@ -97,7 +97,7 @@ class BackendServices(Protocol):
         """Return the compiler. `limit` is the time limit for one kernel in seconds."""
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Return the compiler for `inspect`. Only for a back end that `inspects`."""
+        """Return the compiler for `inspect`. Call this only for a back end that `inspects`."""
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
         """Return whether experiments need a separate process because a kernel can break the device's context."""

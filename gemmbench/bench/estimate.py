@@ -1,4 +1,4 @@
-"""Estimates from a sweep's plans and a short probe of the host how long it takes and whether it fits in memory."""
+"""Estimates how long a sweep takes and whether it fits in memory, from its plans and a short probe of the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
-"""Stands for a verification in estimates. It is not timed."""
+"""The policy that stands for a verification in estimates. It is not timed."""
 
 _SIZE = 384
 _COPIED = 16 << 20
@@ -89,9 +89,9 @@ def _time_best(work: Callable[[], object]) -> float:
 class Habits:
     """Typical values for a kind of device.
 
-    The first four are the seconds needed to open it, compile a kernel, bind a row and prepare an operand set. The
-    others are the number of modes in an exact verification, the rounds until an interval is narrow, the used fraction
-    of the policy's warm-up, and whether rows get a steady load.
+    The first four are the seconds needed to open the device, compile a kernel, bind a row and prepare an operand set.
+    The others are the number of modes in an exact verification, the rounds until an interval is narrow, the used
+    fraction of the policy's warm-up, and whether rows get a steady load.
     """
 
     open: float
@@ -159,7 +159,7 @@ class Work:
         return count_cold_sets(self.touched, self.set_bytes, target.l2, find_room(target))[0]
 
     def estimate_references(self, host: HostSpeed) -> float:
-        """Estimate the seconds to compute the right results: three products, or some rows of two and a few vectors."""
+        """Estimate the seconds to compute correct results: three products, or some rows of two and a few vectors."""
         M, N, K = self.problem.M, self.problem.N, self.problem.K
         flops = 6 * M * N * K if self.small else 4 * _FEW * N * K + 4 * _VECTORS * (M * K + K * N)
         return self.problem.count * flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)

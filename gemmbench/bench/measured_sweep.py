@@ -76,8 +76,7 @@ class HopelessRows:
     def _find_failure(self, chain: Chain, built: Sequence[Built], phase: str) -> Record | None:
         """Return the first row of this configuration that timed out, or whose code also failed to compile.
 
-        A row from an earlier phase at the same problem does not count, because this phase must report a reason of its
-        own.
+        A row from an earlier phase at the same problem does not count, because this phase must report its own reason.
         """
         faults = {str(code) for code in built if isinstance(code, BuildError)}
         known = self._failures.get((*chain.kernel_key[1:], chain.config.picked, chain.device), [])
@@ -259,7 +258,7 @@ def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tupl
 
 
 def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
-    """Return the median times, in seconds, of those rows of a phase that may win, by their keys."""
+    """Return the median times in seconds of the rows in a phase that may win, by key."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
     return {_row_key(record): stats.time_interval(record.by_round).value for record in ranked}
 

@@ -439,7 +439,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         competitors: The average number of threads of other processes that wanted a CPU core when a window began. None
             for rows on a GPU and in older files.
         elapsed_ratio: How long gemmbench waited for a window, divided by the time that the kernel's process reported.
-            Most windows had at least this ratio. None on a GPU, for short windows and in older files.
+            In most windows, the ratio was at least this high. None on a GPU, for short windows and in older files.
         tile: The number of rows and columns of C that share each value read from A and B. Empty if unknown.
         path: The kernel's file. For a kernel from a git revision, `@` and the commit follow.
         workspace: Bytes of device memory that a launch may use in addition to its operands; 0 in older files.
@@ -507,9 +507,9 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     def bytes_read(self) -> int | None:
         """The bytes of A and B that the kernel loads from global memory; None if its tile is unknown.
 
-        Each row of A is read once for every column of tiles, and each column of B once for every row of tiles. Together
-        these are K (M cdiv(N, columns) + N cdiv(M, rows)) elements. That is 2 M N K for a tile of one element and K (M
-        + N) for a tile as large as C.
+        Each row of A is read once for every column of tiles, and each column of B once for every row of tiles.
+        Together, that makes K (M cdiv(N, columns) + N cdiv(M, rows)) elements. That is 2 M N K for a tile of one
+        element and K (M + N) for a tile as large as C.
         """
         if not self.tile:
             return None

@@ -1,4 +1,4 @@
-"""Describes in sentences what the runtime that watches a kernel reports: each fault once, the likeliest cause first."""
+"""Describes the faults that the runtime reports when it watches a kernel. The likeliest causes come first."""
 
 from __future__ import annotations
 

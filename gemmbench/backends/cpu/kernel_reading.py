@@ -500,7 +500,10 @@ class KernelReading:
         return {**roles, **{n: called[name] for n, name in passed.items()}}
 
     def list_tile_multiples(self, roles: Roles) -> dict[str, int]:
-        """Return the multiples that M, N and K must be. Sizes that the kernel compares with something are left out."""
+        """Return the numbers that must divide M, N and K.
+
+        Sizes that the kernel compares with something are left out.
+        """
         if len(self.sizes) == 1:
             return {}
         tile, multiples = self.named.get("TILE", self.find_square_tile()), dict[str, int]()
@@ -545,7 +548,10 @@ class KernelReading:
         return found
 
     def list_written(self) -> list[int]:
-        """Return the pointers that the kernel assigns to by name. If one of three is assigned to, it is C."""
+        """Return the pointers that the kernel assigns to by name.
+
+        If it assigns to one of three pointers, that one is C.
+        """
         slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
         assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
         found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]

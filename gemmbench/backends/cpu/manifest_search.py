@@ -1,7 +1,7 @@
 """Finds the manifest of a kernel by trial: argument roles, grid and block, and the storage of A, B and C.
 
-Names and launches decide what is tried first, but never what counts as right. A call that is right on one problem must
-also be right on other problems of different proportions.
+Names and launches decide what is tried first, but never what counts as right. A call that gives the correct result on
+one problem must also do so on problems of different proportions.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ _WIDEST_VECTOR = 8
 Required multiples up to this are kept even if the kernel tests its sizes.
 """
 _MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
-"""The fraction of right elements that reveals how matrices are stored, and the smallest difference between combinations
-that counts. In a result unrelated to the product, about one element in thirty is right by chance.
+"""The fraction of correct elements that reveals how matrices are stored, and the smallest difference between
+combinations that counts. In a result unrelated to the product, about one element in thirty is right by chance.
 """
 _FEWEST_LOOPS = 2
 """The number of loops in a simple tiled kernel: one over tiles, and one over the products within a tile."""
@@ -202,7 +202,7 @@ class _NoneRight(Undecidable):
 
 
 class _Search:
-    """The search for how to call one kernel."""
+    """The search for a way to call one kernel."""
 
     def __init__(self, reading: KernelReading):
         self.reading = reading
@@ -270,7 +270,7 @@ class _Search:
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
 
     def describe_wrong_launch(self, trials: _Trials, found: Found, shapes: Sequence[Shape]) -> str:
-        """Explain what is wrong with the file's launch of an otherwise right kernel; "" if that is uncertain.
+        """Explain what is wrong with the file's launch of an otherwise correct kernel; "" if that is uncertain.
 
         It is uncertain if several launches differ, or if the grid fits only one problem.
         """
@@ -391,7 +391,7 @@ def _grows(rule: Rule, roles: Roles) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A combination, the problems to try it on, the fraction of right elements on the first, and how that ended."""
+    """A combination, the problems to try it on, the fraction of correct elements on the first, and how that ended."""
 
     found: Found
     shapes: Sequence[Shape]
@@ -404,7 +404,7 @@ def _count_combinations(tries: Sequence[_Tried]) -> str:
 
 
 def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
-    """Return, for each assignment of roles, the launch with the most right elements. Ties go to the likeliest."""
+    """Return, for each assignment of roles, the launch with the most correct elements. Ties go to the likeliest."""
     best = dict[object, _Tried]()
     for each in tries:
         key = tuple(sorted(each.found.roles.items()))
@@ -414,7 +414,7 @@ def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
 
 
 def _choose_best(tries: Sequence[_Tried]) -> list[_Tried]:
-    """Return the tries with the most right elements. Among equals, the likeliest comes first."""
+    """Return the tries with the most correct elements. Among equals, the likeliest comes first."""
     return sorted(tries, key=lambda each: -round(each.right / _MARGIN))[:_MOST_ATTEMPTS]
 
 
@@ -480,7 +480,7 @@ class _Trials:
         return self.open(shape, roles)[0].find_storages(beta=1.0) if self.ending == Ending.COMPLETE else []
 
     def judge(self, roles: Mapping[int, str], geometry: Geometry, shape: Shape) -> tuple[list[Storage], float, Storage]:
-        """Like `run`, but also return the largest fraction of right elements and the storage that gives it."""
+        """Like `run`, but also return the largest fraction of correct elements and the storage that gives it."""
         problem = self.launch(roles, geometry, shape)
         right, best = problem.find_best_storage()
         if self.ending != Ending.COMPLETE:

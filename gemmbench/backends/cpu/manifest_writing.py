@@ -45,7 +45,7 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 @dataclass
 class Found:
-    """A right call: the role of each slot, the launch, the storage, and the other facts of a manifest.
+    """A correct call: the role of each slot, the launch, the storage, and the other facts of a manifest.
 
     `fixed` holds sizes that the kernel's text fixes. `beta` is 1 for a kernel that always adds to C. `others` are
     attempts with other template arguments, which were wrong. `wrong_launch` says what is wrong with the launch in the

@@ -52,7 +52,7 @@ _WALLS = {
         "a kernel can read and write your files",
     ),
 }
-"""What a program can reach without walls, with doctor's texts for a probe that cannot reach it and one that can."""
+"""Doctor's texts for everything that a program can reach without walls: if a probe cannot reach it, and if it can."""
 _MEND_WALLS = {
     "files": "use Linux 5.13 or later with Landlock, or run only kernels you trust",
     "processes": "allow user namespaces (sysctl user.max_user_namespaces), or run only kernels you trust",

@@ -61,7 +61,7 @@ _UNKNOWN = re.compile(
 
 
 def why_unsuitable(variant: Variant) -> str:
-    """Explain in one sentence why the CPU cannot execute a variant, judging by its manifest; "" if it may."""
+    """Explain in one sentence why the CPU cannot execute a variant, judging by its manifest; "" otherwise."""
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:

@@ -83,7 +83,7 @@ class TrialProblem:
         return self._is_intact() and bool(np.mean(self._c != self._start) > _MOST)
 
     def find_best_storage(self) -> tuple[float, Storage]:
-        """Return the largest fraction of right elements in C, and the storage of A, B and C that gives it."""
+        """Return the largest fraction of correct elements in C, and the storage of A, B and C that gives it."""
         shares = [(float(np.mean(self._c == right)), key) for key, right in self.right.items()]
         return max(shares, key=lambda each: each[0])
 

@@ -39,7 +39,7 @@ _SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
 A hook takes about 20 ns.
 """
 _GRACE = 5.0
-"""Additional seconds in which a process must answer."""
+"""Additional seconds that a process gets to answer."""
 _LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
 _MOST_BYTES = 256 << 20
 """The most bytes of operands for which all blocks run. For larger problems, only a few blocks run."""

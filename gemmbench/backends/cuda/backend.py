@@ -44,7 +44,10 @@ class Loaded(Protocol):
     errors: tuple[type[Exception], ...]
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
-        """Fix the arguments of a launch on each operand set. Sets hold addresses, including that of any `workspace`."""
+        """Fix the arguments of a launch on each operand set.
+
+        The sets hold addresses, including that of the `workspace` if there is one.
+        """
 
 
 class CudaBackend:
@@ -315,7 +318,9 @@ def _move(problem: Problem, at: OperandSet, number: int) -> OperandSet:
 
 
 def _compile_helpers(sm: int) -> str:
-    """Compile the helper kernels and return the path. This goes before other kernels, because the device waits for it.
+    """Compile the helper kernels and return the path.
+
+    They are compiled before other kernels, because the device waits for them.
 
     Raises DeviceError if there is no nvcc for this GPU.
     """

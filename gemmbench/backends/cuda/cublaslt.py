@@ -277,7 +277,7 @@ def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: 
 
 
 _COLUMN_MAJOR = {"A": "B", "B": "A", "C": "C", "D": "C"}
-"""Our operand for each operand name of cuBLASLt. B comes first there, and D is C."""
+"""Maps cuBLASLt's operand names to ours. B comes first there, and D is C."""
 
 
 def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:

@@ -78,7 +78,9 @@ def _pack_bindings_launch(
     pdl: bool = True,
     cluster: int = 1,
 ) -> BindingsLaunch:
-    """Return a callable that queues one launch. Does the same as pack_launch, which is for pycuda's functions.
+    """Return a callable that queues one launch.
+
+    This is the counterpart of pack_launch, which is for pycuda's functions.
 
     With `pdl`, the launch may begin before the previous one has ended. `cluster` blocks along x form a cluster.
     """

@@ -123,7 +123,7 @@ def to_column_major(problem: Problem) -> ColumnMajor:
 
 @dataclass(frozen=True)
 class Types:
-    """The types with which a library computes a problem.
+    """The types that a library uses to compute a problem.
 
     `a`, `b`, `c` and `scale` (for alpha and beta) are of type `cudaDataType_t`, and `compute` is of type
     `cublasComputeType_t`. `scalar` is the NumPy type of alpha and beta.

@@ -83,9 +83,9 @@ class Calls:
     """What the timer needs from a bound plan.
 
     `queue` holds a callable for each stop of a rotation, which queues one launch on the back end's stream. `launch`
-    describes a launch for error messages. `kernels` is the most kernels that a launch may queue. `keep` holds whatever
-    must outlive the callables. `graphs`, if any, go `turns` times through all stops, starting at the first. `choice`,
-    `no_graph` and `overlap` have the same meaning as in BoundExecutable.
+    describes a launch for error messages. `kernels` is the largest number of kernels that a launch may queue. `keep`
+    holds whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops, starting at the
+    first. `choice`, `no_graph` and `overlap` have the same meaning as in BoundExecutable.
     """
 
     queue: tuple[Callable[[], object], ...]

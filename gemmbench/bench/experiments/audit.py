@@ -64,9 +64,9 @@ def make_check(check: Check, cause: str, words: str) -> Check:
 def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Multiples) -> Cause | None:
     """Diagnose a C that still has its old contents, by finding out when the kernel writes, if at all.
 
-    `right` tells which samples of the failed turn are right. `later` holds the multiples of the second turn. In it, a
-    graph may have found C already filled when it came to a set again. Each array then still holds the result of its own
-    set.
+    `right` tells which samples of the failed turn are right. `later` holds the multiples of the second turn. In that
+    turn, a graph may have found C already filled when it returned to a set. Each array then still holds the result of
+    its own set.
     """
     wanted = [CHANGE * factor for factor in second.factors]
     is_computed = second.check is None or _are_nearly_equal(later, [*wanted[1:], *wanted[:1]], wanted)
@@ -112,7 +112,7 @@ def _explain_other_sets(multiples: Multiples, factors: Factors) -> Cause | None:
 def _are_nearly_equal(multiples: Multiples, wanted: Sequence[float], right: Sequence[float]) -> bool:
     """Return whether each multiple is the wanted one.
 
-    One may be right instead: that of a turn's first or last launch.
+    One of them, from a turn's first or last launch, may be right instead.
     """
     others = [one for one, other in zip(multiples, wanted, strict=False) if one != other]
     known = [one for one, other in zip(multiples, right, strict=False) if one == other]
@@ -219,7 +219,7 @@ class Turns:
         return self._judge_unlike(*pair, factors) if pair else Turn()
 
     def _judge_unlike(self, leader: int, index: int, factors: Factors) -> Turn:
-        """Judge two results that differ, in the rows where they do."""
+        """Judge two results that differ, using the rows in which they differ."""
         one, other = (self.arena.read(number).astype(np.float64) for number in (leader, index))
         unlike = one * factors[index] != other * factors[leader]
         rows = self.case.rows
@@ -252,7 +252,10 @@ class Audit:
     max_seconds: float
     max_launches: int
     _right: bool | None = field(default=None, init=False)
-    """Whether the outputs hold right results of the audit. None before its first turn, when they hold older results."""
+    """Whether the outputs hold correct results of the audit.
+
+    None before its first turn, when they hold older results.
+    """
     _damaged: bool = field(default=False, init=False)
 
     def begin(self, damaged: bool = False) -> None:

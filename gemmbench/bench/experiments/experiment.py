@@ -183,7 +183,8 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
 def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) -> bool:
     """Return whether a trial gets a row. An interrupted trial without samples gets none, because nothing is known.
 
-    Without timing, a partial verification counts. It does not in a check, because a search relies on checks later.
+    Without timing, a partial verification counts. It does not count in a check, because a search relies on checks
+    later.
     """
     if not trial.alive or not context.is_interrupted():
         return True

@@ -26,7 +26,7 @@ _ROWS, _RESULTS = 4, 2
 _MOST_PAIRS = 12
 """The most pairs of windows in a replay."""
 _FASTER, _SAVED = 1.3, 5e-6
-"""The speedup, and the seconds saved, from which a launch counts as skipping work."""
+"""A launch counts as skipping work if it is this much faster and saves this many seconds."""
 
 _WRONG = "wrong when timed"
 _OLD_RESULT = "new operands give the result of old ones: it is kept from an earlier launch"
@@ -152,7 +152,7 @@ class SeenData:
         return self._judge_all(trial, samples)
 
     def _restore(self, sets: np.ndarray) -> None:
-        """Undo the change, and remove right results from all arrays that launches on these sets may have written."""
+        """Undo the change, and remove correct results from all arrays that launches on these sets may have written."""
         self.arena.alter(None)
         self.arena.fill_outputs(dict.fromkeys([*sets, *((sets + 1) % self.arena.sets)]), guards.FINITE)
 

@@ -40,7 +40,7 @@ class Rebound:
         return self.last
 
     def warm_up(self, launches: int) -> None:
-        """Run a window and discard it. Windows so long that their start does not matter are skipped."""
+        """Run a window and discard it. This is skipped if windows are so long that their start does not matter."""
         assert self.bound is not None, "it is bound"
         if self.last is not None and self.last.seconds < LONG_WINDOW:
             self._renew(launches)
@@ -130,7 +130,7 @@ class TrialSteps:
     def _can_be_graphs(self) -> bool:
         """Return whether a window may be a graph.
 
-        It may not if C is read, because only the first turn finds C unchanged.
+        It may not be one if C is read, because only the first turn finds C unchanged.
         """
         has_graphs = self._setup.backend.device.target.has_graphs
         return has_graphs and not any(each.chain.network or each.chain.problem.beta for each in self._trials)

@@ -92,7 +92,7 @@ class Trial:
 
     @property
     def alive(self) -> bool:
-        """Whether nothing has gone wrong yet."""
+        """True until something goes wrong."""
         return self.status == "ok"
 
     @property

@@ -1,4 +1,4 @@
-"""What the rows of a batch compute: operands, their values, and right results, before timing and in an audit."""
+"""What the rows of a batch compute: operands, their values, and correct results, before timing and in an audit."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Turn:
     """One launch on each of several operand sets, and the first wrong result.
 
     `index` is the set whose array holds the wrong result. `check` is the failed check, or None if all results are
-    right. If one is wrong, `samples` holds the compared rows of the first few arrays, and `factors` those of the
-    results that should be there. `unchanged` tells whether the first array still holds what it held before the turn. If
+    right. If one is wrong, `samples` holds the compared rows of the first few arrays, and `factors` holds the factors
+    of the expected results. `unchanged` tells whether the first array still holds what it held before the turn. If
     `differs` is True, the results are within the bounds of rounding but not equal.
     """
 
@@ -95,7 +95,7 @@ Returns a check with a better explanation.
 class VerificationCase:
     """Operands for verifying a row, and functions that judge its result.
 
-    `exact` cases have a single right result, bit for bit, and are launched in every verifying mode of the back end.
+    `exact` cases have a single correct result, bit for bit, and are launched in every verifying mode of the back end.
     `scalars` holds alpha and beta if they differ from those of the problem.
     """
 

@@ -128,7 +128,7 @@ class Arena:
         return self._guarded.outputs[-1]
 
     def place(self, shift: int) -> None:
-        """Move all sets to `shift` bytes into the slack. The contents of their arrays are lost.
+        """Move all sets so that they begin `shift` bytes into the slack. The contents of their arrays are lost.
 
         The rotation starts again at the first set. It is written first, so it is no longer in the cache at the first
         launch. Without guard zones, all arrays stay where they are.

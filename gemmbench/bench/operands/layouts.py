@@ -26,8 +26,8 @@ _NETWORK_GUARD = 16 << 10
 class SetLayout(Protocol):
     """The arrays of an operand set. The last output is the result.
 
-    In the product, the first input is `rows` x `inner`. It is multiplied by `inner` x `columns` elements, with which
-    the second input begins.
+    As a factor, the first input is `rows` x `inner`. The second input begins with the other factor, which is `inner` x
+    `columns`.
     """
 
     guarded: GuardedLayout
@@ -42,7 +42,7 @@ class SetLayout(Protocol):
         """Return the positions of these elements in the second input, counted in elements."""
 
     def empty_result(self) -> np.ndarray:
-        """Return an empty host array for the result, with all its rows below each other."""
+        """Return an empty host array for the result, with the rows of all products stacked."""
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """Return the operands of each step."""

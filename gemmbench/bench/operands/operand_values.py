@@ -23,7 +23,7 @@ _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
 Operands = Mapping[str, np.ndarray]
-"""Host arrays by operand name, in storage order, with the rows of all products below each other.
+"""Host arrays by operand name, in storage order, with the rows of all products stacked.
 
 The initial contents of the result, such as C, are included only if a launch may read them. Otherwise the result holds
 NaN.
@@ -31,7 +31,7 @@ NaN.
 
 
 def make_array(operand: Operand) -> np.ndarray:
-    """Return an empty host array for an operand, with the rows of all products below each other."""
+    """Return an empty host array for an operand, with the rows of all products stacked."""
     return np.empty((operand.rows, operand.shape[-1]), operand.storage.numpy_type())
 
 

@@ -19,9 +19,9 @@ _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
 take, and the smallest divisor.
 """
 _SEVERAL = 6
-"""The number of windows from which a busy host does not delay them all.
+"""With at least this many windows, a busy host does not delay all of them.
 
-If there are fewer, only long windows are conclusive.
+With fewer, only long windows are conclusive.
 """
 
 

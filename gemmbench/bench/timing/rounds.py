@@ -76,12 +76,12 @@ class Rounds:
     """Measures executables together. An executable drops out if it fails or satisfies the stopping rule.
 
     `anchors` are the indices of the executables that others are compared with. An executable is done when its speed
-    ratio to each anchor is known well enough, or its own time if there is no anchor. An anchor stays as long as another
-    executable needs it. In a `contest`, only the fastest must be known well. Any other is done as soon as it is clearly
-    slower. The default `rule` is DoublingRule(policy.until). `progress` takes an activity, the amount done and the
-    total. The warm-up reads the power from `monitor`. If there are `names`, the activity begins with the fastest
-    executable so far, followed by KNOWN. A block's samples count only for executables that pass the check at its end.
-    `load` is the total number of seconds in all windows.
+    ratio to each anchor is known well enough. Without anchors, its own time must be known well enough. An anchor stays
+    as long as another executable needs it. In a `contest`, only the fastest must be known well. Any other is done as
+    soon as it is clearly slower. The default `rule` is DoublingRule(policy.until). `progress` takes an activity, the
+    amount done and the total. The warm-up reads the power from `monitor`. If there are `names`, the activity begins
+    with the fastest executable so far, followed by KNOWN. A block's samples count only for executables that pass the
+    check at its end. `load` is the total number of seconds in all windows.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Rounds:
     def _lengthen_shrunk_windows(self, block: int) -> None:
         """Add launches to executables whose windows in a block were much shorter than when their size was chosen.
 
-        Short windows are not meaningful, neither on the timer nor on gemmbench's own clock.
+        Short windows are not meaningful, whether measured by the timer or by gemmbench's clock.
         """
         for index in self._active():
             windows = self.measurements[index].list_block(block)
@@ -208,7 +208,7 @@ class Rounds:
         return min(windows, key=lambda window: window.seconds, default=None)
 
     def _share_launches(self) -> None:
-        """Choose the rounds, and make similar numbers of launches per window equal.
+        """Choose the rounds, and give windows with similar numbers of launches the same number.
 
         Otherwise a single disturbance could give equal kernels unequal windows in all blocks.
         """
@@ -272,7 +272,7 @@ class Rounds:
         self.progress(f"{self._leader}round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _describe_leader(self) -> str:
-        """Describe the fastest so far, such as `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas` (the first anchor)."""
+        """Describe the fastest so far next to the first anchor, as in `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`."""
         samples = {number: one.samples for number, one in enumerate(self.measurements) if one.samples}
         times = {number: stats.time_interval(each) for number, each in samples.items() if not self._has_failed(number)}
         if not times:

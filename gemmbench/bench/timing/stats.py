@@ -1,15 +1,15 @@
 """Statistics of interleaved rounds: times, paired ratios, intervals and verdicts.
 
 Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order. All pairs of a
-block share the placement of operands and workspaces, the binding and the seed of the permutations, all of which a
-repetition would change. Blocks are therefore independent, but samples of the same block are not. Each block counts as
-one value, the median of its pair means, and intervals use Student's t on these values (Student, "The probable error of
-a mean", Biometrika 6, 1908). Means over blocks are geometric.
+block share the placement of operands and workspaces, the binding and the seed of the permutations, which would differ
+in a repetition. Blocks are therefore independent, but samples of the same block are not. Each block counts as one
+value, the median of its pair means, and intervals use Student's t on these values (Student, "The probable error of a
+mean", Biometrika 6, 1908). Means over blocks are geometric.
 
 Rounds end once an interval is narrow (`rounds`). Some intervals are narrow by luck, so each one is made a fifth wider.
-In runs simulated from recorded blocks, the interval then contains the true value in 96 to 97 % of cases. For rows whose
-blocks scatter most, it does in 86 to 96 % (`benchmarks/intervals.py`). Processes also differ in ways that blocks do not
-sample. Intervals of a single run do not include this difference, but a comparison of two runs adds it
+In runs simulated from recorded blocks, the interval then contains the true value in 96 to 97 % of cases. For rows with
+the most scattered blocks, it does so in 86 to 96 % (`benchmarks/intervals.py`). Processes also differ in ways that
+blocks do not sample. Intervals of a single run do not include this difference, but a comparison of two runs adds it
 (`report.repeatability`).
 """
 

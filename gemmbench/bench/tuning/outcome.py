@@ -52,8 +52,8 @@ def compare_values(goal: str, best: Record, other: Record) -> Interval:
 class SearchOutcome:
     """The result of a search.
 
-    `standings` are the right candidates that were timed in short rounds, fastest first. `dropped` holds the reasons why
-    others did not reach the finals, and `failed` the reasons why some are wrong. `finals` are the records that were
+    `standings` are the correct candidates that were timed in short rounds, fastest first. `dropped` holds the reasons
+    why others did not reach the finals, and `failed` the reasons why some are wrong. `finals` are the records that were
     measured in full, and `anchors` those of the baseline in the same batches. An interrupted search has no finals but
     has `best_so_far`, the last short load of the fastest candidate.
     """
@@ -105,7 +105,7 @@ class SearchOutcome:
 
     @property
     def relative_values(self) -> dict[Key, float]:
-        """The logarithm of each right candidate's value relative to the baseline, from the finals if available.
+        """The logarithm of each correct candidate's value relative to the baseline, from the finals if available.
 
         If the goal is not `time`, other candidates are assumed to differ from their short rounds as much as the
         finalists do on average.

@@ -299,7 +299,10 @@ def explain_product(wrong: WrongResult) -> tuple[str, Diagnosis]:
 
 
 def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
-    """Return whether a map of C would be useful. It is not if all of C is wrong, except what is right by chance."""
+    """Return whether a map of C would be useful.
+
+    A map is useless if all of C is wrong, except what is right by chance.
+    """
     if region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG:
         return bool(0 < wrong.unwritten.mean() < _NEARLY_ALL)
     return region.kind != regions.ALL

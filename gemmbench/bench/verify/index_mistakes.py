@@ -189,7 +189,7 @@ def _stride(transposed: bool, leading: int) -> tuple[int, int]:
 
 
 def _make_walk(probe: Probe, sizes: Sequence[str], pointers: str = "AB") -> _Walk:
-    """Return the walk of a right kernel that uses these sizes as M, N and K."""
+    """Return the walk of a correct kernel that uses these sizes as M, N and K."""
     problem = probe.problem
     m, n, k = (getattr(problem, name) for name in sizes)
     a, b = _stride(problem.trans_a, m if problem.trans_a else k), _stride(problem.trans_b, k if problem.trans_b else n)
@@ -529,7 +529,7 @@ _IN_ORDER = _Order(1, 1)
 
 @dataclass(frozen=True)
 class _Reordered:
-    """A right product with rows and columns stored in a different order."""
+    """A correct product with rows and columns stored in a different order."""
 
     rows: _Order
     columns: _Order
@@ -543,7 +543,7 @@ class _Reordered:
 
 
 def _search_orders(probe: Probe) -> Iterator[IndexMistake]:
-    """Search for right sums in the wrong row or column."""
+    """Search for correct sums in the wrong row or column."""
     steps = [(side, 2**power) for side in _LONG_SIDES for power in range(1, int(math.log2(side)))]
     orders = [_IN_ORDER, _Order(0, 1), *(_Order(*each) for each in steps)]
     for rows, columns in sorted(itertools.product(orders, repeat=2), key=lambda pair: pair.count(_IN_ORDER) == 0)[1:]:

@@ -1,4 +1,4 @@
-"""The reference of a network: the right outputs, and the cases on which its rows are verified and timed."""
+"""The reference of a network: the correct outputs, and the cases on which its rows are verified and timed."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Case:
 
 
 def exact_cases(network: Network, seed: int) -> list[Case]:
-    """Make two cases whose sums are exact in float32 in every layer. Returns none if the network is too large.
+    """Make two cases whose sums are exact in float32 in every layer. Returns no cases if the network is too large.
 
     Inputs and weights are -2, -1, 1 and 2, or only -1 and 1 if sums would be too large. Softmax cannot be exact, so the
     last layer is scaled by a power of two until its sums span at most 16. A lost product then changes a probability far

@@ -59,9 +59,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Reference:
-    """The right result of a problem for given operands and scalars. It is computed once, in float64.
+    """The correct result of a problem for given operands and scalars. It is computed once, in float64.
 
-    Rows are those of all products, below each other. `chosen` holds the rows to compare, if not the usual ones.
+    The rows of all products are stacked. `chosen` holds the rows to compare, if not the usual ones.
     """
 
     problem: Problem
@@ -168,7 +168,7 @@ class Reference:
 
     @cached_property
     def vectors(self) -> np.ndarray:
-        """N x 32 random -1 and 1."""
+        """Random vectors of -1 and 1, N x 32."""
         random = np.random.default_rng(1).integers(0, 2, (self.problem.N, _VECTORS))
         return random.astype(np.float64) * 2 - 1
 

@@ -166,7 +166,7 @@ def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | Non
 def _find_added_product(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher
 ) -> tuple[str, str] | None:
-    """Test whether the product is added to C although beta is 0. If so, it is for any C of numbers."""
+    """Test whether the product is added to C although beta is 0. If so, this happens for any C of numbers."""
     if reference.beta or check.rule != "exact":
         return None
     data = reference.operands
@@ -181,7 +181,7 @@ def _find_added_product(
 
 
 def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """Find other arguments, another grid or another block that give the right result in every order of threads."""
+    """Find other arguments, another grid or another block that give the correct result in every order of threads."""
     problem, plan = reference.problem, launch.plan
     if plan is None or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
         return None

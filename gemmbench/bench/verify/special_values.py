@@ -3,10 +3,10 @@
 IEEE 754 determines what a correct kernel does in every order of summation:
 
 - A NaN in A reaches its row of C, and a NaN in B reaches its column. The same holds for infinities. An infinity times 0
-is NaN. No other element may change, so padding must be left out and not multiplied by 0. - Subnormal numbers count, as
-in every product of CUDA cores unless `-ftz` or `.ftz` says otherwise. NVIDIA does not document how tensor cores treat
-them, so only sums that round like their factors are checked. - A sum whose parts cannot overflow is finite. A sum of
-large products of the same sign is infinite.
+  is NaN. No other element may change, so padding must be left out and not multiplied by 0.
+- Subnormal numbers count, as in every product of CUDA cores unless `-ftz` or `.ftz` says otherwise. NVIDIA does not
+  document how tensor cores treat them, so only sums that round like their factors are checked.
+- A sum whose parts cannot overflow is finite. A sum of large products of the same sign is infinite.
 
 Elements that depend on the order of summation are not checked.
 """
@@ -74,7 +74,7 @@ class SpecialValues:
 
     @cached_property
     def want(self) -> np.ndarray:
-        """The right C. It is infinite where its type has no number this large."""
+        """The correct C. It is infinite where its type has no number this large."""
         total = self._sum(self._terms) + self._base
         return np.asarray(np.where(np.abs(total) > self._largest, np.copysign(np.inf, total), total))
 

@@ -50,7 +50,7 @@ _STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
 class _Job:
     """Batch `number`, submitted to one of the workers `targets` (empty: any worker).
 
-    `faults` counts the workers that could not run it, and `restarts` how often it was given up. It then waits for
+    `faults` counts the workers that could not run it. `restarts` counts how often it was given up. It then waits for
     `waiting` trials of one row each, which are jobs with a `row` and the `whole` batch.
     """
 
@@ -339,7 +339,7 @@ class FleetMachine(Machine):
     _refusals: dict[tuple[Variant, str], str] = field(default_factory=dict, compare=False, repr=False)
 
     def why_refused(self, variant: Variant, device: str) -> str:
-        """Ask a worker, because it has the packages, why it cannot run a variant. Raises DeviceError."""
+        """Ask a worker why it cannot run a variant, because the workers have the packages. Raises DeviceError."""
         key = variant, device
         if key not in self._refusals:
             workers = [member.address for member in self.members]
