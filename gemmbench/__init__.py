@@ -1,6 +1,6 @@
 """gemmbench: verify, time and compare CUDA GEMM kernels, one `.cu` file each.
 
-The Python interface, without the command line:
+This is the Python interface:
 
     run        verify and time kernels, and compare them with a baseline
     compare    decide which of several variants is faster
@@ -13,9 +13,9 @@ The Python interface, without the command line:
     >>> [(record.variant, record.status) for record in result.records]
     [('naive', 'ok'), ('tiled', 'ok'), ('cublas', 'ok')]
 
-The functions return RunResults, CompareResults, TuneResults and VerifyResults; every error that they raise on
-purpose is a GemmbenchError. They are imported when they are first used: `import gemmbench` is
-quick.
+The functions return RunResults, CompareResults, TuneResults and VerifyResults. Every error that they
+raise on purpose is a GemmbenchError. They are imported when they are first used, so `import gemmbench`
+is quick.
 """
 
 from __future__ import annotations

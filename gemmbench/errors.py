@@ -17,8 +17,8 @@
         |-- Unsupported        the kernel needs what this device lacks
         `-- HostError          gemmbench itself failed, which costs one batch
 
-A message gives the location, the fault and the next step. `gemmbench.cli` turns an
-error into its message and exit code; no other code does.
+A message gives the location, the fault and the next step. Only `gemmbench.cli` turns an error
+into its message and exit code.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ EXIT_CODES = {
     INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. What was measured is saved and shown.",
     TERMINATED: "Terminated by SIGTERM. Every row that was complete is saved.",
 }
-"""What each code means, as the manual tells it."""
+"""The meaning of each exit code, as the manual explains it."""
 
 
 class GemmbenchError(Exception):
-    """The root: a message for the user, and an exit code."""
+    """The base class of all errors: a message for the user and an exit code."""
 
     exit_code = BAD_ROW
 
@@ -60,7 +60,7 @@ class UsageError(GemmbenchError):
 
 
 class SpecError(UsageError):
-    """A fault at `location` (a file such as "cuda/tiled.cu") and, if known, on a line of it."""
+    """A fault at `location` (a file such as "cuda/tiled.cu") and, if known, at a line of it."""
 
     def __init__(self, location: str, line: int | None, fault: str):
         fault = fault.replace("\n", r"\n")  # it may quote a value of the file, and is one line
@@ -74,7 +74,7 @@ class SpecError(UsageError):
 
 @contextmanager
 def at_line(location: str, line: int | None) -> Iterator[None]:
-    """Add a file and a line to a UsageError that lacks them; None means the command line."""
+    """Add a file and line to any UsageError raised inside the block that lacks them. None means the command line."""
     try:
         yield
     except SpecError:
@@ -96,12 +96,12 @@ class DeviceError(GemmbenchError):
 
 
 def shorten_reason(text: str, longest: int = 2000, kept: int = 1900) -> str:
-    """Return the text, or its beginning with the number of characters that are left out."""
+    """Return the text. If it is too long, return its beginning and the number of characters left out."""
     return text if len(text) <= longest else f"{text[:kept]} ... ({len(text) - kept:,} more characters)"
 
 
 class PlanError(GemmbenchError):
-    """One plan cannot be measured; `status` is that of its row, and the message its reason, which is cut if long."""
+    """One plan cannot be measured. Its row gets `status`, and the message as its reason, shortened if long."""
 
     status = "failed"
 
@@ -110,7 +110,7 @@ class PlanError(GemmbenchError):
 
 
 class BuildError(PlanError):
-    """The compiler refused the text; the message quotes it."""
+    """The compiler rejected the text. The message quotes the compiler."""
 
 
 class BuildTimeout(BuildError):
@@ -124,11 +124,11 @@ class LaunchError(PlanError):
 
 
 class KernelCrash(LaunchError):
-    """A signal ended the kernel's process: it reads or writes where it must not."""
+    """A signal ended the kernel's process, because it read or wrote where it must not."""
 
 
 class DeviceLost(LaunchError):
-    """The kernel crashed and the device's context is lost: nothing else can run in this process."""
+    """The kernel crashed and destroyed the device's context. Nothing else can run in this process."""
 
 
 class LaunchTimeout(PlanError):
@@ -150,15 +150,15 @@ class NotOffered(PlanError):
 
 
 class Unsupported(PlanError):
-    """The kernel needs what this device lacks; the message names it, and the line."""
+    """The kernel needs something that this device lacks. The message names it and the line."""
 
     status = "skipped"
 
 
 class HostError(PlanError):
-    """gemmbench itself failed while it worked on this plan: too little host memory, or a bug.
+    """gemmbench itself failed while it worked on this plan, because host memory ran out or because of a bug.
 
-    The message has the exception's type, text and location.
+    The message contains the type, text and location of the exception.
     """
 
     def __init__(self, fault: BaseException | str):
@@ -175,7 +175,7 @@ def _describe_exception(fault: BaseException) -> str:
 
 
 def name_signal(number: int) -> str:
-    """`SIGSEGV`, or `signal 40` for one without a name."""
+    """Return the name of a signal, such as `SIGSEGV`, or `signal 40` if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -183,7 +183,7 @@ def name_signal(number: int) -> str:
 
 
 def write_pip_line(extra: str) -> str:
-    """Return the command that installs the packages of an extra of gemmbench, which itself is in no package index."""
+    """Return the command that installs the packages of an extra. gemmbench itself is in no package index."""
     from importlib import metadata  # slow, and seldom needed
 
     try:
@@ -195,7 +195,7 @@ def write_pip_line(extra: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
-    """Return `" (did you mean 'x'?)"` for the `most` closest of `known`, or `""`."""
+    """Suggest up to `most` similar names from `known` as `" (did you mean 'x'?)"`; `""` if none is similar."""
     from difflib import get_close_matches
 
     close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]

@@ -333,11 +333,11 @@ OVERLAPPING = "results/nvidia-h200/*-shapes_60.jsonl.gz"
 
 def test_problems_without_a_ranked_row_are_counted():
     shown = len(contests.find_contests(Page(ROOT / "docs" / "page.md", KINDS), OVERLAPPING, "sgemm")[0])
-    assert f"Without {60 - shown} problems at which sgemm or all others have no ranked row." in write_contest(
+    assert f"This leaves out {60 - shown} problems for which sgemm or all others have no ranked row." in write_contest(
         "sgemm", OVERLAPPING
     )
     fastest = KINDS["fastest"](Page(ROOT / "docs" / "page.md", KINDS), OVERLAPPING, "sgemm", "brief")
-    assert f"Without {60 - shown} problems at which sgemm has no ranked row." in fastest
+    assert f"This leaves out {60 - shown} problems for which sgemm has no ranked row." in fastest
 
 
 def test_a_kernel_that_did_not_run_is_refused():
@@ -404,7 +404,7 @@ def test_problems_that_the_kernel_did_not_compute_are_counted(page, tmp_path, mo
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(draws, "find_contests", drop_two)
     text = KINDS["draws"](page, "sgemm", "*-shapes_drawn_7.jsonl.gz")
-    assert text.startswith("1 draw. Without 2 problems at which sgemm or all others have no ranked row:\n")
+    assert text.startswith("1 draw. This leaves out 2 problems for which sgemm or all others have no ranked row:\n")
 
 
 def test_a_file_without_the_number_of_a_draw_is_refused(page):

@@ -1,9 +1,10 @@
 # %% [markdown]
-# Everything that `gemmbench run`, `compare` and `verify` do is available in Python. The functions
-# take the options of the commands with Python types, and return results that a notebook shows as
-# tables. `docs/guides/python_interface.py` is this page as a script: run it, or open it as a
-# notebook (VS Code, or `jupytext --to notebook`). A script needs no main guard. `device="cpu"` runs
-# the CUDA kernels on the CPU, at small sizes; leave it out to use the GPU, if there is one.
+# Everything that `gemmbench run`, `compare` and `verify` do is also available in Python. The
+# functions take the options of the commands as Python types, and return results that a notebook
+# shows as tables. `docs/guides/python_interface.py` is this page as a script. You can run it, or
+# open it as a notebook (in VS Code, or with `jupytext --to notebook`). A script needs no main
+# guard. `device="cpu"` runs the CUDA kernels on the CPU, at small sizes. Leave it out to use the
+# GPU, if there is one.
 
 # %%
 import tempfile
@@ -15,7 +16,8 @@ SMALL = {"device": "cpu", "cache": "hot", "rounds": 4, "out": None}
 
 # %% [markdown]
 # `verify` checks kernels on shapes where they often break, without timing them. `error` is the
-# largest rounding error in units of u (|A| |B|), where u is the unit roundoff; up to 16 is accepted.
+# largest rounding error in units of u (|A| |B|), where u is the unit roundoff. An error of up to 16
+# is accepted.
 
 # %%
 checks = gemmbench.verify("tiled", sizes=[(1, 37, 5), 33], layout="nn", precision="f32", device="cpu")
@@ -23,10 +25,10 @@ assert checks.ok
 max(record.error for record in checks.records if record.error is not None)
 
 # %% [markdown]
-# `run` verifies each kernel, then times all of them in interleaved rounds. Results are also written
-# to `results/` unless `out` is None. A record has its `samples`, seconds per launch in each round, and
-# what follows from them: `time` and `percent` of the baseline. `plot()` draws what `gemmbench plot`
-# does. Parameters take values to try, or "all".
+# `run` verifies each kernel, then times all of them in interleaved rounds. It also writes the
+# results to `results/` unless `out` is None. A record has its `samples` (the seconds per launch in
+# each round) and values computed from them: its `time`, and its `percent` of the baseline. `plot()`
+# draws the same charts as `gemmbench plot`. Parameters take a list of values to try, or "all".
 
 # %%
 result = gemmbench.run(["naive", "tiled"], sizes=[32, (48, 32, 16)], params={"TILE": [8, 16]}, **SMALL)
@@ -36,9 +38,9 @@ for record in result.records:
 result.plot("ladder", size=32)
 
 # %% [markdown]
-# `compare` ends in verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio is
-# outside 1 +- 1 %, `same` if it is inside, otherwise `inconclusive`. `margin` sets another share,
-# such as 0.03. Four rounds are the minimum for an interval.
+# `compare` returns verdicts: `faster` or `slower` if the whole 95 % interval of the paired ratio is
+# outside 1 +- 1 %, `same` if it is inside, and otherwise `inconclusive`. `margin` sets another
+# limit, such as 0.03. An interval needs at least four rounds.
 
 # %%
 comparison = gemmbench.compare("naive", "tiled", sizes=32, **SMALL)
@@ -46,10 +48,10 @@ for verdict in comparison.verdicts:
     print(verdict.word, "-", verdict.sentence)
 
 # %% [markdown]
-# `load` reads a results file, whether the command or Python wrote it. With pandas installed,
-# `to_pandas()` gives a data frame with the columns of the CSV export. Every error that gemmbench
-# raises on purpose is a `GemmbenchError`. A kernel that fails is not an error: it is a row with a
-# `status` and a `reason`.
+# `load` reads a results file written by the command or from Python. If pandas is installed,
+# `to_pandas()` returns a data frame with the columns of the CSV export. Every error that gemmbench
+# raises on purpose is a `GemmbenchError`. A kernel that fails does not raise an error. It becomes a
+# row with a `status` and a `reason`.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:

@@ -1,1 +1,1 @@
-"""What NVIDIA's tools report about code, as text: parsed here, without opening a device."""
+"""Parses what NVIDIA's tools report about code, without opening a device."""

@@ -1,7 +1,8 @@
-"""Which lines of a kernel ask for more than before: the accesses of two versions of its text, matched line by line.
+"""Finds the lines of a kernel that ask more of memory than before, by matching two versions of its text line by line.
 
-Counts have no noise, so any difference is one of the text. A line has moved if its code is the same elsewhere, and was
-renamed if it costs the same as a line that is gone. What one line asks for may be spread over several, and the reverse.
+Counts have no noise, so any difference comes from the text. If a line's code appears elsewhere, the line has moved. If
+a new line costs the same as a line that is gone, the line was renamed. What one line asks for may be spread over
+several lines, or the reverse.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from dataclasses import dataclass
 from gemmbench.analysis.accesses import JOINED, WRITTEN, Access, AccessCounts, Cost
 
 Code = Mapping[tuple[str, int], str]
-"""The code of each line, by the name of its file and its number, without comments and white space."""
+"""The code of each line, by file name and line number, without comments and white space."""
 
 
 @dataclass(frozen=True)
 class AccessChange:
-    """An access that costs more or less than before; `earlier` is None for a new one, `later` for one that is gone.
+    """An access whose cost has changed. `earlier` is None for a new access, and `later` is None for one that is gone.
 
-    `is_more` is False where other lines for the same operand ask for less by as much.
+    `is_more` is False if other lines for the same operand ask for that much less.
     """
 
     earlier: Access | None
@@ -28,12 +29,12 @@ class AccessChange:
 
 
 def cost_of_line(access: Access) -> Cost:
-    """The cost by which lines are compared: neighbouring accesses to shared memory count as joined."""
+    """Return the cost by which lines are compared. Neighbouring accesses to shared memory are taken as joined."""
     return access.costs[JOINED if access.is_shared else WRITTEN]
 
 
 def measure_line(access: Access) -> int:
-    """What an access asks for in all: sectors of global memory, or wavefronts in shared memory."""
+    """Return how much an access asks for in all: sectors of global memory, or wavefronts of shared memory."""
     cost = cost_of_line(access)
     return cost.wavefronts if access.is_shared else cost.sectors
 
@@ -41,7 +42,7 @@ def measure_line(access: Access) -> int:
 def compare_lines(
     earlier: AccessCounts, earlier_code: Code, later: AccessCounts, later_code: Code
 ) -> list[AccessChange]:
-    """Every access of the later version that costs something else than in the earlier one, and those that are gone."""
+    """Find the accesses whose cost differs between the two versions, including those that are new or gone."""
     groups: dict[Hashable, tuple[list[_Line], list[_Line]]] = {}
     for place, (counts, code) in enumerate(((earlier, earlier_code), (later, later_code))):
         for access in counts.accesses:
@@ -58,7 +59,7 @@ class _Line:
 
     @property
     def group(self) -> Hashable:
-        """Only lines of one group can be the same; arrays in shared memory may have other names."""
+        """A key that two lines must share to be matched. Names of shared arrays are left out, since they may change."""
         return self.access.is_shared, self.access.writes, "" if self.access.is_shared else self.access.operand
 
     @property
@@ -74,7 +75,7 @@ _KEYS: tuple[Callable[[_Line], Hashable], ...] = (
     lambda line: line.access.operand,
     lambda line: None,
 )
-"""Lines are the same if they are alike in the first of these in which they have a partner."""
+"""The criteria for matching lines, in the order in which they are tried. A line is matched by the first that fits."""
 
 
 def _compare_group(earlier: Sequence[_Line], later: Sequence[_Line]) -> Iterator[AccessChange]:
@@ -95,7 +96,7 @@ def _compare_group(earlier: Sequence[_Line], later: Sequence[_Line]) -> Iterator
 def _match_lines(
     earlier: Sequence[_Line], later: Sequence[_Line]
 ) -> tuple[list[tuple[_Line, _Line]], list[_Line], list[_Line]]:
-    """Pairs of lines that are the same, and what is left of both."""
+    """Match the lines of both versions. Returns the pairs and the lines that are left in each version."""
     pairs: list[tuple[_Line, _Line]] = []
     left, right = list(earlier), list(later)
     for find_key in _KEYS:

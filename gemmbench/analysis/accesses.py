@@ -1,7 +1,7 @@
-"""What the accesses of a kernel cost on a GPU: counts by source line, how nvcc may join them, and the bound on time.
+"""Computes what the accesses of a kernel cost on a GPU: counts by line, how nvcc may join them, and a bound on time.
 
-A request is one execution of a load or a store by a warp. It costs sectors of 32 bytes if the memory is global, and
-wavefronts, passes over the 32 banks, in L1 or shared memory.
+A request is one execution of a load or a store by a warp. In global memory it costs sectors of 32 bytes. In L1 or
+shared memory it costs wavefronts, which are passes over the 32 banks.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from gemmbench.planning.problems import Problem
 SECTOR = 32
 WARP = 32
 _SCATTERED = 4
-"""A ratio to the fewest sectors that a warp does not reach if its lanes only share a few rows of a tile."""
+"""An access is scattered if it touches this many times the fewest sectors. Just sharing rows of a tile costs less."""
 READINGS = WRITTEN, JOINED, UNITED = ("written", "joined", "united")
-"""How accesses to shared memory become requests: as in the text; neighbouring words between two barriers as one access
-of up to 16 bytes; and moreover nothing loaded twice between two barriers."""
+"""How accesses to shared memory become requests.
+
+`written` takes them as in the text. `joined` makes one access of up to 16 bytes of neighbouring words between two
+barriers. `united` also loads nothing twice between two barriers.
+"""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Requests of warps, and what they cost.
+    """Requests of warps and what they cost.
 
-    `sectors` are distinct ones of each request, `lines` distinct 128 bytes; `conflicts` are wavefronts beyond the first
-    of a group of lanes that are served together.
+    `sectors` are the distinct sectors of each request, and `lines` the distinct blocks of 128 bytes. `conflicts` are
+    the wavefronts after the first for each group of lanes that are served together.
     """
 
     requests: int = 0
@@ -45,11 +48,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class Access:
-    """The loads or stores of one line from or to one operand or array, with `nbytes` each, in all launches of a plan.
+    """The loads or stores of one operand or array by one line, `nbytes` at a time, in all launches of a plan.
 
-    `used` are distinct bytes of its requests. `ragged` says that lanes executed it different numbers of times between
-    two barriers, so that they may have been matched wrongly. `most` are the most united requests of a warp between two
-    barriers. `reading` is the one that `code` decided on, "" where it did not.
+    `used` is the number of distinct bytes in its requests. `ragged` means that lanes executed it different numbers of
+    times between two barriers, so they may have been matched wrongly. `most` is the largest number of united requests
+    that a warp makes between two barriers. `reading` is the one of READINGS that the machine code decided on, or ""
+    if undecided.
     """
 
     file: str
@@ -66,33 +70,33 @@ class Access:
 
     @property
     def key(self) -> tuple[str, int, bool]:
-        """Its place, and whether it is a store."""
+        """The file and line, and whether the access is a store."""
         return self.file, self.line, self.writes
 
     @property
     def cost(self) -> Cost:
-        """The cost in its reading; without one, the least."""
+        """The cost according to `reading`, or the lowest possible cost if that is undecided."""
         return self.least if not self.reading else self.costs[self.reading]
 
     @property
     def least(self) -> Cost:
-        """The least that it may cost."""
+        """The lowest possible cost."""
         return self.costs[UNITED if self.is_shared else WRITTEN]
 
     @property
     def mean_bytes(self) -> float:
-        """Bytes that a lane asks for in a request of its reading."""
+        """The bytes that a lane asks for in one request."""
         written = self.costs[WRITTEN].requests
         return self.nbytes * written / self.costs[JOINED].requests if self.is_joined else self.nbytes
 
     @property
     def fewest_sectors(self) -> int:
-        """Sectors that would hold what a request to global memory uses, if its lanes asked for neighbouring bytes."""
+        """The sectors that a request to global memory would need if its lanes asked for neighbouring bytes."""
         return math.ceil(self.used / self.cost.requests / SECTOR)
 
     @property
     def is_scattered(self) -> bool:
-        """Whether its requests to global memory touch many times as many sectors as they need."""
+        """Whether its requests to global memory touch many times more sectors than they need."""
         return not self.is_shared and self.cost.sectors >= _SCATTERED * self.fewest_sectors * self.cost.requests
 
     @property
@@ -103,40 +107,43 @@ class Access:
 
 @dataclass(frozen=True)
 class AccessCounts:
-    """Every access of a plan's launches, by line. `ran` of `blocks` blocks were run, to represent all of them."""
+    """Every access of a plan's launches, by line. Only `ran` of `blocks` blocks were run, as a sample of all."""
 
     accesses: tuple[Access, ...]
     ran: int
     blocks: int
 
     def total(self, is_shared: bool) -> Cost:
-        """What all accesses to shared or to global memory cost, as they are read."""
+        """Return the total cost of all accesses to shared or to global memory."""
         return sum((each.cost for each in self.accesses if each.is_shared == is_shared), Cost())
 
     @property
     def global_bytes(self) -> int:
-        """Bytes asked of L1 by accesses to global memory."""
+        """The bytes that accesses to global memory ask of L1."""
         return SECTOR * self.total(is_shared=False).sectors
 
     @property
     def least_wavefronts(self) -> int:
-        """The fewest cycles, of one multiprocessor, for which shared memory and L1 are busy."""
+        """The fewest cycles during which the shared memory and L1 of one multiprocessor are busy."""
         return sum(each.least.wavefronts for each in self.accesses)
 
     @property
     def is_decided(self) -> bool:
-        """Whether machine code decided how to read all accesses to shared memory, or there is nothing to decide."""
+        """Whether machine code has decided how to read every access to shared memory for which there is a choice."""
         return all(each.reading or each.least == each.costs[WRITTEN] for each in self.accesses if each.is_shared)
 
     @property
     def most_wavefronts(self) -> int:
-        """As `least_wavefronts`, with every access as it is written."""
+        """The same as `least_wavefronts` if every access is made as it is written."""
         return sum(each.costs[WRITTEN].wavefronts for each in self.accesses)
 
 
 @dataclass(frozen=True)
 class TimeBound:
-    """The least seconds of a product on a card: those of its multiply-adds (None: at no known rate), and of L1."""
+    """The least seconds that a product takes on a card.
+
+    `math` is the time of its multiply-adds (None if their rate is unknown), and `l1` the time in L1.
+    """
 
     card: str
     math: float | None
@@ -144,12 +151,12 @@ class TimeBound:
 
     @property
     def seconds(self) -> float:
-        """The larger of both."""
+        """The larger of the two times."""
         return max(self.math or 0.0, self.l1)
 
     @property
     def share_of_peak(self) -> float | None:
-        """The most of the card's peak that is left."""
+        """The largest share of the card's peak that can be reached."""
         return self.math / self.seconds if self.math else None
 
 
@@ -159,11 +166,11 @@ _WIDTHS = {"128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 
 
 SharedCode = Mapping[tuple[str, int, bool], Counter[int]]
-"""The accesses of machine code to shared memory: how many of each width, by file, line, and whether they are stores."""
+"""The accesses to shared memory in machine code: the number of each width, by file, line, and whether it is a store."""
 
 
 def read_shared_code(listing: str) -> SharedCode:
-    """The accesses in the output of `nvdisasm -g`, which puts source lines above the instructions."""
+    """Find the accesses in the output of `nvdisasm -g`, where source lines precede their instructions."""
     code: dict[tuple[str, int, bool], Counter[int]] = {}
     file, line = "", 0
     for text in listing.splitlines():
@@ -176,10 +183,10 @@ def read_shared_code(listing: str) -> SharedCode:
 
 
 def decide_readings(counts: AccessCounts, code: SharedCode) -> AccessCounts:
-    """The counts with the reading of each access to shared memory that machine code has.
+    """Decide from the machine code how to read each access to shared memory.
 
-    It loads nothing twice where it has at least as many instructions as a warp needs between two barriers: then the
-    loops between them are unrolled. Otherwise it joins neighbours where an instruction is wider than the text.
+    If the code has at least as many load instructions as a warp needs between two barriers, the loops in between are
+    unrolled and nothing is loaded twice. Otherwise neighbours are joined if an instruction is wider than the text.
     """
     needed: Counter[tuple[str, int, bool]] = Counter()
     for each in counts.accesses:
@@ -197,7 +204,7 @@ def decide_readings(counts: AccessCounts, code: SharedCode) -> AccessCounts:
 
 
 def merge_accesses(accesses: Iterable[Access]) -> tuple[Access, ...]:
-    """One for each line, operand, direction and width, in the order of the text."""
+    """Merge accesses with the same line, operand, direction and width. The result is in the order of the text."""
     merged: dict[tuple[str, int, bool, str, int], Access] = {}
     for each in accesses:
         key = (each.file, each.line, each.writes, each.operand, each.nbytes)
@@ -212,17 +219,18 @@ def _add_accesses(first: Access, second: Access) -> Access:
 
 
 def bound_time(counts: AccessCounts, flops: int, rate: float | None, cycles: float, card: str) -> TimeBound:
-    """The bound on a card whose multiprocessors all run at this clock, in cycles per second.
+    """Compute the bound on a card. `cycles` is the sum of its multiprocessors' clocks in cycles per second.
 
-    `rate` is FLOP per cycle of a multiprocessor. Its L1 takes a wavefront per cycle.
+    `rate` is FLOP per cycle and multiprocessor. The L1 of a multiprocessor takes one wavefront per cycle.
     """
     return TimeBound(card, flops / rate / cycles if rate else None, counts.least_wavefronts / cycles)
 
 
 def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
-    """The names that expressions under `accesses` may read, with their values: the parameters and ACCESS_NAMES.
+    """Return the names that expressions under `accesses` may read, with their values: the parameters and ACCESS_NAMES.
 
-    Those of the line with the most, rounded up: sectors per request, and percent of its wavefronts in shared memory.
+    Each value comes from the worst line, rounded up: sectors per request, or percent of its wavefronts in shared
+    memory.
     """
     problem = plan.problem
 
@@ -243,14 +251,14 @@ def name_access_values(plan: Plan, counts: AccessCounts) -> dict[str, int]:
 
 
 def has_whole_sectors(problem: Problem) -> bool:
-    """Whether every row of A, B and C begins at a sector, as limits on accesses take for granted."""
+    """Return whether every row of A, B and C begins at a sector, which limits on accesses assume."""
     return all(problem.storage(name).nbytes(problem.shape(name)[1]) % SECTOR == 0 for name in "ABC")
 
 
 def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
-    """One sentence for each limit under `accesses` of the plan's variant that is broken.
+    """Return one sentence for each limit under `accesses` that the plan breaks.
 
-    None is where rows begin within sectors, which costs any kernel more.
+    Limits do not apply if rows begin within sectors, since that costs any kernel more.
     """
     if not has_whole_sectors(plan.problem):
         return []
@@ -259,5 +267,5 @@ def find_broken_access_limits(plan: Plan, counts: AccessCounts) -> list[str]:
 
 
 def list_ragged_lines(accesses: Sequence[Access]) -> list[str]:
-    """The places, as `tiled.cu:69`, whose requests may have been matched wrongly."""
+    """List the lines, such as `tiled.cu:69`, whose requests may have been matched wrongly."""
     return list(dict.fromkeys(f"{each.file}:{each.line}" for each in accesses if each.ragged))

@@ -1,8 +1,8 @@
-"""Nsight Compute: hardware counters of one launch, read from its CSV.
+"""Nsight Compute: reads the hardware counters of one launch from its CSV output.
 
-Names of metrics: NVIDIA, "Nsight Compute Profiling Guide", metrics structure and reference. Stalls:
-the same guide, "Warp Stall Reasons". ncu stops at a name that the GPU or the release does not have,
-so each quantity has a list of names that are tried in turn.
+Names of metrics: NVIDIA, "Nsight Compute Profiling Guide", metrics structure and reference. Stalls: the same guide,
+"Warp Stall Reasons". ncu stops at a metric that the GPU or the release does not have, so each quantity has a list of
+metrics to try in turn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gemmbench.errors import DeviceError, LaunchError
 
 PROGRAM = "ncu"
 LIMIT = 600.0
-"""Seconds for one launch with all its passes."""
+"""The time limit for one launch with all its passes, in seconds."""
 
 _OF_PEAK = "avg.pct_of_peak_sustained_elapsed"
 _OF_ACTIVE = "avg.pct_of_peak_sustained_active"
@@ -63,13 +63,13 @@ QUANTITIES: dict[str, tuple[str, ...]] = {
     "occupancy": (f"sm__warps_active.{_OF_ACTIVE}",),
     "registers": ("launch__registers_per_thread",),
 }
-"""The quantities to count, each with its metrics, the best first."""
+"""The quantities to count, each with its metrics in order of preference."""
 
 STALLS = (
     "barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard math_pipe_throttle "
     "membar mio_throttle misc no_instruction not_selected selected short_scoreboard sleeping tex_throttle wait"
 ).split()
-"""Why a warp waits between two instructions; `gmma` exists on compute capability 9.0 only."""
+"""The reasons why a warp waits between two instructions. `gmma` exists only on compute capability 9.0."""
 
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _MISSING = re.compile(r"[Ff]ailed to find metric (?:regex:)?\^?(\w+)")
@@ -80,10 +80,10 @@ _SCALES = _TIMES | _RATES
 
 @dataclass(frozen=True)
 class Counters:
-    """The counters of one kernel, by quantity: seconds, Hz, percent or a count.
+    """The counters of one kernel by quantity, in seconds, Hz, percent or as a count.
 
-    Quantities that this GPU does not count are missing. `stalls` has for each reason the number of
-    warps it stalls, per cycle in which an instruction is issued.
+    Quantities that this GPU does not count are missing. `stalls` gives for each reason the number of warps it stalls,
+    per cycle in which an instruction is issued.
     """
 
     kernel: str
@@ -94,9 +94,9 @@ class Counters:
 
 
 def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Counters]:
-    """Count the kernels that `gemmbench ARGUMENTS` launches inside the range it marks for a profiler.
+    """Count the kernels that `gemmbench ARGUMENTS` launches inside the range that it marks for a profiler.
 
-    Raises DeviceError if ncu is missing or may not count, LaunchError if the program failed.
+    Raises DeviceError if ncu is missing or has no permission to count, and LaunchError if the program fails.
     """
     program, missing = toolkit.find_watcher(PROGRAM), set[str]()
     while True:
@@ -114,9 +114,9 @@ def count_launches(arguments: Sequence[str], limit: float = LIMIT) -> list[Count
 
 
 def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
-    """The metric for each quantity and each stall.
+    """Choose a metric for each quantity and each stall.
 
-    `missing` are unavailable metrics, without suffix.
+    `missing` are metrics that are unavailable, without their suffixes.
     """
     candidates = {**QUANTITIES, **{f"stall {name}": (_STALL.format(name),) for name in STALLS}}
     available = {
@@ -126,9 +126,9 @@ def choose_metrics(missing: Collection[str] = ()) -> dict[str, str]:
 
 
 def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Sequence[str]) -> list[str]:
-    """Count in the range that the target marks.
+    """Return the command that counts in the range that the target marks.
 
-    Ncu leaves the clock as it is when kernels are timed.
+    ncu leaves the clock alone, just as when kernels are timed.
     """
     words = f"--config-file off --csv --page raw --print-units base --clock-control none --log-file {log}".split()
     words += "--profile-from-start off --target-processes application-only --metrics".split()
@@ -136,7 +136,7 @@ def ncu_command(program: str, log: Path, names: Mapping[str, str], target: Seque
 
 
 def read_counters(report: str, names: Mapping[str, str]) -> list[Counters]:
-    """Parse the CSV of `--page raw`: a line of names, a line of units, one line per kernel."""
+    """Parse the CSV of `--page raw`, which has a line of names, a line of units, and one line per kernel."""
     lines = [line for line in report.splitlines() if line.startswith('"')]
     rows = list(csv.reader(lines))
     if not rows or "Kernel Name" not in rows[0]:
@@ -158,9 +158,9 @@ def _counters(row: Mapping[str, str], units: Mapping[str, str], names: Mapping[s
 
 
 def number(cell: str) -> float | None:
-    """A cell as a number; None for `n/a`, `nan` or nothing.
+    """Parse a cell as a number; None for `n/a`, `nan` or an empty cell.
 
-    Thousands have commas, instances follow in brackets.
+    Numbers may have commas for thousands and may be followed by instances in brackets.
     """
     found = re.match(r"\s*(-?[\d,]{0,40}\.?\d{1,40}(?:[eE][-+]?\d+)?)(?![\w.])", cell)
     return float(found[1].replace(",", "")) if found else None
@@ -179,7 +179,7 @@ _REFUSALS = (
 
 
 def _explain_failure(ran: toolkit.ToolRun, report: str, limit: float) -> Exception:
-    """The error to raise when ncu counted no kernel."""
+    """Return the error to raise if ncu counted no kernel."""
     everything = f"{report}\n{ran.out}\n{ran.err}"
     for sign, meaning in _REFUSALS:
         if sign in everything:

@@ -1,7 +1,7 @@
-"""How many blocks a multiprocessor can hold, and the limits of each architecture; needs no GPU.
+"""Computes how many blocks a multiprocessor can hold, from the limits of each architecture; needs no GPU.
 
-Limits: CUDA programming guide, "Technical Specifications per Compute Capability".
-Rules (what is rounded to what): the toolkit's occupancy calculator, cuda_occupancy.h.
+The limits are from the CUDA programming guide, "Technical Specifications per Compute Capability". The rules for
+rounding are from the toolkit's occupancy calculator, cuda_occupancy.h.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MAX_REGISTERS = 255  # of a thread
 class ArchitectureLimits:
     """The resources of a multiprocessor of one architecture, and the most that one block may use.
 
-    `shared` is the bytes of a multiprocessor, `block_shared` the most that a block may have, `reserved` what
-    the system reserves per block, `grain` the unit of allocation.
+    `shared` is the shared memory of a multiprocessor in bytes, and `block_shared` the most that a block may have.
+    `reserved` is what the system reserves for each block, and `grain` is the unit of allocation.
     """
 
     warps: int
@@ -36,17 +36,17 @@ class ArchitectureLimits:
 
 
 def _before_volta(shared: int, block_registers: int = _REGISTERS, partitions: int = 4) -> ArchitectureLimits:
-    """5.x and 6.x: 48 KiB a block whatever the multiprocessor has."""
+    """Make the limits of 5.x and 6.x, where a block may have 48 KiB on any multiprocessor."""
     return ArchitectureLimits(64, 32, shared << 10, 48 << 10, 0, 256, block_registers, partitions)
 
 
 def _of_volta(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
-    """7.x: a block may have all the shared memory."""
+    """Make the limits of 7.x, where a block may have all the shared memory."""
     return ArchitectureLimits(warps, blocks, shared << 10, shared << 10, 0, 256)
 
 
 def _since_ampere(warps: int, blocks: int, shared: int) -> ArchitectureLimits:
-    """From 8.0 on: the system takes 1 KiB of shared memory for each block."""
+    """Make the limits from 8.0 on, where the system takes 1 KiB of shared memory for each block."""
     return ArchitectureLimits(warps, blocks, shared << 10, (shared - 1) << 10, 1 << 10, 128)
 
 
@@ -74,7 +74,7 @@ _TABLE = {
 
 
 def _architecture_limits(sm: int) -> ArchitectureLimits:
-    """The limits of a compute capability as an integer (90).
+    """Look up the limits of a compute capability, given as an integer such as 90.
 
     Raises DeviceError if it is not in the table.
     """
@@ -84,9 +84,9 @@ def _architecture_limits(sm: int) -> ArchitectureLimits:
 
 
 def most_block_shared(sm: int) -> int:
-    """Bytes of shared memory a block may have.
+    """Return how many bytes of shared memory a block may have.
 
-    An unknown architecture gets the limits of the one before it.
+    An unknown architecture has the limits of the closest older one.
     """
     known = [each for each in _TABLE if each <= sm] or [min(_TABLE)]
     return _TABLE[max(known)].block_shared
@@ -94,10 +94,10 @@ def most_block_shared(sm: int) -> int:
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How much of a kernel fits on one multiprocessor; with `blocks_per_sm` 0 the kernel cannot run.
+    """How much of a kernel fits on one multiprocessor. If `blocks_per_sm` is 0, the kernel cannot run.
 
-    `fraction` is warps_per_sm / max_warps. `limiter` is the first limit reached: "warps",
-    "registers", "shared memory" or "blocks".
+    `fraction` is warps_per_sm / max_warps. `limiter` is the first limit that is reached: "warps", "registers", "shared
+    memory" or "blocks".
     """
 
     blocks_per_sm: int
@@ -108,10 +108,10 @@ class Occupancy:
 
 
 def theoretical_occupancy(sm: int, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Occupancy of a kernel: threads a block, registers a thread, static plus dynamic shared bytes.
+    """Compute the occupancy of a kernel from threads per block, registers per thread, and bytes of shared memory.
 
-    `sm` is the compute capability as an integer (90). Unknown registers (-1) limit nothing.
-    Raises DeviceError if `sm` is not in the table.
+    `sm` is the compute capability as an integer such as 90. `shared_bytes` includes static and dynamic shared memory.
+    If `registers` is unknown (-1), registers do not limit the result. Raises DeviceError if `sm` is not in the table.
     """
     limits = _architecture_limits(sm)
     warps = max(1, -(-threads // _WARP))

@@ -1,6 +1,6 @@
-"""compute-sanitizer: run this program under it, and read its verdict.
+"""Runs this program under compute-sanitizer and reads the verdict.
 
-Its output: NVIDIA, "Compute Sanitizer User Manual", the chapters on its four tools.
+The output is described in NVIDIA, "Compute Sanitizer User Manual", in the chapters on its four tools.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _REFUSED = re.compile(
 class ToolVerdict:
     """The verdict of a tool on a run.
 
-    `status` is "clean", "errors" (or hazards), "timeout", or "failed": the tool did not finish, or
-    it saw no error and the program failed. `message` is the first error, or the reason.
+    `status` is "clean", "errors" (which includes hazards), "timeout" or "failed". "failed" means that the tool did not
+    finish, or that it saw no error but the program failed. `message` is the first error or the reason.
     """
 
     status: str
@@ -43,7 +43,7 @@ class ToolVerdict:
 
 
 def run_sanitizer(tool: str, arguments: Sequence[str], limit: float) -> ToolVerdict:
-    """Run `gemmbench ARGUMENTS` under a tool, each operand an allocation of its exact size.
+    """Run `gemmbench ARGUMENTS` under a tool, with each operand in an allocation of exactly its size.
 
     Raises DeviceError if compute-sanitizer is missing or may not watch this GPU.
     """
@@ -65,7 +65,7 @@ def _command(tool: str, log: Path, target: Sequence[str]) -> list[str]:
 
 
 def read_log(report: str, ran: toolkit.ToolRun) -> ToolVerdict:
-    """Read the verdict in a tool's log. Raises DeviceError if the tool may not watch this GPU."""
+    """Read the verdict from a tool's log. Raises DeviceError if the tool may not watch this GPU."""
     lines = [line.strip() for line in _LINE.findall(report)]
     counts = [int(found[1].replace(",", "")) for line in lines if (found := _SUMMARY.match(line))]
     if refused := next(filter(_is_refusal, lines), ""):
@@ -91,7 +91,7 @@ def _is_fault(line: str) -> bool:
 
 
 def _first_error(lines: Sequence[str]) -> str:
-    """The first error of a log as one sentence: what happened, in which file and line, and in which thread."""
+    """Return the first error in a log as one sentence: what happened, in which file and line, and in which thread."""
     parts: list[str] = []
     for line in lines:
         ends = not line or line.startswith(("Saved host backtrace", "Host Frame", "Device Frame")) or "SUMMARY" in line
@@ -103,6 +103,6 @@ def _first_error(lines: Sequence[str]) -> str:
 
 
 def _own_complaint(ran: toolkit.ToolRun) -> str:
-    """The row that gemmbench itself reports as wrong, else its last line."""
+    """Return the row that gemmbench itself reports as wrong, or else its last line of output."""
     wrong = re.search(r"^.*?: (?:wrong|failed|timeout|out of memory)\b.*$", ran.out, re.MULTILINE)
     return wrong[0].strip() if wrong else ran.last_words

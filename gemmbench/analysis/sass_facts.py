@@ -1,4 +1,4 @@
-"""What the instructions of a loop cost, the speed that follows, and the limits that a manifest sets under `sass`."""
+"""Computes what the instructions of a loop cost, the speed that follows, and whether limits under `sass` hold."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ class LoopFacts:
 
     @property
     def instructions(self) -> int:
-        """How many there are."""
+        """The number of instructions."""
         return len(self.loop.body)
 
     @cached_property
     def mix(self) -> dict[str, int]:
-        """Instructions of each class, in the order of CLASSES."""
+        """The number of instructions in each class, in the order of CLASSES."""
         counts = Counter(instruction.kind for instruction in self.loop.body)
         return {kind: counts[kind] for kind in CLASSES}
 
     @cached_property
     def reuse(self) -> int:
-        """f32 math instructions with an operand flagged `.reuse`."""
+        """The number of f32 math instructions with an operand flagged `.reuse`."""
         return sum(any(map(instruction.reuses, _SLOTS)) for instruction in _math_instructions(self.loop.body))
 
     @cached_property
     def reads(self) -> list[list[int]]:
-        """For each f32 math instruction how many registers it reads from bank 0 and from bank 1."""
+        """For each f32 math instruction, the number of registers it reads from bank 0 and from bank 1."""
         return list(_bank_reads(list(_math_instructions(self.loop.body))))
 
     @property
     def conflicts(self) -> int:
-        """f32 math instructions that read two or three registers of one bank."""
+        """The number of f32 math instructions that read two or three registers of the same bank."""
         return sum(max(banks) > 1 for banks in self.reads)
 
     @property
     def conflict_cycles(self) -> int:
-        """Cycles lost to conflicts, without those in which one overlaps with the one before it.
+        """The cycles lost to conflicts, except those that overlap with a conflict of the previous instruction.
 
-        Even with overlap a bank delivers one register a cycle.
+        Even with overlap, a bank delivers only one register per cycle.
         """
         cycles = 0
         for banks, earlier in zip(self.reads, self.reads[-1:] + self.reads, strict=False):
@@ -66,46 +66,46 @@ class LoopFacts:
 
     @cached_property
     def load_distances(self) -> list[int]:
-        """Instructions from each shared load to the first use of its result, sorted.
+        """The number of instructions from each shared load to the first use of its result, sorted.
 
-        Also across the branch back.
+        A use may come after the branch back.
         """
         return sorted(_find_load_distances(self.loop.body))
 
     @property
     def load_distance(self) -> int | None:
-        """The smallest load distance; None if the loop uses no shared load."""
+        """The smallest load distance; None if the loop does not use a shared load."""
         return self.load_distances[0] if self.load_distances else None
 
     @property
     def median_distance(self) -> int | None:
-        """The median load distance; None if the loop uses no shared load."""
+        """The median load distance; None if the loop does not use a shared load."""
         return median_low(self.load_distances) if self.load_distances else None
 
     @property
     def load_widths(self) -> dict[str, int]:
-        """Shared loads by width: `{"LDS.128": 48}`."""
+        """The number of shared loads of each width: `{"LDS.128": 48}`."""
         loads = [instruction for instruction in self.loop.body if instruction.kind == "shared loads"]
         return dict(Counter(f"{load.name}.{32 * load.words}" for load in loads).most_common())
 
     @property
     def wavefronts(self) -> int:
-        """Wavefronts of a warp's shared loads if each lane reads its own words without conflicts: 4 for LDS.128."""
+        """The wavefronts of a warp's shared loads if lanes read different words without conflicts: 4 for LDS.128."""
         return sum(instruction.words for instruction in self.loop.body if instruction.kind == "shared loads")
 
     def bound(self, lanes: int) -> float:
-        """The most that the loop can reach on a multiprocessor with `lanes` f32 lanes, as a share of its FFMA peak."""
+        """Return the largest share of its FFMA peak that a multiprocessor with `lanes` f32 lanes can reach here."""
         busy = self.loop.ffma * _cycles_per_ffma(lanes)
         return busy / max(busy, self.loop.path)
 
     def estimate(self, lanes: int) -> float:
-        """The share of the FFMA peak if every instruction of the loop runs once and register banks conflict."""
+        """Estimate the share of the FFMA peak if every instruction of the loop runs once, including bank conflicts."""
         busy = self.mix["FFMA"] * _cycles_per_ffma(lanes)
         return busy / max(busy, self.instructions + self.conflict_cycles)
 
 
 def _cycles_per_ffma(lanes: int) -> float:
-    """Cycles for which an FFMA occupies a partition's lanes."""
+    """Return for how many cycles an FFMA occupies a partition's lanes."""
     return max(1.0, _ISSUE / lanes)
 
 
@@ -114,9 +114,9 @@ def _math_instructions(body: Sequence[Instruction]) -> Iterator[Instruction]:
 
 
 def _bank_reads(math: Sequence[Instruction]) -> Iterator[list[int]]:
-    """Registers that each instruction reads from each bank.
+    """Yield how many registers each instruction reads from each bank.
 
-    The last instruction precedes the first.
+    Since this is a loop, the last instruction precedes the first.
     """
     kept = _reused_registers(math[-1]) if math else {}
     for instruction in math:
@@ -144,9 +144,9 @@ def _find_load_distances(body: Sequence[Instruction]) -> Iterator[int]:
 
 
 def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
-    """The names that expressions under `sass` may read, with their values: the parameters and SASS_NAMES.
+    """Return the names that expressions under `sass` may read, with their values: the parameters and SASS_NAMES.
 
-    There is no `load_distance` where no shared load is used.
+    `load_distance` is missing if the loop does not use a shared load.
     """
     found = {
         **dict(plan.config.values),
@@ -165,7 +165,7 @@ def limit_names(facts: LoopFacts, plan: Plan, sm: int) -> dict[str, int]:
 
 
 def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str]:
-    """One sentence for each limit of the plan's variant that is broken.
+    """Return one sentence for each limit of the plan's variant that is broken.
 
     `facts` is None if no loop has math.
     """
@@ -183,7 +183,7 @@ def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
 
 
 def explain_limit(limit: Expression, known: Mapping[str, int]) -> str:
-    """A limit with the values of its names if it is broken, "" if it holds."""
+    """Return a limit and the values of its names if it is broken; "" if it holds."""
     try:
         holds = limit.value(known)
     except ExpressionError as fault:

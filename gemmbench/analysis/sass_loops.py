@@ -1,4 +1,4 @@
-"""Machine code: instructions parsed from the text of cuobjdump, and the loop where a GEMM spends its time."""
+"""Parses machine code from the output of cuobjdump, and finds the loop in which a GEMM spends its time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NO_RESULT = frozenset("STS STSM STL STG ST RED REDG BRA EXIT LDGSTS BAR".split(
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction: its address in bytes, predicate (`@!P0` or ""), name with modifiers, operands as written."""
+    """One instruction: its address in bytes, predicate (`@!P0` or ""), name with modifiers, and operands."""
 
     address: int
     guard: str
@@ -54,22 +54,22 @@ class Instruction:
 
     @property
     def kind(self) -> str:
-        """Its class, one of CLASSES."""
+        """The class of the instruction, one of CLASSES."""
         if self.name == "HFMA2" and self.operands[1:3] == ("-RZ", "RZ"):
             return "integer and address"  # moves a constant into a register when the integer pipe is busy
         return _CLASS_OF.get(self.name) or _UNIFORM.get(self.name, OTHER)
 
     @property
     def words(self) -> int:
-        """Registers that a load writes or a store reads: 4 for LDS.128."""
+        """The number of registers that a load writes or a store reads: 4 for LDS.128."""
         parts = self.opcode.split(".")
         return 4 if "128" in parts or parts[-1] == "4" else 2 if "64" in parts or parts[-1] == "2" else 1
 
     @property
     def results(self) -> frozenset[int]:
-        """Numbers of the registers that a load writes.
+        """The numbers of the registers that a load writes.
 
-        For other instructions the first they write, if any.
+        Of other instructions, only the first register that they write counts, if any.
         """
         if self.name in _NO_RESULT or not self.operands:
             return frozenset()
@@ -80,7 +80,7 @@ class Instruction:
 
     @property
     def sources(self) -> frozenset[int]:
-        """Numbers of the registers it reads."""
+        """The numbers of the registers that the instruction reads."""
         texts = self.operands[1:] if self.results else self.operands
         read: set[int] = set()
         for text in texts:
@@ -89,21 +89,21 @@ class Instruction:
         return frozenset(read)
 
     def _source_words(self, text: str) -> int:
-        """Registers of an operand: as many as a store is wide, at most four for a fragment of HMMA."""
+        """Return the number of registers of an operand: the width of a store, or up to four for a fragment of HMMA."""
         if self.name.endswith("MMA"):
             return 4
         return self.words if self.name in _NO_RESULT and not text.startswith("[") else 1
 
     def register(self, slot: int) -> int | None:
-        """The register in source slot 0, 1 or 2 (a, b, c of a * b + c).
+        """Return the register in source slot 0, 1 or 2 (a, b, c of a * b + c).
 
-        None for RZ, a constant, a uniform one.
+        Returns None for RZ, a constant or a uniform register.
         """
         found = _REGISTER.search(self.operands[slot + 1]) if slot + 1 < len(self.operands) else None
         return int(found[1]) if found else None
 
     def reuses(self, slot: int) -> bool:
-        """Whether the operand of this slot is kept for the next instruction."""
+        """Return whether the operand of this slot is kept for the next instruction."""
         return slot + 1 < len(self.operands) and ".reuse" in self.operands[slot + 1]
 
 
@@ -112,7 +112,7 @@ def _register_group(first: int, count: int) -> frozenset[int]:
 
 
 def parse_kernels(text: str) -> dict[str, tuple[Instruction, ...]]:
-    """The instructions of every kernel, by symbol, from the output of `cuobjdump --dump-sass`."""
+    """Parse the instructions of every kernel, by symbol, from the output of `cuobjdump --dump-sass`."""
     parts = _KERNEL.split(text)  # text, name, text, name, text ...
     return {name: _parse_instructions(body) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -136,11 +136,12 @@ _ENDS = frozenset("BRA JMP BRX BRXU JMX EXIT RET KILL".split())
 
 @dataclass(frozen=True)
 class Loop:
-    """The instructions of a loop, inner loops included, by address.
+    """The instructions of a loop, including inner loops, by address.
 
-    `code_bytes` reaches from its first instruction to the end of its last. `inside` counts the
-    instructions of inner loops. `ffma` and `path` count the FFMA and all instructions of one way
-    round the loop: the one with the most FFMA and products on tensor cores and, of those, the fewest instructions.
+    `code_bytes` is the distance from the start of its first instruction to the end of its last. `inside` is the number
+    of instructions in inner loops. `ffma` and `path` are the numbers of FFMA and of all instructions on one way around
+    the loop. That is the way with the most FFMA and products on tensor cores and, among equals, the fewest
+    instructions.
     """
 
     body: tuple[Instruction, ...]
@@ -151,20 +152,20 @@ class Loop:
 
     @property
     def math(self) -> int:
-        """Instructions that multiply or add floating-point numbers, tensor cores included."""
+        """The number of instructions that multiply or add floating-point numbers, including those on tensor cores."""
         return sum(instruction.kind in _MATH for instruction in self.body)
 
     @property
     def on_tensor_cores(self) -> int:
-        """Products on tensor cores."""
+        """The number of instructions for products on tensor cores."""
         return sum(instruction.kind == "tensor cores" for instruction in self.body)
 
 
 def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
-    """The loop with the most math, of those without an inner loop that has math; None if no loop has any.
+    """Find the loop with the most math among those without an inner loop that has math; None if no loop has any.
 
-    A loop with products on tensor cores comes before one without. Of two with as much, a kernel has one
-    for aligned operands and one for others; that of benchmarks has no loop inside, or is the shorter.
+    A loop with products on tensor cores takes precedence. If two loops have the same amount, they are usually for
+    aligned and for other operands. Benchmarks run the one that has no loop inside or is shorter.
     """
     found = [loop for loop in find_loops(code) if loop.math]
     innermost = [loop for loop in found if not any(_contains(loop, other) for other in found)]
@@ -174,7 +175,7 @@ def find_hottest_loop(code: Sequence[Instruction]) -> Loop | None:
 def find_loops(code: Sequence[Instruction]) -> list[Loop]:
     """Find every loop of a kernel, in the order of their headers.
 
-    Code behind the last branch back is not counted: it seldom runs.
+    Code after the last branch back is not counted, because it seldom runs.
     """
     if not code:
         return []
@@ -199,7 +200,7 @@ def _make_loop(code: Sequence[Instruction], after: Edges, members: set[int], fou
 
 
 def _shortest_way_round(code: Sequence[Instruction], after: Edges, members: set[int]) -> tuple[int, int]:
-    """Count FFMA and instructions from the header to a branch back to it, on the way with the most of _MAIN.
+    """Count FFMA and all instructions on the way around a loop that has the most instructions in _MAIN.
 
     Inner loops run at most once.
     """
@@ -223,7 +224,7 @@ def _contains(loop: Loop, other: Loop) -> bool:
 
 
 def _successors(code: Sequence[Instruction]) -> list[list[int]]:
-    """For each instruction the indices of those that can run next."""
+    """Return for each instruction the indices of those that can run next."""
     index = {instruction.address: number for number, instruction in enumerate(code)}
     after: list[list[int]] = []
     for number, instruction in enumerate(code):
@@ -250,7 +251,7 @@ def _reverse_edges(after: Edges) -> list[list[int]]:
 
 
 def _reachable(edges: Edges, start: int, without: int = -1) -> set[int]:
-    """The nodes that `start` reaches along the edges, itself included, without passing `without`."""
+    """Return the nodes that can be reached from `start`, including itself, without passing `without`."""
     seen, open_ends = set[int](), [start] if start != without else []
     while open_ends:
         here = open_ends.pop()

@@ -1,4 +1,4 @@
-"""NVIDIA's tools: where nvcc, cuobjdump, ncu and compute-sanitizer are, and running a tool within a time limit."""
+"""NVIDIA's tools: finds nvcc, cuobjdump, ncu and compute-sanitizer, and runs tools within a time limit."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from pathlib import Path
 from gemmbench.errors import BuildTimeout, DeviceError
 
 COMPILER_NICENESS = 10
-"""For compilers that run while kernels are measured: whatever drives the device comes first."""
+"""The niceness of compilers that run while kernels are measured, so the process that drives the device has priority."""
 
 _MOST_OUTPUT, _CHUNK = 64 << 20, 1 << 16
 LOOKUP_LIMIT = 60.0
-"""Seconds for a tool that only looks something up."""
+"""The time limit for a tool that only looks something up, in seconds."""
 
 _running: set[int] = set()
-"""Process groups of the commands that run now, in any thread."""
+"""The process groups of the commands that are running, in any thread."""
 
 
 _SECRETS = re.compile(r"GITHUB_|ACTIONS_|.*(TOKEN|SECRET|PASSWORD|KEY)", re.IGNORECASE)
 
 
 def remove_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without what its names call a secret, for programs that run or read a stranger's code."""
+    """Remove variables whose names suggest secrets, for programs that run or read untrusted code."""
     return {name: value for name, value in environment.items() if not _SECRETS.match(name)}
 
 
@@ -48,12 +48,12 @@ def run_limited(
     largest_file: int | None = None,
     most_output: int = _MOST_OUTPUT,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` with this niceness, and return its output and exit code.
+    """Run `command` with this niceness and return its output and exit code.
 
-    It may write no file of more than `largest_file` bytes. Of standard output and standard error, the
-    first `most_output` bytes each are kept. It gets `environment`, or that of this process, without secrets.
+    The command may not write a file larger than `largest_file` bytes. The first `most_output` bytes of standard output
+    and of standard error are kept. Its environment is `environment`, or that of this process, without secrets.
 
-    Raises BuildTimeout after `limit` seconds, OSError if the command cannot start.
+    Raises BuildTimeout after `limit` seconds, and OSError if the command cannot start.
     """
     with subprocess.Popen(
         command,
@@ -84,7 +84,7 @@ def run_limited(
 
 
 def _read_output(process: subprocess.Popen[bytes], deadline: float, most: int) -> tuple[str, str]:
-    """The start of both streams of a process, when it has ended; what follows is read and dropped.
+    """Read the output of a process until it ends, and return the start of both streams. The rest is dropped.
 
     Raises subprocess.TimeoutExpired after the deadline.
     """
@@ -111,7 +111,7 @@ def _read_text(output: bytes) -> str:
 
 
 def kill_running_commands() -> None:
-    """Kill every command that runs now, in whichever thread; each ends there as if it had crashed."""
+    """Kill every running command in any thread. Each thread sees its command as crashed."""
     for group in tuple(_running):
         _kill_group(group)
 
@@ -127,7 +127,7 @@ def _kill_group(group: int) -> None:
 
 
 def find_nvcc() -> str:
-    """Path of nvcc: $CUDACXX, PATH, /usr/local/cuda*, NVIDIA's wheels. Raises DeviceError."""
+    """Find nvcc through $CUDACXX, PATH, /usr/local/cuda* or NVIDIA's wheels. Raises DeviceError."""
     if chosen := os.environ.get("CUDACXX"):
         if found := shutil.which(chosen):
             return found
@@ -138,7 +138,7 @@ def find_nvcc() -> str:
 
 
 def find_cuobjdump() -> str:
-    """Path of cuobjdump: PATH, the folder of nvcc, /usr/local/cuda*, NVIDIA's wheels.
+    """Find cuobjdump on PATH, next to nvcc, or in /usr/local/cuda* or NVIDIA's wheels.
 
     Raises DeviceError.
     """
@@ -152,14 +152,14 @@ def find_cuobjdump() -> str:
 
 
 def find_nvdisasm() -> str:
-    """Path of nvdisasm, as find_cuobjdump. Raises DeviceError."""
+    """Find nvdisasm in the same places as cuobjdump. Raises DeviceError."""
     if found := find_tool("nvdisasm", str(Path(find_nvcc()).resolve().parent)):
         return found
     raise DeviceError("no nvdisasm found: pip install nvidia-cuda-nvdisasm")
 
 
 def find_tool(tool: str, folders: str = "") -> str | None:
-    """The path of one of NVIDIA's tools, from PATH, `folders`, /usr/local/cuda* or NVIDIA's wheels, or None."""
+    """Find one of NVIDIA's tools on PATH, in `folders`, or in /usr/local/cuda* or NVIDIA's wheels; None if missing."""
     local, wheels = Path("/usr/local"), find_spec("nvidia")
     toolkits = [local / "cuda", *sorted(local.glob("cuda-*"), key=_release_number, reverse=True)]
     searched = [os.environ.get("PATH", ""), folders, *(str(toolkit / "bin") for toolkit in toolkits)]
@@ -174,7 +174,7 @@ def _release_number(toolkit: Path) -> list[int]:
 
 @lru_cache
 def nvcc_version(nvcc: str) -> str:
-    """The version of this nvcc, like `13.0.88`. Raises DeviceError if it does not run."""
+    """Return the version of this nvcc, such as `13.0.88`. Raises DeviceError if it does not run."""
     try:
         done = run_limited([nvcc, "--version"], LOOKUP_LIMIT)
     except OSError as fault:
@@ -194,7 +194,7 @@ _INHERITED = ("GEMMBENCH_CACHE_DIR",)
 
 @dataclass(frozen=True)
 class ToolRun:
-    """How a program ended: its exit code (None: ended by the time limit) and its output."""
+    """How a program ended: its exit code (None if the time limit ended it) and its output."""
 
     code: int | None
     out: str
@@ -202,13 +202,13 @@ class ToolRun:
 
     @property
     def last_words(self) -> str:
-        """Its last line, on stderr if there is one."""
+        """The last line of output, from stderr if anything was written there."""
         lines = [line.strip() for line in (self.err if self.err.strip() else self.out).splitlines()]
         return next((line for line in reversed(lines) if line), "it printed nothing")
 
 
 def find_watcher(name: str) -> str:
-    """Path of `ncu` or `compute-sanitizer`: PATH, the toolkits, Nsight Compute's own folder.
+    """Find `ncu` or `compute-sanitizer` on PATH, in the toolkits, or in the folder of Nsight Compute.
 
     Raises DeviceError.
     """
@@ -219,14 +219,14 @@ def find_watcher(name: str) -> str:
 
 
 def gemmbench_command(*arguments: str) -> list[str]:
-    """The command line of this program, in a separate process."""
+    """Return the command line that runs this program in a separate process."""
     return [sys.executable, "-m", "gemmbench", *arguments]
 
 
 def run_watcher(command: Sequence[str], limit: float, variables: Mapping[str, str] | None = None) -> ToolRun:
-    """Run a tool and the program under it; both end after `limit` seconds or with Ctrl-C.
+    """Run a tool and the program under it. Both end after `limit` seconds or on Ctrl-C.
 
-    `variables` are added to the environment; the options of this program are removed from it.
+    `variables` are added to the environment. Variables that set options of this program are removed.
     """
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith("GEMMBENCH_") or name in _INHERITED

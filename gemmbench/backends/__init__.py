@@ -1,4 +1,4 @@
-"""Where plans run: the back ends, and what they have in common.
+"""The back ends that run plans, and the code that they share.
 
-A new back end is one package with the modules `entry` and `services`, and a name in the registry.
+To add a back end, add a package with the modules `entry` and `services`, and list its name in the registry.
 """

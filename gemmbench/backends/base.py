@@ -1,4 +1,4 @@
-"""What a back end is: a compiler, a device with a few verbs, and sensors."""
+"""The interface of a back end: a compiler, a device with a few operations, and sensors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 MATHS = ("default math", "pedantic math")
-"""The two ways in which cuBLAS computes f32 without tensor cores; pedantic restricts its choice of kernels."""
+"""The two ways cuBLAS can compute f32 without tensor cores. Pedantic math restricts its choice of kernels."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """How a GPU is set up, which does not change during a run; None if unknown.
+    """Settings of a GPU that stay the same during a run. None means unknown.
 
-    `power_limit` is in watts, the clocks are the highest the GPU may have, in Hz.
+    `power_limit` is in watts. The clocks are the highest that the GPU allows, in Hz.
     """
 
     mig: bool | None = None
@@ -37,9 +37,9 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Reading:
-    """One reading: watts, degrees Celsius, Hz; NaN where unknown.
+    """One sensor reading, in watts, degrees Celsius and Hz. NaN means unknown.
 
-    `slowed` names what limits the clock at that moment, such as "power cap".
+    `slowed` lists what is limiting the clock at that moment, such as "power cap".
     """
 
     power: float = math.nan
@@ -50,36 +50,34 @@ class Reading:
 
 
 class Monitor(Protocol):
-    """Reads the sensors of an open device, from any thread; raises nothing."""
+    """Reads the sensors of an open device. Safe to call from any thread. Raises no exceptions."""
 
     def read(self) -> Reading:
-        """Take a reading; it may take milliseconds."""
+        """Take a reading, which may take a few milliseconds."""
 
     def now(self) -> float:
-        """Seconds on the clock over which power is integrated to energy."""
+        """The current time in seconds, on the clock used to integrate power into energy."""
 
     def energy(self) -> float:
-        """Joules drawn since a fixed moment; NaN if unknown. The counter ticks: it grows every 20 to 100 ms."""
+        """Joules drawn since a fixed point in time; NaN if unknown. The counter is updated every 20 to 100 ms."""
 
     def count_other_processes(self) -> int | None:
-        """How many other processes compute on the device; None if unknown."""
+        """The number of other processes that use the device for computing; None if unknown."""
 
 
 ALIGN = 512
-"""Bytes to which operands are aligned."""
+"""The alignment of operands in bytes."""
 
 
 @dataclass(frozen=True)
 class Device:
     """One device, described without opening it.
 
-    `clock_hz` is its highest clock; `flops_per_cycle` maps a precision to the
-    floating-point operations the whole device can do in one cycle, so that a
-    percentage of peak can use the measured clock; empty if unknown.
-    `bandwidth` is bytes/s of device memory, 0 if unknown. `software` maps driver,
-    toolkit and libraries to their versions; `conditions` is how it is set up, None if unknown.
-    `uuid` tells one card from another of the same model, `vbios` is the version of its firmware;
-    "" if unknown.
+    `clock_hz` is the highest clock. `flops_per_cycle` maps each precision to the number of floating-point operations
+    that the whole device can do in one cycle, which lets a percentage of peak use the measured clock. It is empty if
+    unknown. `bandwidth` is the memory bandwidth in bytes/s, or 0 if unknown. `software` maps the driver, the toolkit
+    and the libraries to their versions. `conditions` holds the device's settings, or None if unknown. `uuid`
+    distinguishes cards of the same model, and `vbios` is the firmware version; either is "" if unknown.
     """
 
     name: str
@@ -96,12 +94,12 @@ class Device:
 
 @dataclass(frozen=True)
 class Build:
-    """What the compiler reports about one kernel; -1 for what it does not report.
+    """What the compiler reports about one kernel. Values that it does not report are -1.
 
-    Registers per thread, static shared bytes per block, spilled bytes (stores plus loads), bytes
-    of stack per thread, and the seconds it took (0 if the kernel came from the cache). `symbols` are the
-    names in the machine code of the kernels that the plan launches, empty if they are those of the plan:
-    plans that launch other kernels of one text share its machine code.
+    The fields hold registers per thread, bytes of static shared memory per block, spilled bytes (stores plus loads),
+    bytes of stack per thread, and the compile time in seconds (0 if the kernel came from the cache). `symbols` holds
+    the names that the plan's kernels have in the machine code. It is empty if they match the names in the plan. Plans
+    that launch different kernels of the same text share its machine code.
     """
 
     registers: int = -1
@@ -113,15 +111,15 @@ class Build:
     symbols: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "symbols", tuple(self.symbols))  # a list where it comes from a file
+        object.__setattr__(self, "symbols", tuple(self.symbols))  # a list if it was read from a file
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Machine code of one plan: its file ("" for a library) and its build facts.
+    """The machine code of one plan: its file ("" for a library) and its build facts.
 
-    `key` is the hash of everything the code depends on: text, defines, architecture,
-    compiler version; for a library its name and version.
+    `key` is a hash of everything the code depends on: the text, the defines, the architecture and the compiler version.
+    For a library, it covers the name and the version.
     """
 
     key: str
@@ -130,15 +128,15 @@ class Artifact:
 
 
 OperandSet = Mapping[str, int]
-"""Where each operand of a launch begins, by its name: byte offsets in a Memory, or addresses.
+"""The start of each operand of a launch, by name. Starts are byte offsets in a Memory, or addresses.
 
-If a plan computes a network, A are its inputs, B its parameters, and C its outputs.
+If a plan computes a network, A holds its inputs, B its parameters, and C its outputs.
 """
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a memory, `offset` bytes from its start."""
+    """A position in a memory, `offset` bytes from its start."""
 
     memory: Memory
     offset: int
@@ -148,8 +146,8 @@ class Place:
 class Step:
     """One launch of a chain: a loaded plan and the addresses of its operands at every stop of a rotation.
 
-    alpha and beta are those of the plan's problem. `workspace` is where its workspace begins, in a
-    memory from the same back end; None if the plan has none.
+    alpha and beta come from the plan's problem. `workspace` is the start of the plan's workspace, in a memory from the
+    same back end, or None if the plan needs no workspace.
     """
 
     loaded: Any
@@ -160,42 +158,42 @@ class Step:
 
 @dataclass
 class Rotation:
-    """Which of `stops` operands the next launch uses: those of number `position`, counted as in Step.sets.
+    """Tracks which of `stops` operand sets the next launch uses. `position` is an index into Step.sets.
 
-    All executables of an arena share one rotation. If each had its own, an executable would meet
-    operands that its neighbours have just left in the cache.
+    All executables of an arena share one rotation. If each had a separate one, an executable would find operands that
+    another has just left in the cache.
     """
 
     stops: int
     position: int = 0
 
     def take(self, launches: int) -> list[int]:
-        """The stops of the next launches, in order; the rotation moves past them."""
+        """Return the stops of the next launches, in order, and advance the rotation past them."""
         taken = self.list_next(launches)
         self.position = (self.position + launches) % self.stops
         return taken
 
     def list_next(self, launches: int) -> list[int]:
-        """The stops of the next launches, in order."""
+        """Return the stops of the next launches, in order."""
         return [(self.position + number) % self.stops for number in range(launches)]
 
     def list_last(self, launches: int) -> list[int]:
-        """The stops of the last launches, in order."""
+        """Return the stops of the last launches, in order."""
         return [(self.position - number) % self.stops for number in range(launches, 0, -1)]
 
     def go_back(self, launches: int) -> None:
-        """Let the last launches be the next ones again."""
+        """Rewind by this number of launches, so that they come next."""
         self.position = (self.position - launches) % self.stops
 
 
 @dataclass(frozen=True)
 class Window:
-    """One timed window: seconds for all its launches, and the clock seen (0 if unknown).
+    """One timed window: the seconds that all its launches took, and the measured clock (0 if unknown).
 
-    `competitors` is how many threads of other processes wanted a core of the CPU when it began;
-    None on a GPU. `gated` is False if host time may be in it. `elapsed` is how long gemmbench waited for
-    a window that a kernel's own process has timed; 0 if the window was timed otherwise. `absent` is the most
-    threads of a block that had returned when others left a barrier, where that is known.
+    `competitors` is the number of threads of other processes that wanted a CPU core when the window began; None on a
+    GPU. `gated` is False if the window may include host time. `elapsed` is how long gemmbench waited for a window that
+    the kernel's process timed, or 0 if the window was timed in another way. `absent` is the largest number of threads
+    of a block that had already returned when others left a barrier, if known.
     """
 
     seconds: float
@@ -209,9 +207,9 @@ class Window:
 
 @dataclass(frozen=True)
 class ScaledArray:
-    """Two arrays of equal length, at offsets of a Memory: target is, or shall be, factor * source.
+    """Two arrays of equal length, at offsets in a Memory: the target is, or will be, factor * source.
 
-    `factor` is a power of two, so that the product is exact; it may be negative.
+    `factor` is a power of two, which makes the product exact. It may be negative.
     """
 
     source: int
@@ -228,9 +226,9 @@ class Range:
 
 
 class Memory(Protocol):
-    """Bytes on a device, one allocation or several; every offset and count is in bytes.
+    """Memory on a device, made of one or more allocations. All offsets and counts are in bytes.
 
-    `starts` is the offset of each allocation; bytes between two allocations may not exist.
+    `starts` holds the offset of each allocation. Bytes between two allocations may not exist.
     """
 
     nbytes: int
@@ -243,7 +241,7 @@ class Memory(Protocol):
         """Fill the contiguous array `out` from the device."""
 
     def copy(self, source: int, target: int, nbytes: int) -> None:
-        """Copy inside the device."""
+        """Copy within the device."""
 
     def fill(self, offset: int, nbytes: int, byte: int) -> None:
         """Set every byte of a range to `byte`."""
@@ -252,39 +250,40 @@ class Memory(Protocol):
         """Set every byte of several ranges of `nbytes` to `byte`."""
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Whether two ranges, which begin at multiples of 16, hold the same bytes."""
+        """Return whether two ranges hold the same bytes. Both must begin at multiples of 16."""
 
     def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
-        """Write factor * source to every target; each array has `count` elements."""
+        """Write factor * source to every target. Each array has `count` elements."""
 
     def negate(self, offsets: np.ndarray, kind: StorageType) -> None:
-        """Change the sign of the element at each offset; no two offsets are equal."""
+        """Change the sign of the element at each offset. All offsets must differ."""
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
-        """For each pair, how many of `count` elements of target are not factor * source.
+        """For each pair, count how many of the `count` elements of the target differ from factor * source.
 
-        0 equals -0, and NaN equals nothing. Where source, its multiple or target is below the smallest
-        normal number, they may differ by one subnormal step: results are rounded to these there.
+        0 and -0 count as equal, but NaN is not equal to anything. If the source, the product or the target is smaller
+        than the smallest normal number, they may differ by one subnormal step, because results in that range are
+        rounded to such steps.
         """
 
     def checksums(self, ranges: Sequence[Range]) -> list[int]:
-        """A checksum of each range, which changes with any byte and with the order of the bytes."""
+        """Return a checksum of each range. It depends on every byte and on the order of the bytes."""
 
     def free(self) -> None:
         """Free the memory."""
 
 
 OVERLAPS = "overlaps"
-"""A product begins before the product before it has ended."""
+"""A product begins before the previous one has ended."""
 OVERLAP_UNKNOWN = "unknown"
-"""Its launches cannot be recorded, so they cannot be examined."""
+"""The launches cannot be recorded, so they cannot be examined."""
 
 
 class Executable(Protocol):
-    """Plans bound to their operands, launched in turn as one."""
+    """Plans bound to their operands, launched one after another as a unit."""
 
     def time(self, launches: int) -> Window:
-        """Run `launches` launches back to back, each at the next stop of its rotation, and time them together.
+        """Run `launches` launches back to back, each at the next stop of the rotation, and time them together.
 
         Raises LaunchError or LaunchTimeout.
         """
@@ -294,43 +293,43 @@ class CountingExecutable(Executable, Protocol):
     """An executable that can run an exact number of launches."""
 
     def time_exactly(self, launches: int) -> Window:
-        """As time, but launch by launch also where `time` rounds up to whole graphs."""
+        """Like `time`, but launch by launch, even where `time` would round up to whole graphs."""
 
 
 class BoundExecutable(CountingExecutable, Protocol):
-    """An executable as a back end binds it."""
+    """An executable as returned by a back end's `bind`."""
 
     @property
     def choice(self) -> str:
-        """What a library chose for it, such as `pedantic math`; "" if there was nothing to choose."""
+        """The library's choice, such as `pedantic math`; "" if there was no choice."""
 
     @property
     def no_graph(self) -> str:
-        """Why its launches cannot be recorded as a CUDA graph; "" if they can, or if it was not tried."""
+        """Why the launches cannot be recorded as a CUDA graph; "" if they can, or if recording was not tried."""
 
     @property
     def overlap(self) -> str:
-        """For code that launches itself: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
+        """For code that launches its own kernels: OVERLAPS, OVERLAP_UNKNOWN, or "" if its products do not overlap."""
 
 
 class SteadyExecutable(Executable, Protocol):
-    """An executable that can keep its device at work without a pause, as those of a GPU can."""
+    """An executable that can keep its device busy without a pause, as on a GPU."""
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """An endless series of windows of at most `launches` launches; while one runs, the next is queued.
+        """Yield an endless series of windows of at most `launches` launches. While one window runs, the next is queued.
 
-        `watch` is called repeatedly. Closing the iterator waits for queued launches. The
-        first launches must have been timed before. Raises as time does.
+        `watch` is called repeatedly. Closing the iterator waits for queued launches. Call `time` once before this.
+        Raises the same errors as `time`.
         """
 
 
 class LoneExecutable(Executable, Protocol):
-    """An executable that can time one product by itself, as those of a GPU can."""
+    """An executable that can time a single product, as on a GPU."""
 
     def time_alone(self) -> float:
-        """Seconds of one product in plain launches, with no other work around it and nothing in the L2 cache.
+        """Return the seconds that one product takes in plain launches, with no other work around it and an empty L2.
 
-        NaN without a gate, since host time would be in it. Raises as time does.
+        Without a gate the result is NaN, because it would include host time. Raises the same errors as `time`.
         """
 
 
@@ -342,16 +341,16 @@ class ProfilableExecutable(Executable, Protocol):
 
 
 def pack_allocations(sizes: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """The aligned start of each of several allocations that are parts of one, and the bytes of all."""
+    """Return the aligned start of each part of one allocation, and the total number of bytes."""
     ends = list(accumulate(-(-size // ALIGN) * ALIGN for size in sizes))
     return (0, *ends[:-1]), ends[-1]
 
 
 @dataclass(frozen=True)
 class WatchedFault:
-    """A fault of a kernel's accesses or barriers: its kind, its line (`tiled.cu:69`, "" without one), and a sentence.
+    """A faulty access or barrier in a kernel: its kind, its line (such as `tiled.cu:69`, or ""), and a sentence.
 
-    The likelier its kind is the cause of others, the lower is its `rank`.
+    A lower `rank` means that faults of this kind are more likely to cause others.
     """
 
     kind: str
@@ -362,9 +361,10 @@ class WatchedFault:
 
 @dataclass(frozen=True)
 class Watched:
-    """What watching every access of a launch found: faults, the likeliest cause first.
+    """The faults found by watching every access of a launch, the likeliest cause first.
 
-    `explanations` are not faults, but may explain a wrong result. `ended` is False if the launch had to be stopped.
+    `explanations` are not faults, but they may explain a wrong result. `ended` is False if the launch had to be
+    stopped.
     """
 
     faults: tuple[WatchedFault, ...]
@@ -376,48 +376,51 @@ class Watcher(Protocol):
     """Runs kernels on the host and watches every access."""
 
     def watch(self, plan: Plan) -> Watched:
-        """Run a plan of the CPU device. Raises Unsupported if it cannot be watched, other PlanErrors, DeviceError."""
+        """Run a plan of the CPU device.
+
+        Raises DeviceError and PlanErrors, such as Unsupported if it cannot be watched.
+        """
 
     def count(self, plan: Plan) -> AccessCounts:
-        """Count what the accesses of a plan of the CPU device cost on a GPU. Raises as `watch`."""
+        """Count what the accesses of such a plan would cost on a GPU. Raises the same errors as `watch`."""
 
 
 class Compiler(Protocol):
-    """Turns plans into machine code; safe to call from several threads."""
+    """Turns plans into machine code. Safe to call from several threads."""
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan or find it in the cache.
+        """Compile the plan, or find its code in the cache.
 
-        Raises BuildError, or DeviceError without a compiler.
+        Raises BuildError, or DeviceError if there is no compiler.
         """
 
     def is_compiled(self, plan: Plan) -> bool:
-        """Whether there is nothing left to compile. Raises DeviceError without a compiler."""
+        """Return whether the plan is already compiled. Raises DeviceError if there is no compiler."""
 
 
 class InspectingCompiler(Compiler, Protocol):
-    """A compiler that shows what it makes."""
+    """A compiler that can show its output."""
 
     @property
     def path(self) -> str:
-        """Where the compiler is. Raises DeviceError."""
+        """The path of the compiler. Raises DeviceError."""
 
     def text(self, plan: Plan) -> str:
-        """The text that is compiled, as one file that plain nvcc accepts. Raises BuildError."""
+        """Return the text that is compiled, as a single file that plain nvcc accepts. Raises BuildError."""
 
     def ptx(self, plan: Plan) -> str:
-        """The intermediate code of a plan. Raises as compile does."""
+        """Return the intermediate code of a plan. Raises the same errors as `compile`."""
 
     def sass(self, plan: Plan) -> str:
-        """The machine code of a plan, disassembled.
+        """Return the disassembled machine code of a plan.
 
-        Raises as compile does, or DeviceError without a disassembler.
+        Raises the same errors as `compile`, or DeviceError if there is no disassembler.
         """
 
     def sass_by_line(self, plan: Plan) -> str:
-        """The machine code of a plan with the lines of its source above the instructions, as nvdisasm writes it.
+        """Return the machine code of a plan as nvdisasm writes it, with source lines above the instructions.
 
-        Raises as `sass`.
+        Raises the same errors as `sass`.
         """
 
 
@@ -426,39 +429,43 @@ class Backend(Protocol):
 
     device: Device
     modes: tuple[str, ...]
-    """Ways to run a launch that expose a missing barrier; `modes[0]` is used for timing."""
+    """Ways of running a launch that expose a missing barrier. `modes[0]` is used for timing."""
     max_launches: int
-    """The most launches one window may hold."""
+    """The largest number of launches in one window."""
     guards: bool
-    """Whether operands have guard zones. If not, each is an allocation of its exact size, for a
-    tool to watch.
+    """Whether operands have guard zones.
+
+    If not, each operand is an allocation of its exact size, so that a tool can watch it.
     """
 
     @property
     def empty(self) -> LoneExecutable | None:
-        """Launches a kernel that does nothing; None if single products cannot be timed here."""
+        """Launches a kernel that does nothing. None if single products cannot be timed here."""
 
     @property
     def monitor(self) -> Monitor | None:
         """Reads power, temperature and clocks under load.
 
-        None if there are no sensors, or if reading them would disturb the measurement.
+        None if there are no sensors or if reading them would disturb the measurement.
         """
 
     def allocate(self, *nbytes: int) -> Memory:
-        """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
+        """Make allocations of these sizes and return them as one memory. Raises OutOfMemory."""
 
     def free_memory(self) -> int:
-        """Bytes that can be allocated now, if other processes leave them."""
+        """Return the bytes that can be allocated now, unless other processes take them first."""
 
     def loaded_libraries(self) -> dict[str, str]:
-        """The versions of the libraries that are loaded now, by name, such as `{"cublas": "13.1.0"}`."""
+        """Return the versions of the libraries that are loaded now, by name, such as `{"cublas": "13.1.0"}`."""
 
     def load(self, artifact: Artifact, plan: Plan) -> Any:
         """Load machine code. Raises LaunchError."""
 
     def count_workspace(self, loaded: Any, plan: Plan) -> int:
-        """The bytes of workspace of a loaded plan; its own host function may know them. Raises LaunchError."""
+        """Return the workspace size of a loaded plan in bytes.
+
+        The plan's host function may provide it. Raises LaunchError.
+        """
 
     def bind(
         self,
@@ -470,21 +477,24 @@ class Backend(Protocol):
         rotation: Rotation | None = None,
         turns: int = 0,
     ) -> BoundExecutable:
-        """Fix the arguments of one or several launches that run in order and are timed as one.
+        """Fix the arguments of one or more launches that run in order and are timed together.
 
-        `name` is that of the row. With `graph` the launches are recorded once and replayed as one
-        graph. With `turns` a graph makes that number of passes over all stops; a window consists
-        of whole graphs, so `time` rounds its launches up. Launches take their operands from `rotation`;
-        without it they begin at the first stop. Raises LaunchError, NotOffered.
+        `name` is the name of the row. With `graph`, the launches are recorded once and replayed as one graph. With
+        `turns`, a graph makes that number of passes over all stops. A window then consists of whole graphs, so `time`
+        rounds the number of launches up. Launches take their operands from `rotation`; without it, they begin at the
+        first stop. Raises LaunchError, NotOffered.
         """
 
     def close(self) -> None:
-        """Free everything the back end holds."""
+        """Free everything that the back end holds."""
 
 
 @runtime_checkable
 class PrintingBackend(Protocol):
-    """A back end that reads the output of its kernels itself. For others, the runner takes it from the worker."""
+    """A back end that reads its kernels' output itself.
+
+    For other back ends, the runner takes the output from the worker.
+    """
 
     def take_printed(self) -> dict[str, str]:
-        """What was printed since the last call, in words, by the name of the row."""
+        """Return a description of what each row, by name, has printed since the last call."""

@@ -1,8 +1,8 @@
-"""The cache of compiled code: finds an artifact by its key, verifies it, and rebuilds it if missing or damaged.
+"""The cache of compiled code. It finds an artifact by its key, verifies it, and rebuilds it if missing or damaged.
 
-Its files are executed, so only this user may be able to write to it. Each process that uses it builds in a private
-folder there, which holds a file that stays locked until the process ends, however it ends. Each use of an artifact
-updates its time stamp, so every artifact used since the oldest of these processes began counts as in use. The least
+Files in the cache are executed, so no other user may be able to write to it. Each process that uses the cache builds in
+a private subfolder. A file in that folder stays locked until the process exits or is killed. Each use of an artifact
+updates its time stamp, and every artifact used since the oldest of these processes began counts as in use. The least
 recently used artifacts are deleted first.
 """
 
@@ -38,14 +38,14 @@ _NEXT = "name another folder in GEMMBENCH_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """Return the absolute path of the cache folder: $GEMMBENCH_CACHE_DIR, else the user's cache folder."""
+    """Return the absolute path of the cache folder: $GEMMBENCH_CACHE_DIR or else the user's cache folder."""
     if chosen := os.environ.get("GEMMBENCH_CACHE_DIR"):
-        return Path(chosen).absolute()  # compilers run in other folders
+        return Path(chosen).absolute()  # compilers run in a different folder
     return user_cache_path("gemmbench")
 
 
 def make_cache_folder() -> Path:
-    """Return the cache folder; create it if missing. Raises DeviceError if that fails or the folder is not safe."""
+    """Return the cache folder, creating it if needed. Raises DeviceError if that fails or the folder is unsafe."""
     home = cache_folder()
     try:
         home.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
@@ -56,10 +56,10 @@ def make_cache_folder() -> Path:
 
 
 def refuse_unsafe(home: Path) -> None:
-    """Raise DeviceError if another user could put code into the folder that this user would then run."""
+    """Raise DeviceError if another user could put code into the folder, since this user would then run it."""
     try:
         known = home.stat()
-    except OSError:  # there is nothing in it to run
+    except OSError:  # it holds nothing to run
         return
     if known.st_uid != os.geteuid():
         raise DeviceError(f"the cache {home} belongs to another user, who could have put any code into it; {_NEXT}")
@@ -71,7 +71,7 @@ def refuse_unsafe(home: Path) -> None:
 
 
 def explain_unwritable(home: Path, fault: OSError) -> DeviceError:
-    """Return the error for a cache that cannot be written."""
+    """Return the error for a cache that is not writable."""
     return DeviceError(f"cannot write compiled code to {home}: {fault.strerror}; {_NEXT}")
 
 
@@ -80,9 +80,10 @@ _PREFIX = "gemmbench-run-"
 
 
 class CacheUse:
-    """Marks a cache as used by this process from now on; `folder` takes what the process builds.
+    """Marks a cache as in use by this process. The process builds in `folder`.
 
-    Raises OSError if the cache cannot be written or locked; TimeoutError if another process keeps its lock.
+    Raises OSError if the cache cannot be written or locked, and TimeoutError if another process holds the lock too
+    long.
     """
 
     def __init__(self, home: Path):
@@ -98,7 +99,7 @@ class CacheUse:
 
 
 def _remove_dead_folders(home: Path) -> float:
-    """Remove the folders of killed processes; the cache must be locked.
+    """Remove the folders of killed processes. The cache must be locked.
 
     Returns the start time of the oldest process that uses the cache, in seconds since the epoch, or infinity.
     """
@@ -114,7 +115,7 @@ def _remove_dead_folders(home: Path) -> float:
 
 
 def _is_held(folder: Path) -> bool:
-    """Return whether the process that owns a folder is alive; True if that is unknown."""
+    """Return whether the process that owns a folder is alive. If that is unknown, return True."""
     try:
         with (folder / _LOCK).open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -126,7 +127,7 @@ def _is_held(folder: Path) -> bool:
 
 
 def _find_start(folder: Path) -> float:
-    with suppress(OSError):  # it may end meanwhile
+    with suppress(OSError):  # the process may end meanwhile
         return (folder / _LOCK).stat().st_mtime
     return math.inf
 
@@ -135,15 +136,18 @@ LIMIT = 2 << 30
 """Size limit of the cache in bytes."""
 FACTS = ".json"
 _DAMAGE = OSError, ValueError, TypeError, KeyError, RecursionError
-"""Exceptions that reading a missing or damaged cache file may raise."""
+"""Exceptions that may occur when reading a missing or damaged cache file."""
 
 _NAME = re.compile(r"[0-9a-f]{32}(\.kernel|\.cubin|\.so|\.o|\.headers|\.answer|\.json)")
-"""Names of the files that gemmbench writes; it leaves all other files in the folder alone."""
+"""Names of the files that gemmbench writes. It leaves all other files in the folder alone."""
 
 
 @dataclass(frozen=True)
 class CachedArtifact:
-    """The files of an artifact: its code and its facts. `used` is its last use, in seconds since the epoch."""
+    """The files of an artifact: its code and its facts.
+
+    `used` is the time of its last use, in seconds since the epoch.
+    """
 
     files: tuple[Path, ...]
     kind: str
@@ -159,7 +163,7 @@ class CachedArtifact:
 
 @dataclass(frozen=True)
 class Deleted:
-    """Counts of a cleanup: artifacts and bytes deleted, and artifacts kept because they are in use."""
+    """The result of a cleanup: artifacts and bytes deleted, and artifacts kept because they are in use."""
 
     artifacts: int
     nbytes: int
@@ -178,7 +182,7 @@ def list_artifacts(home: Path) -> list[CachedArtifact]:
 
 
 def prune(home: Path, limit: int = LIMIT) -> Deleted:
-    """Delete what killed runs left behind, then the least recently used artifacts until at most `limit` bytes are left.
+    """Delete the leftovers of killed runs, then the least recently used artifacts until at most `limit` bytes remain.
 
     Artifacts that a running process uses are kept. Raises OSError if the cache cannot be locked within a second.
     """
@@ -188,7 +192,7 @@ def prune(home: Path, limit: int = LIMIT) -> Deleted:
 
 
 def clear(home: Path) -> Deleted:
-    """Delete everything that no running process uses. Raises OSError if the cache cannot be locked."""
+    """Delete everything that is not in use by a running process. Raises OSError if the cache cannot be locked."""
     with hold_lock(home / _LOCK):
         return _delete(home, list_artifacts(home), math.inf)
 
@@ -224,7 +228,7 @@ _claiming = threading.Lock()
 
 
 def content_key(parts: Iterable[str]) -> str:
-    """Return a content hash over `parts`, in order."""
+    """Return a hash of the contents of `parts`, in order."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode(errors="surrogateescape"))
@@ -233,11 +237,11 @@ def content_key(parts: Iterable[str]) -> str:
 
 
 def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Artifact:
-    """Return the artifact of `key`; if it is missing or damaged, `build(path)` writes it.
+    """Return the artifact of `key`. If it is missing or damaged, call `build(path)` to write it.
 
-    A checksum covers the code, its mode and its facts. Both files appear by renaming, so that a killed
-    run or two parallel runs never leave half a file. Raises DeviceError if the folder is not writable,
-    or if another user can write to it.
+    A checksum covers the code, its file mode and its facts. Both files are renamed into place, so a killed run or two
+    parallel runs never leave a partial file. Raises DeviceError if the folder is not writable, or if another user can
+    write to it.
     """
     home = make_cache_folder()
     use = _claim_cache(home)
@@ -249,7 +253,7 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
         draft = Path(workshop) / f"kernel{suffix}"
         started = time.perf_counter()
         made = replace(build(draft), seconds=time.perf_counter() - started)
-        if known := read_intact(code):  # built meanwhile by another process, which may be about to start it
+        if known := read_intact(code):  # another process has built it meanwhile and may be about to start it
             return Artifact(key, str(code), known)
         facts_draft = Path(workshop) / "facts"
         stored = {"build": asdict(made), "checksum": _checksum(draft, code.name, made)}
@@ -260,7 +264,7 @@ def fetch_or_build(key: str, suffix: str, build: Callable[[Path], Build]) -> Art
 
 
 def _store_file(name: str, content: bytes) -> None:
-    """Write a file of the cache atomically. Raises DeviceError if the folder is not writable or not safe."""
+    """Write a cache file atomically. Raises DeviceError if the folder is not writable or unsafe."""
     home = make_cache_folder()
     use = _claim_cache(home)
     with _open_workshop(use.folder if use else home) as workshop:
@@ -273,13 +277,13 @@ ANSWER = ".answer"
 
 
 def store_answer(key: str, answer: Mapping[str, str]) -> None:
-    """Store what was found out about a piece of code; does nothing if the cache is not writable."""
+    """Store findings about a piece of code. Does nothing if the cache is not writable."""
     with suppress(DeviceError, OSError):
         _store_file(f"{key}{ANSWER}", json.dumps(answer).encode())
 
 
 def read_answer(key: str) -> dict[str, str] | None:
-    """Return what earlier runs found out about a piece of code, or None. Raises DeviceError for an unsafe folder."""
+    """Return the findings of earlier runs about a piece of code, or None. Raises DeviceError for an unsafe folder."""
     path = cache_folder() / f"{key}{ANSWER}"
     refuse_unsafe(path.parent)
     with suppress(*_DAMAGE):
@@ -298,7 +302,7 @@ def holds(key: str, suffix: str) -> bool:
 
 
 def read_intact(code: Path) -> Build | None:
-    """Return the facts of an artifact; None if it is missing or damaged, or was stored by another version."""
+    """Return the facts of an artifact, or None if it is missing, damaged or from another version."""
     with suppress(*_DAMAGE):
         stored = json.loads(_read_file(code.with_suffix(FACTS)))
         build = Build(**stored["build"])
@@ -307,9 +311,9 @@ def read_intact(code: Path) -> Build | None:
 
 
 def _claim_cache(home: Path) -> CacheUse | None:
-    """Register this process, once, as a user of the cache; None if the folder cannot be written or locked.
+    """Register this process, once, as a user of the cache. Returns None if the folder cannot be written or locked.
 
-    Raises DeviceError if another process keeps its lock.
+    Raises DeviceError if another process holds the lock too long.
     """
     key, refusals = (os.getpid(), home), len(_refusals)
     with _claiming:
@@ -329,7 +333,7 @@ def _claim_cache(home: Path) -> CacheUse | None:
 
 
 def _leave_cache(process: int, home: Path) -> None:
-    """Let the artifacts that this process used be pruned. Forks inherit this exit handler but must not run it."""
+    """Allow pruning of the artifacts that this process used. Forks inherit this exit handler but must not run it."""
     use = _uses.pop((process, home), None)
     if use and process == os.getpid():
         use.end()
@@ -338,7 +342,7 @@ def _leave_cache(process: int, home: Path) -> None:
 
 
 def _open_workshop(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Make a folder inside the cache to build in, so that results can be renamed into place.
+    """Make a build folder inside the cache, so that results can be renamed into place.
 
     Raises DeviceError.
     """
@@ -356,20 +360,20 @@ def _put(draft: Path, place: Path) -> None:
 
 
 def _stamp(facts: Path) -> None:
-    """Record the time of a use."""
-    with suppress(OSError):  # a cache may be read-only
+    """Record the time of this use."""
+    with suppress(OSError):  # the cache may be read-only
         os.utime(facts)
 
 
 def _checksum(code: Path, name: str, build: Build) -> str:
-    """Return a hash of the code, its name, its mode and its facts. Raises OSError if it cannot be read."""
+    """Return a hash of the code, its name, its mode and its facts. Raises OSError if the code cannot be read."""
     content, mode = _read_file(code), stat.S_IMODE(code.stat().st_mode)
     head = json.dumps([name, mode, asdict(build)])
     return hashlib.sha256(head.encode() + b"\0" + content).hexdigest()
 
 
 def _read_file(path: Path) -> bytes:
-    """Return the content of a regular file. Raises OSError for anything else: reading a FIFO would wait for ever."""
+    """Return the content of a regular file. Raises OSError for anything else; reading a FIFO might block forever."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(f"{path} is not a regular file")
     return path.read_bytes()
@@ -386,7 +390,10 @@ def find_key(key: str, suffix: str) -> str | None:
 
 
 def make_key(key: str, list_headers: Callable[[], Sequence[str]]) -> str:
-    """Return the key of the code compiled from a text and its headers as they are now. Raises as `list_headers`."""
+    """Return the key of the code compiled from a text and its current headers.
+
+    Raises whatever `list_headers` raises.
+    """
     headers = sorted(set(list_headers()))
     _store_file(f"{key}{SUFFIX}", json.dumps(headers).encode())
     return _add_contents(key, headers) or key
@@ -400,7 +407,7 @@ def _read_list(key: str) -> list[str] | None:
 
 
 def _add_contents(key: str, headers: Sequence[str]) -> str | None:
-    """Return the key with the contents of the headers; None if one cannot be read."""
+    """Return a key that also covers the contents of the headers, or None if one cannot be read."""
     with suppress(*_DAMAGE):
         return content_key([key, *(part for header in headers for part in (header, _hash_file(header)))])
     return None
@@ -413,5 +420,5 @@ def _hash_file(path: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def _hash_version(path: str, _modified: int, _size: int, _number: int) -> str:
-    """Return the hash of a file's content; each version of the file is read once."""
+    """Return the hash of a file's content. Each version of the file is read once."""
     return hashlib.sha256(_read_file(Path(path))).hexdigest()

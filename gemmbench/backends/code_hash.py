@@ -1,7 +1,7 @@
-"""A hash of a row's code: the compiled text and what its manifest says about the launch.
+"""Hashes the code of a row: the compiled text, and what its manifest says about the launch.
 
-Two texts that differ only in comments and white space have the same hash. The text is split into tokens as a compiler
-would split it; no compiler is needed.
+Texts that differ only in comments and white space have the same hash. The text is split into tokens the way a compiler
+would, but no compiler is needed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.manifests.expressions import Expression
 from gemmbench.planning.manifests.variant import Pick, Variant
 
-# Operators that could be mistaken for two others with a space between them; the rest are told apart by character.
-# An unclosed comment or string ends with the text or the line, so no part of it is read twice.
+# Only operators that could be mistaken for two operators with a space between them are listed. An unclosed comment or
+# string ends with the text or the line, so no part of it is read twice.
 _TOKEN = re.compile(
     r"""
       (?P<space> (?: \s | \\\r?\n | //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )+ )
@@ -39,8 +39,8 @@ _LONG_INTEGER = 64
 def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
     """Return a hash of a variant's code with these parameter values; "" for a library.
 
-    Local headers count; comments, white space and the location of the file do not. For a variant with a `pick`, the
-    hash covers all its rows; a row of results has the hash of the variant that was picked.
+    The hash covers local headers but not comments, white space or the location of the file. For a variant with a
+    `pick`, it covers all rows of the `pick`. In the results, a row has the hash of the variant that was picked.
     """
     if variant.is_library:
         return ""
@@ -54,12 +54,12 @@ def hash_code(variant: Variant, values: Iterable[tuple[str, int]] = ()) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """Return a hash of a kernel file that has no manifest; "" if there is no such file."""
+    """Return a hash of a kernel file without a manifest, or "" if the file does not exist."""
     return _hash_text(path.read_text(encoding="utf-8"), False) if path.is_file() else ""
 
 
 def _list_facts(pick: Pick) -> tuple[object, ...]:
-    """Return the condition, parameters and code that a row of a `pick` names."""
+    """Return the condition, parameters and code of one row of a `pick`."""
     code = hash_code(pick.code, {**pick.code.default(), **dict(pick.params)}.items()) if pick.code else pick.variant
     return pick.when, pick.params, pick.costs, pick.estimate, code
 
@@ -83,7 +83,7 @@ def _write_value(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _hash_expression(expression: Expression) -> str:
-    """Return a hash rather than the text, because the named expressions that it reads also occur in one another."""
+    """Return a hash instead of the text, because named expressions can contain each other."""
     return _hash_parts(_write_value((expression.text, *expression.lets)))
 
 
@@ -97,7 +97,7 @@ def _hash_text(text: str, is_python: bool) -> str:
 
 
 def _list_tokens(text: str) -> list[str]:
-    """Return the tokens of a C++ text, with each preprocessor line between newlines and `#line` left out."""
+    """Return the tokens of a C++ text. Preprocessor lines are put between newlines, and `#line` is left out."""
     tokens: list[str] = []
     line: list[str] | None = None  # of the preprocessor
     first, spaced = True, False
@@ -113,7 +113,7 @@ def _list_tokens(text: str) -> list[str]:
             line = []
         if line is None:
             tokens.append(token)
-        else:  # a parenthesis next to the name of a macro begins its arguments
+        else:  # a parenthesis right after the name of a macro begins its arguments
             line.append(
                 f"{line[2]}(" if token == "(" and line[1:2] == ["define"] and len(line) == 3 and not spaced else token
             )
@@ -122,7 +122,7 @@ def _list_tokens(text: str) -> list[str]:
 
 
 def _write_tree(node: object) -> str:
-    """Return a Python syntax tree as text, the same in all Python versions: they differ only in empty fields."""
+    """Return a Python syntax tree as text. Python versions differ only in empty fields, which are left out."""
     if isinstance(node, list):
         return f"[{', '.join(map(_write_tree, node))}]"
     if isinstance(node, int) and node.bit_length() > _LONG_INTEGER:

@@ -1,4 +1,4 @@
-"""The devices of a run as chosen by `--device`, descriptions of them and the host, and health checks."""
+"""The devices that `--device` chooses for a run, descriptions of them and the host, and health checks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Status = Literal["ok", "warning", "fault"]
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """The result of one check: its subject, a message and, for a warning or a fault, the next step.
+    """The result of one check: its subject, a message, and the next step after a warning or fault.
 
-    A warning costs something, such as a row or trust in a number. With a fault nothing can run.
+    A warning means that something is lost, such as a row or confidence in a number. After a fault, nothing can run.
     """
 
     subject: str
@@ -34,9 +34,9 @@ class HealthCheck:
 class Peaks:
     """The peak rates measured on a device.
 
-    `copy` is bytes/s inside its memory, counting reads and writes. `fma` is floating-point operations
-    per second from registers, at `clock_hz` (0: unknown). `launch` is seconds for an empty kernel
-    behind the gate, or without it if the gate is off; `ungated` is always without it.
+    `copy` is the rate of a copy within its memory in bytes/s, counting reads and writes. `fma` is the number of
+    floating-point operations per second on registers, at `clock_hz` (0: unknown). `launch` is the time of an empty
+    kernel in seconds, behind the gate unless the gate is off. `ungated` is always measured without the gate.
     """
 
     copy: Rate
@@ -47,7 +47,7 @@ class Peaks:
 
 
 def passed_check(subject: str, message: str) -> HealthCheck:
-    """Return a check that found nothing wrong."""
+    """Return a check that passed."""
     return HealthCheck(subject, "ok", message)
 
 
@@ -57,10 +57,10 @@ def failed_check(subject: str, message: str, next_step: str, fatal: bool = False
 
 
 def check_writable(subject: str, folder: Path, next_step: str) -> HealthCheck:
-    """Check that files can be created in a folder, which need not exist yet."""
+    """Check that files can be created in a folder, even if it does not exist yet."""
     existing = next(each for each in (folder, *folder.absolute().parents) if exists(each))
     try:
-        import tempfile  # slow, and only doctor asks
+        import tempfile  # slow to import, and only doctor needs it
 
         with tempfile.TemporaryFile(dir=existing):
             return passed_check(subject, display_path(folder))
@@ -79,16 +79,16 @@ class DeviceChoice:
 
     @property
     def option(self) -> str:
-        """The value of `--device` that makes the same choice."""
+        """The value of `--device` that leads to the same choice."""
         detail = self.script or (str(self.index) if self.index else "")
         return f"{self.primary}:{detail}" if detail else self.primary
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The devices of a run by back end: the primary one, and the host if it can also run rows.
+    """The devices of a run by back end: the primary one and, if it can also run rows, the host.
 
-    A LocalMachine measures on this computer, a FleetMachine on the cards of a cluster.
+    A LocalMachine measures on this computer. A FleetMachine measures on the cards of a cluster.
     """
 
     choice: DeviceChoice
@@ -112,12 +112,12 @@ class Machine:
 
     @property
     def targets(self) -> dict[str, Target]:
-        """What planning must know about each device, by back end."""
+        """What planning needs to know about each device, by back end."""
         return {name: device.target for name, device in self.devices.items()}
 
     @property
     def why_unwatched(self) -> str:
-        """Return why accesses of kernels are not watched on the host before verification; "" if they are."""
+        """Return why the host does not watch the accesses of kernels before verification; "" if it does."""
         raise NotImplementedError
 
     def refuse_transfers(self) -> None:
@@ -129,20 +129,21 @@ class Machine:
         raise NotImplementedError
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
-        """Return the compilers of the named back ends; `limit` is seconds for one kernel."""
+        """Return the compilers of the named back ends. `limit` is the time limit for one kernel in seconds."""
         raise NotImplementedError
 
     def measure_peaks(self) -> Peaks | None:
-        """Measure the peak rates of the primary device; None for a CPU. Raises DeviceError, PlanError."""
+        """Measure the peak rates of the primary device. Returns None for a CPU. Raises DeviceError, PlanError."""
         raise NotImplementedError
 
     def open_worker(self, request: Any, message: Callable[[str], None], *how: Any) -> AbstractContextManager[Any]:
-        """Open a worker for the block that measures as `request` says; `message` takes lines for the user.
+        """Open a worker for the `with` block; it measures as `request` says.
 
-        `how` is the progress callback and the test whether to end.
+        `message` is called with lines for the user. `how` holds the progress callback and a function that returns
+        whether to stop.
         """
         raise NotImplementedError
 
     def make_runner(self, worker: Any, *how: Any) -> Any:
-        """Make a Runner for one of its workers; `how` holds the Runner's other arguments."""
+        """Make a Runner for one of this machine's workers. `how` holds the Runner's other arguments."""
         raise NotImplementedError

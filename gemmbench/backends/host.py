@@ -1,4 +1,4 @@
-"""The host's cores: how many other threads want them, and how long idle BLAS threads spin on them."""
+"""The host's cores: the number of other threads that want them, and settings for idle BLAS threads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 _LOAD = Path("/proc/loadavg")
 _READINGS, _PAUSE, _PERIOD = 3, 0.0002, 0.01
 _BUSY = 0.25
-"""A host with at least this many competitors per core counts as busy."""
+"""The host counts as busy if there are at least this many competitors per core."""
 
 BLAS_SETTINGS = {"OPENBLAS_THREAD_TIMEOUT": "20"}
-"""Environment variables for a process that times OpenBLAS, set before NumPy is imported.
+"""Environment variables for a process that times OpenBLAS. Set them before NumPy is imported.
 
-OpenBLAS threads without work spin for 2^N cycles before they sleep: by default 2^26, or 0.1 s, on
-cores that the next window needs. 2^20 cycles are still longer than any gap between two launches of
-a window.
+Idle OpenBLAS threads spin for 2^N cycles before they sleep. The default of 2^26 cycles, or 0.1 s, would occupy cores
+that the next window needs. 2^20 cycles are still longer than any gap between two launches of a window.
 """
 
 
@@ -28,10 +27,10 @@ def count_cores() -> int:
 
 
 def count_competitors() -> float:
-    """Count the threads of other processes that run or wait for a core now, minus the cores left for them.
+    """Count the threads of other processes that are running or waiting for a core, minus the cores left for them.
 
-    This process and its children must be idle. Returns the smallest of a few readings, because a
-    thread that is about to sleep does not compete.
+    This process and its children must be idle. Returns the smallest of a few readings, because a thread that is about
+    to sleep is not a competitor.
     """
     readings = [_read_competitors()]
     while readings[-1] and len(readings) < _READINGS:
@@ -41,9 +40,9 @@ def count_competitors() -> float:
 
 
 def average_competitors(seconds: float = 0.2) -> float:
-    """Return the mean number of competitors over some seconds in which this process sleeps.
+    """Sleep for some seconds and return the mean number of competitors during that time.
 
-    The system's load average of the last minute would include this process and its compilers.
+    The system's load average over the last minute would include this process and its compilers.
     """
     readings, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
@@ -54,16 +53,16 @@ def average_competitors(seconds: float = 0.2) -> float:
 
 def _read_competitors() -> float:
     left_to_them = (os.cpu_count() or 1) - count_cores()
-    return max(0.0, _count_running() - 1 - left_to_them)  # this process runs while it reads
+    return max(0.0, _count_running() - 1 - left_to_them)  # this process itself is running
 
 
 def is_busy(competitors: float, cores: int) -> bool:
-    """Return whether times on the host may be too long."""
+    """Return whether times measured on the host may be too long."""
     return competitors > _BUSY * cores
 
 
 def _count_running() -> float:
-    """Count the threads that run or wait for a core now; if unknown, return the mean of the last minute."""
+    """Count the threads that are running or waiting for a core. If unknown, return the mean of the last minute."""
     try:
         return int(_LOAD.read_text(encoding="utf-8").split()[3].partition("/")[0])
     except (OSError, IndexError, ValueError):
@@ -71,6 +70,6 @@ def _count_running() -> float:
 
 
 def shorten_blas_spinning() -> None:
-    """Apply the BLAS_SETTINGS that the user has not set; call this before NumPy is imported."""
+    """Apply the BLAS_SETTINGS that the user has not set. Call this before NumPy is imported."""
     for name, value in BLAS_SETTINGS.items():
         os.environ.setdefault(name, value)

@@ -1,4 +1,4 @@
-"""Jobs: copies between host and device and the launches between them, on streams, timed as a whole."""
+"""Jobs: launches and copies between host and device, queued on streams and timed as a whole."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class CopyStep:
     """A copy from host to device (`inward`) or back, queued on stream number `stream`.
 
-    `host` is a view of a HostMemory's bytes: contiguous, or a rectangle with gaps between its rows. On
-    the device the bytes are packed, starting at byte `device` of the job's memory. `after` is the index
-    of an earlier step, on any stream, that must end first.
+    `host` is a view of the bytes of a HostMemory. It is contiguous or a rectangle with gaps between its rows. On the
+    device the bytes are packed, starting at byte `device` of the job's memory. `after` is the index of an earlier step,
+    on any stream, that must end first.
     """
 
     stream: int
@@ -38,7 +38,7 @@ class CopyStep:
 class LaunchStep:
     """One launch of a plan on operands in the job's memory, queued on stream number `stream`.
 
-    alpha and beta are those of the plan's problem.
+    alpha and beta come from the plan's problem.
     """
 
     stream: int
@@ -49,17 +49,15 @@ class LaunchStep:
 
 
 JobStep = CopyStep | LaunchStep
-"""Steps of one stream run in order. Steps of different streams overlap, except where `after` makes
-one wait.
-"""
+"""Steps on the same stream run in order. Steps on different streams overlap unless `after` makes one wait."""
 
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Seconds of one run, from before the first step to after the last, and in total for each kind of step.
+    """The times of one run in seconds, from before the first step to after the last and for each kind of step.
 
-    The totals are NaN for a job on several streams, whose steps overlap. `gated` is False if its steps
-    may have host time between them.
+    For a job on several streams the totals are NaN, because its steps overlap. `gated` is False if there may be host
+    time between steps.
     """
 
     seconds: float
@@ -70,47 +68,47 @@ class JobTimes:
 
 
 class HostMemory(Protocol):
-    """Bytes on the host that a device copies from and to."""
+    """Host memory that a device copies from and to."""
 
     bytes: np.ndarray
     """One-dimensional uint8 array."""
 
     def free(self) -> None:
-        """Free the memory; no view of it may be used afterwards."""
+        """Free the memory. No view of it may be used afterwards."""
 
 
 class Job(Protocol):
     """Steps bound to host memory and device memory."""
 
     def run(self) -> JobTimes:
-        """Run all steps, wait for the last and return the times.
+        """Run all steps, wait for the last one, and return the times.
 
         Raises LaunchError, LaunchTimeout.
         """
 
 
 class Transfers(Protocol):
-    """What a back end with separate memory offers in addition to `base.Backend`."""
+    """What a back end with its own memory offers in addition to `base.Backend`."""
 
     copy_engines: int
-    """The number of copies that can run at once: with 1, copies to and from the device take turns."""
+    """The number of copies that can run at once. If it is 1, copies to and from the device take turns."""
 
     def host(self, nbytes: int, pinned: bool) -> HostMemory:
         """Allocate host memory, page-locked if `pinned`. Raises OutOfMemory."""
 
     def job(self, steps: Sequence[JobStep], memory: Memory, pinned: bool) -> Job:
-        """Bind steps; `pinned` says that all their host memory is page-locked.
+        """Bind steps. `pinned` tells whether all their host memory is page-locked.
 
         Raises LaunchError, NotOffered, OutOfMemory.
         """
 
 
 class TransferBackend(Backend, Transfers, Protocol):
-    """A back end with transfers."""
+    """A back end that can time transfers."""
 
 
 class HostBytes:
-    """The part of a Memory that works on its `bytes`."""
+    """The methods of a Memory that only need its `bytes`."""
 
     bytes: np.ndarray
 
@@ -154,7 +152,7 @@ class HostBytes:
         elements[indices] = -elements[indices]
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
-        """Count for each pair the elements of target that are not factor * source."""
+        """For each pair, count the elements of the target that differ from factor * source."""
         return [self._count_unlike(array, kind, count) for array in arrays]
 
     def _count_unlike(self, array: ScaledArray, kind: StorageType, count: int) -> int:
@@ -163,10 +161,10 @@ class HostBytes:
             self.array(at, (count,), kind.numpy_type()).astype(wide) for at in (array.source, array.target)
         )
         scaled = source * wide(array.factor)
-        unlike = scaled != target  # true for a NaN
+        unlike = scaled != target  # true for NaN
         if not unlike.any():
             return 0
-        near = np.abs(scaled[unlike] - target[unlike]) <= kind.subnormal_step  # false for a NaN
+        near = np.abs(scaled[unlike] - target[unlike]) <= kind.subnormal_step  # false for NaN
         sizes = [np.abs(each[unlike]) for each in (source, scaled, target)]
         return int(unlike.sum() - (near & (np.minimum.reduce(sizes) < kind.smallest_normal)).sum())
 

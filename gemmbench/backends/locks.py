@@ -1,4 +1,7 @@
-"""Lock files for several processes. A process that waits for one says so, and gives up with an error."""
+"""Lock files shared by several processes.
+
+A process that waits for a lock says so, and after a while raises an error.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from pathlib import Path
 from gemmbench.planning.files import escape_cell, printable
 
 _PATIENCE = 1.5
-"""Seconds of waiting before a message says what for."""
+"""Seconds to wait before telling the user what is being waited for."""
 _LIMIT = 60.0
-"""Seconds of waiting before an error; work under a lock takes only a moment."""
+"""Seconds to wait before raising an error. Work under a lock takes only a moment."""
 _POLL = 0.05
 _LONGEST_COMMAND = 60
 _LOGGER = logging.getLogger("gemmbench")
@@ -24,12 +27,12 @@ _LOGGER = logging.getLogger("gemmbench")
 
 @contextmanager
 def hold_lock(path: Path, limit: float = _LIMIT) -> Iterator[None]:
-    """Hold the lock of a file inside the block; create the file if it is missing.
+    """Hold the lock of a file during the `with` block. Creates the file if it is missing.
 
-    Raises OSError; TimeoutError, whose `strerror` names the holder, if another process has the lock for `limit`
-    seconds.
+    Raises OSError. If another process holds the lock for `limit` seconds, raises TimeoutError, whose `strerror` names
+    that process.
     """
-    # For reading too: to open a FIFO for writing only would wait for a reader.
+    # Open for reading and writing, because opening a FIFO only for writing would wait for a reader.
     held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         _wait_for_lock(held, path, limit)
@@ -55,10 +58,10 @@ def _wait_for_lock(held: int, path: Path, limit: float) -> None:
 
 
 def _describe_holder(file: int) -> str:
-    """Name the process that holds the lock of an open file, such as `process 123 (gemmbench run)`."""
+    """Describe the process that holds the lock of an open file, such as `process 123 (gemmbench run)`."""
     known = os.fstat(file)
     device = f"{os.major(known.st_dev):02x}:{os.minor(known.st_dev):02x}:{known.st_ino}"
-    with suppress(OSError, ValueError):  # it ended meanwhile, or the list has another form
+    with suppress(OSError, ValueError):  # the process ended meanwhile, or the list has another format
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
             fields = line.split()
             if fields[1] == "FLOCK" and fields[5] == device:
@@ -67,7 +70,7 @@ def _describe_holder(file: int) -> str:
 
 
 def _quote_command(process: str) -> str:
-    """Return the command of a process as ` (gemmbench run)`; "" if it is not known."""
+    """Return the command of a process, such as ` (gemmbench run)`; "" if unknown."""
     with suppress(OSError):
         command = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ").strip()
         return f" ({escape_cell(command[:_LONGEST_COMMAND])})" if command else ""

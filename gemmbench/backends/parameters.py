@@ -1,7 +1,7 @@
-"""The parameters of a kernel as bytes: how each argument of a manifest is packed, and C++ text that checks it.
+"""Packs the arguments of a manifest into the parameters of a kernel, and writes C++ text that checks them.
 
-A kernel reads its parameters as its declaration says. If a manifest passed an `int` for a 64-bit index, or the fields
-of a structure in another order, the kernel would read something else, so either compiler checks this first.
+A kernel reads its parameters as it declares them. If a manifest passed an `int` for a 64-bit index or the fields of a
+structure in the wrong order, the kernel would read wrong values. Both compilers therefore check this first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LETTERS = {
     "__half": "e",
     "__nv_bfloat16": "H",
 }
-"""Format characters of the `struct` module for C++ types."""
+"""The format characters of the `struct` module for C++ types."""
 POINTER = "P"
 
 
@@ -42,25 +42,25 @@ def _find_letter(argument: PassedArgument) -> str:
 
 @dataclass(frozen=True)
 class PassedParameter:
-    """One parameter of a kernel: an argument, or the fields of a structure in their order."""
+    """One parameter of a kernel: a single argument, or the fields of a structure in order."""
 
     arguments: tuple[PassedArgument, ...]
 
     @property
     def is_structure(self) -> bool:
-        """Whether it is a structure."""
+        """Whether the parameter is a structure."""
         return bool(self.arguments[0].field)
 
     @property
     def letters(self) -> str:
-        """Its format for `struct`: a structure begins and ends at a multiple of its widest field."""
+        """The format for `struct`. A structure begins and ends at a multiple of the size of its widest field."""
         letters = "".join(map(_find_letter, self.arguments))
         widest = max(letters, key=struct.calcsize)
         return f"0{widest}{letters}0{widest}" if self.is_structure else letters
 
 
 def list_parameters(arguments: Sequence[PassedArgument]) -> list[PassedParameter]:
-    """Return the parameters that these arguments fill."""
+    """Return the parameters that these arguments make up."""
     return [PassedParameter(tuple(group)) for _, group in groupby(arguments, key=lambda argument: argument.parameter)]
 
 
@@ -80,9 +80,9 @@ template <> struct gemmbench_kind<double> : gemmbench_kind<float> {};
 
 
 def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
-    """Write C++ text that fails to compile if one of these kernels does not read what a manifest passes.
+    """Write C++ text that fails to compile if one of these kernels declares other parameters than its manifest passes.
 
-    "" for the standard arguments.
+    Returns "" for the standard arguments.
     """
     if not plan.arguments:
         return ""
@@ -104,7 +104,7 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
 
 
 def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
-    """Return conditions on the type `kind` of a parameter, each with the fault reported if it does not hold."""
+    """Return the conditions that the type `kind` of a parameter must meet, each with the fault to report otherwise."""
     if parameter.is_structure:
         return _list_field_checks(place, parameter, kind)
     letter, item = parameter.letters, f"args: item {place + 1}"
@@ -123,7 +123,7 @@ def _list_checks(place: int, parameter: PassedParameter, kind: str) -> list[tupl
 
 
 def _list_field_checks(place: int, parameter: PassedParameter, kind: str) -> list[tuple[str, str]]:
-    """Return the same for a structure, whose fields must have the same offsets and sizes as in C++."""
+    """Return the conditions for a structure. Its fields must have the same offsets and sizes as in C++."""
     conditions, before = [f"sizeof({kind}) == {struct.calcsize(f'@{parameter.letters}')}"], ""
     for argument in parameter.arguments:
         letter = _find_letter(argument)

@@ -1,4 +1,4 @@
-"""The output of a kernel or a worker process: read from a pipe, counted, cut and escaped."""
+"""Reads the output of a kernel or a worker process from a pipe, counts its lines, and shortens and escapes it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from gemmbench.planning.files import escape_cell
 
 _KEPT = 2048
-"""Bytes of text to keep; lines after them are only counted."""
+"""Bytes of text to keep. Lines beyond this limit are only counted."""
 _SHOWN = 200
 _KEPT_END = 1024
 _MOST_AT_ONCE = 1 << 20
-"""Bytes that one call reads, as many as a pipe holds, so that endless output does not hold up its row."""
+"""Bytes to read in one call. This is the capacity of a pipe, so endless output does not hold up the row."""
 _GLANCE = 0.2
-"""Seconds between checks whether the text is still wanted."""
+"""Seconds between checks of whether the text is still wanted."""
 
 
 @dataclass
 class PrintedLines:
-    """The first and last bytes of a text, and the number of its complete lines."""
+    """The first and last bytes of a text, and how many complete lines it has."""
 
     start: bytes = b""
     end: bytes = b"\n"
@@ -47,7 +47,7 @@ class PrintedLines:
         return f"printed {count} line{'s' * (count > 1)}{', the first' * (count > 1)}: {first}"
 
     def last_line(self) -> str:
-        """Return the last line, which in a traceback says what went wrong; "" if nothing was printed."""
+        """Return the last line, which in a traceback is the error message; "" if nothing was printed."""
         return _show_line(self.end.strip().rpartition(b"\n")[2])
 
 
@@ -56,7 +56,7 @@ def _show_line(line: bytes) -> str:
 
 
 class OutputPipe:
-    """A pipe for the output of a process; its end `sink` is closed once the process has it."""
+    """A pipe for the output of a process. `sink` is its write end, to be closed once the process has it."""
 
     def __init__(self, add: Callable[[bytes], None]) -> None:
         self._add = add
@@ -64,11 +64,14 @@ class OutputPipe:
         os.set_blocking(self.sink, True)
 
     def fileno(self) -> int:
-        """Return the descriptor to wait on."""
+        """Return the file descriptor to wait on."""
         return self._source
 
     def read(self) -> bool:
-        """Read what has been printed so far, without waiting; False if nothing can print any more."""
+        """Read what has been printed so far, without waiting.
+
+        Returns False if no process can write to the pipe any more.
+        """
         taken = 0
         while taken < _MOST_AT_ONCE:
             try:
@@ -82,14 +85,15 @@ class OutputPipe:
         return True
 
     def close(self) -> None:
-        """Close the pipe; processes left behind that still print get an error."""
+        """Close the pipe. Any process left behind that still prints gets an error."""
         os.close(self._source)
 
 
 class RowMarks:
-    """Marks that this process writes to standard output to say which row the output after them belongs to.
+    """Writes marks to standard output that tell which row the following output belongs to.
 
-    They begin with a random number, written before any row's code runs, so no kernel's output can pass for a mark.
+    Marks begin with a random number, which is written before any row's code runs. No kernel's output can therefore be
+    mistaken for a mark.
     """
 
     def __init__(self) -> None:
@@ -98,18 +102,18 @@ class RowMarks:
         self._write(f"\0{self._token}\n")
 
     def mark(self, row: int) -> None:
-        """Assign everything printed from now on, until the next mark, to `row`."""
+        """Assign everything printed until the next mark to `row`."""
         if row != self._row:
             self._row = row
             self._write(f"\0{self._token} {row}\n")
 
     def _write(self, mark: str) -> None:
-        with suppress(OSError):  # whoever closed it shows nothing
+        with suppress(OSError):  # if it was closed, the output is not shown
             os.write(_STDOUT, mark.encode())
 
 
 def _unbuffer_c_output() -> None:
-    """Turn off buffering in C code, such as a kernel's printf, so that a crash loses no output."""
+    """Turn off buffering in C code, such as a kernel's printf, so that no output is lost in a crash."""
     library = ctypes.CDLL(None)
     library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, _IONBF, ctypes.c_size_t(0))
 
@@ -121,7 +125,7 @@ _LONGEST_MARK = 64
 
 
 class MarkedLines:
-    """The lines of each row, from output with marks; lines before the first mark belong to row -1."""
+    """Splits output with marks into the lines of each row. Lines before the first mark belong to row -1."""
 
     def __init__(self) -> None:
         self.rows: dict[int, PrintedLines] = defaultdict(PrintedLines)
@@ -141,7 +145,7 @@ class MarkedLines:
         self._add_text(text[start:end])
 
     def take(self) -> dict[int, PrintedLines]:
-        """Return the lines since the last call."""
+        """Return the lines that have arrived since the last call."""
         rest, self._rest = self._rest, b""
         self._add_text(rest)
         taken, self.rows = self.rows, defaultdict(PrintedLines)
@@ -161,9 +165,9 @@ class MarkedLines:
 
 
 class OutputThread:
-    """Reads the output of a process in a thread, so that the process never waits for a reader.
+    """Reads the output of a process in a thread, so the process never has to wait for a reader.
 
-    It does not wait for other processes that have the pipe open, such as one left behind.
+    It does not wait for other processes that have the pipe open, such as one that was left behind.
     """
 
     def __init__(self) -> None:
@@ -173,19 +177,19 @@ class OutputThread:
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def start(self) -> None:
-        """Start reading; the process must already have the sink."""
+        """Start reading. The process must already have the sink."""
         os.close(self.sink)
         self._thread.start()
 
     def take(self) -> dict[int, PrintedLines]:
-        """Return what has been printed since the last call, by row; output of no row has the number -1."""
+        """Return what each row has printed since the last call. Output that belongs to no row is under -1."""
         with self._lock:
             if self._open:
                 self._pipe.read()
             return self._lines.take()
 
     def stop(self) -> None:
-        """Read what has been printed, and close the pipe."""
+        """Read the remaining output and close the pipe."""
         with self._lock:
             if self._open:
                 self._pipe.read()

@@ -1,8 +1,7 @@
-"""The back ends, by name. No other module compares these names.
+"""Finds back ends by name. No other module compares these names.
 
-A back end is a package in this folder with two modules: `entry` is a record that is cheap to import,
-`services` does the work. Both are imported only when needed, so a machine without a GPU needs no CUDA
-library.
+A back end is a package in this folder with two modules. `entry` holds a record that is cheap to import, and `services`
+does the work. Both are imported only when needed, so a machine without a GPU needs no CUDA library.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ NoisePlans = tuple[tuple[tuple[str, ...], int], ...]
 
 
 class BackendEntry:
-    """The record of one back end.
+    """Describes one back end.
 
-    `forms` are its names for `--device`. `--device auto` takes the first back end with `automatic`
-    that is usable here. `companions` are the back ends opened along with it. `noise_plans` is what
-    `doctor` runs against itself: for each plan the variants to try, in order, and the size.
-    `no_transfers` is the reason why transfers to and from its device cannot be measured, "" if they
-    can. `profilers` is True if NVIDIA's tools can watch its device; `inspects` if `inspect` can show
-    its compiler's output. If `is_watched`, accesses of its kernels are watched on the host before
-    `verify` launches them. A Dask worker with such a device has one `resource`.
+    `forms` lists the values that `--device` accepts for it. `--device auto` takes the first usable back end with
+    `automatic`. `companions` are the back ends that are opened along with it. `noise_plans` holds what `doctor` runs
+    against itself: for each plan, the variants to try in order, and the size. `no_transfers` is the reason why
+    transfers to and from its device cannot be measured; it is "" if they can. `profilers` is True if NVIDIA's tools can
+    watch its device. `inspects` is True if `inspect` can show its compiler's output. If `is_watched` is True, the host
+    watches the accesses of its kernels before `verify` launches them. A Dask worker with such a device has one
+    `resource`.
     """
 
     name: str
@@ -53,21 +52,21 @@ class BackendEntry:
     resource: str = "GPU"
 
     def choose(self, option: str) -> DeviceChoice | None:
-        """Parse `--device`; None if it does not name this back end."""
+        """Parse `--device`. Returns None if it does not name this back end."""
         raise NotImplementedError
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """Return one sentence why the chosen device cannot be used, or "" if it can."""
+        """Return one sentence that explains why the chosen device cannot be used, or "" if it can."""
         raise NotImplementedError
 
     def glance(self, choice: DeviceChoice) -> Target | None:
-        """Return what is known about the device without opening it or importing a library; None without a device."""
+        """Return what is known without opening the device or importing a library; None if there is no device."""
         raise NotImplementedError
 
     def share_devices(self, count: int) -> list[dict[str, str]]:
-        """Return for each of `count` workers on this host the environment variables that show it one device.
+        """Return the environment variables that limit each of `count` workers on this host to one device.
 
-        With `count` 0 there is one worker per device, or two if workers can share it. Raises DeviceError for more
+        If `count` is 0, there is one worker per device, or two if they can share a device. Raises DeviceError for more
         workers than devices.
         """
         return [{} for _ in range(count or 2)]
@@ -81,49 +80,49 @@ class BackendEntry:
         return ""
 
     def architecture(self, sm: int, sms: int) -> Target:
-        """Return a device of compute capability `sm` with `sms` multiprocessors, for `inspect`."""
+        """Return a device of compute capability `sm` with `sms` multiprocessors. `inspect` uses it."""
         raise NotImplementedError
 
 
 class BackendServices(Protocol):
-    """What a back end does.
+    """The operations of a back end.
 
-    Every `choice` was made by its own record or by that of the back end that it accompanies.
+    Each `choice` comes from the back end's own record, or from that of the back end that it accompanies.
     """
 
     def describe(self, choice: DeviceChoice) -> Device:
         """Describe the device without opening it. Raises DeviceError."""
 
     def compiler(self, choice: DeviceChoice, limit: float) -> Compiler:
-        """Return its compiler; `limit` is seconds for one kernel."""
+        """Return the compiler. `limit` is the time limit for one kernel in seconds."""
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Return its compiler for `inspect`; only for a back end that `inspects`."""
+        """Return the compiler for `inspect`. Call this only for a back end that `inspects`."""
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Return whether experiments need a separate process, because a kernel can break the device's context."""
+        """Return whether experiments need a separate process because a kernel can break the device's context."""
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the device; `launch_limit` is seconds for a launch, where the device can end one (None: its own).
+        """Open the device. `launch_limit` is the time limit of a launch in seconds, if the device can end one.
 
         Raises DeviceError.
         """
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Make the health checks of `doctor`; a missing device is a fault only if it is `required`."""
+        """Make the health checks of `doctor`. A missing device is a fault only if it is `required`."""
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks | None:
-        """Measure the device's peak rates; None if that is not possible.
+        """Measure the device's peak rates. Returns None if that is not possible.
 
         Raises DeviceError, PlanError.
         """
 
 
 NAMES = ("cuda", "cpu", "fake")
-"""The packages; `--device auto` takes the first that is usable."""
+"""The packages of the back ends, in the order in which `--device auto` tries them."""
 AUTO = "auto"
 ALL = ":all"
-"""The suffix of a back end's name in `--device` that means all its devices on this host."""
+"""A suffix of a back end's name in `--device`, which selects all its devices on this host."""
 
 
 @cache
@@ -134,17 +133,17 @@ def find_entry(name: str) -> BackendEntry:
 
 @cache
 def load_services(name: str) -> BackendServices:
-    """Return a back end's services; imports its package."""
+    """Return a back end's services. This imports its package."""
     return cast(BackendServices, import_module(f"gemmbench.backends.{name}.services").SERVICES)
 
 
 def list_entries() -> list[BackendEntry]:
-    """Return every record, in the order of NAMES."""
+    """Return all records, in the order of NAMES."""
     return [find_entry(name) for name in NAMES]
 
 
 def parse_device(option: str) -> DeviceChoice:
-    """Parse `--device`, whether or not the device is usable. Raises UsageError."""
+    """Parse `--device`, even if the device is not usable. Raises UsageError."""
     if option == AUTO:
         return _choose_best()
     for entry in list_entries():
@@ -167,7 +166,7 @@ def choose_device(option: str) -> DeviceChoice:
 
 
 def choose_fleet_device(option: str) -> DeviceChoice:
-    """Parse `--device` for workers elsewhere, each with one device; `auto` means the first back end.
+    """Parse `--device` for workers on other machines, each with one device. `auto` means the first back end.
 
     Raises UsageError.
     """
@@ -192,7 +191,7 @@ def _choose_best() -> DeviceChoice:
 
 
 def glance_at_devices(choice: DeviceChoice) -> dict[str, Target]:
-    """Return the targets without opening a device or importing its library: enough to see which variants can run."""
+    """Return the targets without opening a device or importing its library. They tell which variants can run."""
     seen = {name: find_entry(name).glance(choice) for name in _backend_names(choice)}
     return {name: target for name, target in seen.items() if target is not None}
 
@@ -209,14 +208,14 @@ def _backend_names(choice: DeviceChoice) -> tuple[str, ...]:
 
 
 def make_compilers(machine: Machine, names: Iterable[str], limit: float = TimeLimits.compile) -> dict[str, Compiler]:
-    """Return the compilers of the named back ends; `limit` is seconds for one kernel."""
+    """Return the compilers of the named back ends. `limit` is the time limit for one kernel in seconds."""
     return {name: load_services(name).compiler(machine.choice, limit) for name in names}
 
 
 def open_backends(
     machine: Machine, names: Iterable[str], gate: bool, launch_limit: float | None = TimeLimits.launch
 ) -> dict[str, Backend]:
-    """Open the named back ends; `launch_limit` is seconds for a launch, where the device can end one.
+    """Open the named back ends. `launch_limit` is the time limit of a launch in seconds, if the device can end one.
 
     Raises DeviceError.
     """
@@ -224,9 +223,9 @@ def open_backends(
 
 
 def needs_own_process(machine: Machine) -> bool:
-    """Return whether experiments need a separate process, because a kernel can break a device's context.
+    """Return whether experiments need a separate process because a kernel can break a device's context.
 
-    Under a tool that watches this process, everything runs in it.
+    If a tool watches this process, everything runs in it.
     """
     return load_services(machine.choice.primary).needs_own_process(machine.choice)
 
@@ -242,9 +241,9 @@ def why_refused(variant: Variant, device: str) -> str:
 
 
 def choose_profiled(option: str, purpose: str) -> DeviceChoice:
-    """Choose the GPU that NVIDIA's tools are to watch for `purpose`.
+    """Choose the GPU that NVIDIA's tools will watch for `purpose`.
 
-    Raises DeviceError if `option` names no such GPU.
+    Raises DeviceError if `option` does not name such a GPU.
     """
     choice = choose_device(option)
     if not find_entry(choice.primary).profilers:
@@ -254,35 +253,43 @@ def choose_profiled(option: str, purpose: str) -> DeviceChoice:
 
 
 def find_inspecting_entry() -> BackendEntry:
-    """Return the back end whose compiler `inspect` shows."""
+    """Return the back end that `inspect` uses."""
     return next(entry for entry in list_entries() if entry.inspects)
 
 
 def glance_at_inspected_device() -> Target | None:
-    """Return what is known about the first device of that back end without opening it; None without a device."""
+    """Return what is known about the first device that `inspect` could use; None if there is none.
+
+    The device is not opened.
+    """
     entry = find_inspecting_entry()
     return entry.glance(DeviceChoice(entry.name))
 
 
 def make_inspecting_compiler() -> InspectingCompiler:
-    """Return the compiler for `inspect`; needs no device."""
+    """Return the compiler for `inspect`, which needs no device."""
     return load_services(find_inspecting_entry().name).inspecting_compiler()
 
 
 class TryingServices(Protocol):
-    """The additional services of a back end that can safely try kernels that may do anything."""
+    """Additional services of a back end that can try untrusted kernels safely."""
 
     def find_manifest(self, text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
-        """Find the manifest, in folder `home`, of the kernel `symbol` in the file `path` with this text.
+        """Find a manifest for the kernel `symbol` in the file `path` with this text.
+
+        The manifest will be in folder `home`.
 
         Raises NotFound, UsageError, DeviceError.
         """
 
     def expand_kernels(self, text: str, path: Path, home: Path) -> tuple[str, tuple[str, ...]]:
-        """A text with its headers and without macros, and the names of its kernels. Raises NotFound, DeviceError."""
+        """Return a text with headers and macros expanded, and the names of its kernels.
+
+        Raises NotFound, DeviceError.
+        """
 
     def make_watcher(self, limit: float) -> Watcher:
-        """Return a watcher of kernels; `limit` is seconds for one compilation."""
+        """Return a watcher of kernels. `limit` is the time limit for one compilation in seconds."""
 
 
 def make_watcher(limit: float) -> Watcher:
@@ -296,7 +303,7 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
 
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
-    """Find a manifest on the CPU, whatever the device: wrong arguments would corrupt the context of a GPU.
+    """Find a manifest on the CPU, even if there is a GPU, because wrong arguments would corrupt its context.
 
     See TryingServices.
     """
@@ -304,5 +311,5 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
 
 
 def measure_peaks(machine: Machine) -> Peaks | None:
-    """Measure the peak rates of the primary device; None for a CPU. Raises DeviceError, PlanError."""
+    """Measure the peak rates of the primary device. Returns None for a CPU. Raises DeviceError, PlanError."""
     return load_services(machine.choice.primary).measure_peaks(machine.choice)

@@ -1,13 +1,13 @@
-"""The text for the compiler, with the headers that it includes and the packages that it needs.
+"""Writes the text for the compiler, and finds the headers and packages that it needs.
 
-The text of our own files consists of their toolkit includes, the macros of the plan, then the rest, with
-includes of local headers in place. Macros are written into the text because `-DN` or `-DT=16` on the
-command line would also change the toolkit's own headers, which the text includes first.
+The text of our own files starts with their toolkit includes and the macros of the plan. The rest of the file follows,
+and includes of local headers stay in place. Macros are written into the text because `-DN` or `-DT=16` on the command
+line would also change the toolkit's headers, which the text includes first.
 
-The text of a foreign file consists of the macros that its manifest defines, then an `#include` of the
-file, which is read unchanged and in place.
+The text of a foreign file consists of the macros that its manifest defines and an `#include` of the file, which is read
+in place and unchanged.
 
-If a text must be self-contained, local headers are copied into it; `#line` preserves the line numbers.
+If a text must be self-contained, local headers are copied into it, and `#line` preserves the line numbers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Plan
 
 _DISTRIBUTIONS = {"cupy": "cupy-cuda13x", "cutlass": "nvidia-cutlass-dsl"}
-"""Packages with a different name in pip."""
+"""Packages that have a different name in pip."""
 
 
 def explain_missing(packages: Sequence[str]) -> str:
-    """Explain why a module that needs these packages cannot run here, or return ""; imports none of them."""
+    """Explain which of these packages is missing, or return "". Imports none of them."""
     missing = [name for name in packages if not _is_installed(name)]
     return f"{missing[0]} is not installed: {find_pip_line(missing[0])}" if missing else ""
 
@@ -45,7 +45,7 @@ def _is_installed(package: str) -> bool:
 
 
 def find_pip_line(package: str) -> str:
-    """Return the command that installs a package that is imported by this name."""
+    """Return the command that installs the package with this import name."""
     return f"pip install {_DISTRIBUTIONS.get(package, package)}"
 
 
@@ -53,20 +53,20 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b.*$", re.MULTILINE)
 _MOST_LINES, _MOST_INCLUSIONS, _MOST_CHARACTERS = 200_000, 10_000, 1 << 24
 _DEEPEST = 200
-"""The deepest nesting of headers, as in compilers."""
+"""The limit on the nesting of headers, the same as in compilers."""
 
 
 def inline_headers(variant: Variant, text: str, path: str) -> str:
-    """Return `text` with the local headers of a variant copied in; messages call its file `path`.
+    """Return `text` with the local headers of a variant copied in. Messages call its file `path`.
 
-    Raises BuildError for headers that include each other endlessly, and for one that cannot be read.
+    Raises BuildError if headers include each other endlessly, or if a header cannot be read.
     """
     folders = [Path(name) for name in variant.code.include if Path(name).is_absolute()]
     return "\n".join(_Inliner(folders, path).inline(follow_links(Path(variant.code.file)), text, path))
 
 
 def find_local_header(line: str, folder: Path, folders: Sequence[Path]) -> Path | None:
-    """Return the file that an include in a file of `folder` refers to: next to it, or in one of `folders`."""
+    """Return the file that an `#include` line of a file in `folder` refers to. Also searches `folders`."""
     found = _INCLUDE.match(line)
     if found is None:
         return None
@@ -80,7 +80,7 @@ def quote_path(path: str) -> str:
 
 
 class _Inliner:
-    """Inlines the headers of one text, called `name`; `folders` are searched after the including file's own."""
+    """Inlines the headers of one text, called `name`. The including file's folder is searched first, then `folders`."""
 
     def __init__(self, folders: Sequence[Path], name: str):
         self.folders, self.name, self.guards = folders, name, dict[Path, str]()
@@ -90,7 +90,7 @@ class _Inliner:
         self.lines = self.inclusions = self.characters = 0
 
     def inline(self, file: Path, text: str, path: str) -> Iterator[str]:
-        """Yield the lines of a text and of its headers."""
+        """Yield the lines of a text and its headers."""
         self.open.append(file)
         self.inclusions += 1
         self.check_limits()
@@ -101,7 +101,7 @@ class _Inliner:
             header = self.find_header(line, file.parent) if "include" in line else None
             if header is None:
                 yield self.count(line)
-            elif header not in self.open:  # its guard makes it empty while it is open
+            elif header not in self.open:  # an include guard makes it empty while it is open
                 if header not in self.read:
                     self.read[header] = _read_header(header), display_path(header)
                 yield from self.inline(header, *self.read[header])
@@ -112,7 +112,10 @@ class _Inliner:
         self.open.pop()
 
     def find_header(self, line: str, folder: Path) -> Path | None:
-        """Return the file that a line of a file in `folder` includes; cached, because includes often repeat."""
+        """Return the file that a line of a file in `folder` includes.
+
+        Results are cached, because includes often repeat.
+        """
         key = line, folder
         if key not in self.found:
             header = find_local_header(line, folder, self.folders)
@@ -120,7 +123,7 @@ class _Inliner:
         return self.found[key]
 
     def count(self, line: str) -> str:
-        """Return the line and count it. Raises BuildError if there are too many."""
+        """Count the line and return it. Raises BuildError if there are too many lines."""
         self.lines += 1
         self.characters += len(line)
         self.check_limits()
@@ -141,7 +144,7 @@ class _Inliner:
 
 
 def _read_header(path: Path) -> str:
-    """Return the text of a header. Raises BuildError, so that only rows of kernels that include it fail."""
+    """Return the text of a header. Raises BuildError, so that only the rows of kernels that include it fail."""
     try:
         return read_code_file(path)
     except SpecError as fault:
@@ -150,9 +153,9 @@ def _read_header(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _Package:
-    """A module of a wheel, the folder of headers inside it, and how to install the wheel.
+    """A wheel with headers: one of its modules, the folder of headers inside it, and the command that installs it.
 
-    `header` is one that a complete toolkit also contains; "" if there is none.
+    `header` is a header that a complete toolkit also contains, or "".
     """
 
     module: str
@@ -173,7 +176,7 @@ _PACKAGES = {
 
 
 def find_header_folder(name: str) -> Path | None:
-    """Return the folder with the headers of a package; None if it is not installed."""
+    """Return the folder with the headers of a package, or None if it is not installed."""
     package = _PACKAGES[name]
     spec = find_spec(package.module)
     folders = [Path(root) / package.folder for root in (spec.submodule_search_locations or [])] if spec else []
@@ -183,7 +186,7 @@ def find_header_folder(name: str) -> Path | None:
 
 
 def _list_toolkit_folders() -> list[Path]:
-    """Return the folder with the headers of the toolkit, if there is one."""
+    """Return the folder with the headers of the toolkit, if the toolkit is installed."""
     try:
         return [Path(find_nvcc()).resolve().parent.parent / "include"]
     except DeviceError:
@@ -191,7 +194,7 @@ def _list_toolkit_folders() -> list[Path]:
 
 
 def list_include_folders(variant: Variant) -> list[Path]:
-    """Return the folders of `include` in order, including those of packages."""
+    """Return the folders of `include`, in order, with those of packages."""
     found = [find_header_folder(name) if name in _PACKAGES else Path(name) for name in variant.code.include]
     return [folder for folder in found if folder]
 
@@ -203,8 +206,8 @@ def list_package_folders(variant: Variant) -> list[Path]:
 
 
 def find_package_version(name: str) -> str:
-    """Return the version of a package with headers or a Python package; "" if it was not installed from a wheel."""
-    from importlib import metadata  # slow, and not needed to list the variants
+    """Return the version of a header package or Python package; "" if it was not installed from a wheel."""
+    from importlib import metadata  # slow to import, and not needed to list the variants
 
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(_PACKAGES[name].distribution if name in _PACKAGES else name)
@@ -212,7 +215,7 @@ def find_package_version(name: str) -> str:
 
 
 def why_no_headers(variant: Variant) -> str:
-    """Return which package with headers is missing and how to install it; "" if none is."""
+    """Return which header package is missing and how to install it, or "" if none is missing."""
     for name in variant.code.include:
         if name in _PACKAGES and find_header_folder(name) is None:
             return f"needs the headers of {name}, which are not installed: {_PACKAGES[name].install}"
@@ -239,12 +242,12 @@ class SourceText:
 
 
 def compiler_text(plan: Plan) -> str:
-    """Return the text of `plan` with its macros; the compiler reports original files and lines."""
+    """Return the text of `plan` with its macros. The compiler will report the original files and lines."""
     return split_text(plan).join()
 
 
 def split_text(plan: Plan, inline: bool = False) -> SourceText:
-    """Split the text of a plan into parts; `inline` copies local headers into it."""
+    """Split the text of a plan into parts. `inline` copies local headers into it."""
     headers = tuple(f"#include <{header}>" for header in plan.problem.precision.headers)
     defines = tuple(f"#define {name} {value}" for name, value in plan.defines)
     variant, text = plan.variant, plan.variant.text
@@ -263,7 +266,7 @@ def inline_text(variant: Variant) -> str:
 
 
 def read_whole_text(variant: Variant) -> str:
-    """Return the text with its local headers; without them if one cannot be read, which the compiler will report."""
+    """Return the text with its local headers. If one cannot be read, leave all of them out; the compiler reports it."""
     try:
         return inline_text(variant) if has_local_headers(variant) else variant.text
     except GemmbenchError:
@@ -276,14 +279,14 @@ _COMMENT = re.compile(r"//.*")
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line's file, as messages name it, and its code without comments and white space."""
+    """A line of code without comments and white space, and its file as messages name it."""
 
     path: str
     code: str
 
 
 def list_source_lines(variant: Variant) -> dict[tuple[str, int], SourceLine]:
-    """Return every line of a variant and its local headers, by file name and line number."""
+    """Return all lines of a variant and its local headers, by file name and line number."""
     lines: dict[tuple[str, int], SourceLine] = {}
     path, number = variant.path, 0
     for text in read_whole_text(variant).split("\n"):
@@ -305,7 +308,7 @@ _NO_SUCH_KERNEL = ('cannot deduce "auto" type', "unable to deduce 'const auto' f
 
 
 def suggest_fix(error: str) -> str:
-    """Suggest what to do about a compiler error, if that is known; "" otherwise."""
+    """Suggest how to fix a compiler error; "" if there is no advice."""
     if missing := _MISSING_PACKAGE.search(error):
         return f"write `include: [{'cublas' if missing[1] == 'cublas' else 'cutlass'}]`"
     if "No such file or directory" in error:

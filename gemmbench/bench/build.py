@@ -1,4 +1,4 @@
-"""Compiles plans ahead on all cores, each distinct code once, before or while others are measured."""
+"""Compiles plans ahead of time on all cores, before or while other plans are measured. Each code is compiled once."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gemmbench.planning.plans.plan import Plan
 
 _PAUSE = 0.02
 _GLANCE = 0.2
-"""Seconds between checks whether to go on compiling."""
+"""Seconds between checks of whether to stop compiling."""
 
 Built = Artifact | PlanError
-"""Machine code, or why there is none."""
+"""Machine code, or the reason why there is none."""
 
 
 class CompilerPool:
-    """Compiles in threads, each distinct code once; create it with `open_pool`.
+    """Compiles in threads, each distinct code once. Create it with `open_pool`.
 
-    `held_back` of its threads wait until `use_all_threads` is called. After a timeout no other code of the
-    same configuration is compiled: its other layouts and precisions would take as long.
+    `held_back` of its threads wait until `use_all_threads` is called. After a timeout, no other code of the same
+    configuration is compiled, because its other layouts and precisions would take as long.
     """
 
     def __init__(self, pool: ThreadPoolExecutor, compilers: Mapping[str, Compiler], threads: int, held_back: int = 0):
@@ -47,12 +47,12 @@ class CompilerPool:
         return self._jobs[key]
 
     def cancel(self, jobs: Iterable[Future[Built]]) -> None:
-        """Cancel the jobs that have not started; code needed later is submitted again."""
+        """Cancel the jobs that have not started. Code that is needed later is submitted again."""
         cancelled = {job for job in jobs if job.cancel()}
         self._jobs = {key: job for key, job in self._jobs.items() if job not in cancelled}
 
     def use_all_threads(self) -> None:
-        """Let the threads that were held back compile."""
+        """Start compiling on the threads that were held back."""
         if self._held_back:
             self._places.release(self._held_back)
         self._held_back = 0
@@ -71,10 +71,10 @@ class CompilerPool:
 def open_pool(
     compilers: Mapping[str, Compiler], threads: int | None = None, held_back: int = 0
 ) -> Iterator[CompilerPool]:
-    """Open a pool for the block, by default with one thread per core. Jobs no longer needed end with the block.
+    """Open a pool for the `with` block, by default with one thread per core. Unfinished jobs end with the block.
 
-    `held_back` of the threads wait for `use_all_threads`. After an error or a signal inside the block,
-    running compilations are ended immediately.
+    `held_back` of the threads wait for `use_all_threads`. After an error or a signal in the block, running compilations
+    are stopped immediately.
     """
     threads = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(threads) as executor:
@@ -83,7 +83,7 @@ def open_pool(
             yield pool
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
-            pool.use_all_threads()  # those that wait end too
+            pool.use_all_threads()  # so that waiting threads end too
             while pool.is_busy:
                 kill_running_commands()
                 time.sleep(_PAUSE)
@@ -95,7 +95,7 @@ def compile_plans(
     progress: Progress,
     is_interrupted: Callable[[], bool] = lambda: False,
 ) -> dict[Plan, Built]:
-    """Compile every plan; returns nothing if interrupted before the last is done. Raises DeviceError."""
+    """Compile every plan. Returns an empty dict if interrupted before all are done. Raises DeviceError."""
     with open_pool(compilers) as pool:
         jobs = {plan: pool.submit(plan) for plan in plans}
         distinct = list(dict.fromkeys(jobs.values()))
@@ -113,12 +113,12 @@ def compile_plans(
 
 
 def wait_for_any(jobs: Sequence[Future[Built]], seconds: float) -> None:
-    """Wait until one of the jobs is done, for at most this many seconds."""
+    """Wait at most `seconds` until one of the jobs is done."""
     wait(jobs, seconds, FIRST_COMPLETED)
 
 
 def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], BuildTimeout]) -> Built:
-    """Compile, unless other code of the same configuration is in `endless`, which timed out."""
+    """Compile the plan, unless `endless` shows that other code of the same configuration timed out."""
     configuration = plan.variant.name, plan.variant.path, plan.config, plan.device
     if configuration in endless:
         return endless[configuration]
@@ -131,12 +131,12 @@ def _compile(compiler: Compiler, plan: Plan, endless: dict[tuple[object, ...], B
         return fault
     except GemmbenchError:
         raise
-    except Exception as fault:  # costs the rows of this code, not the sweep
+    except Exception as fault:  # fails the rows of this code, but not the sweep
         if isinstance(fault, OSError) and fault.errno == errno.ENOSPC:
             raise explain_unwritable(cache_folder(), fault) from None
         return HostError(fault)
 
 
 def name_code(built: Built) -> str:
-    """Return what distinguishes this code from other code, or why there is none."""
+    """Return a text that identifies this code, or the reason why there is none."""
     return built.key if isinstance(built, Artifact) else str(built)

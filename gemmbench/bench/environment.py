@@ -1,4 +1,4 @@
-"""The header of a run: what ran, on what, when."""
+"""The header of a run: what ran, on which device and when."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemmbench.version import __version__
 
 
 def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | None = None) -> Environment:
-    """Return the header of a run that starts now, with `command` as typed and measured peaks but no software versions.
+    """Return the header of a run that starts now. `command` is the command as typed. Software versions are left out.
 
     Raises UsageError if $GEMMBENCH_REVISION names other sources.
     """
@@ -61,5 +61,5 @@ def describe_run(machine: Machine, sweep: Sweep, command: str, peaks: Peaks | No
 
 
 def _list_policy(policy: Policy) -> dict[str, Any]:
-    """Return the settings that the user chose, without those left open."""
+    """Return the settings that the user chose. Others are left out."""
     return {name: value for name, value in asdict(policy).items() if value is not None}

@@ -1,4 +1,4 @@
-"""How long a sweep takes and whether it fits in memory, from its plans and a short probe of the host."""
+"""Estimates how long a sweep takes and whether it fits in memory, from its plans and a short probe of the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
-"""A verification, for an estimate: it is not timed."""
+"""The policy that stands for a verification in estimates. It is not timed."""
 
 _SIZE = 384
 _COPIED = 16 << 20
@@ -45,9 +45,9 @@ _TRIALS = 3
 
 @dataclass(frozen=True)
 class HostSpeed:
-    """What the probe found: flops/s of a float64 product on one core, bytes/s of a copy, cores.
+    """The result of a probe: flops/s of a float64 product on one core, bytes/s of a copy, and the number of cores.
 
-    `share` is the part of a core that a thread gets next to other processes.
+    `share` is the fraction of a core that a thread gets while other processes run.
     """
 
     product: float
@@ -57,11 +57,11 @@ class HostSpeed:
 
 
 TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
-"""For proportions between batches, where a probe of the host would take too long."""
+"""Used to compare batches with each other, where a probe of the host would take too long."""
 
 
 def make_typical_host() -> HostSpeed:
-    """A typical host with the cores of this one."""
+    """Return a typical host with the number of cores of this one."""
     return replace(TYPICAL_HOST, cores=count_cores())
 
 
@@ -87,11 +87,11 @@ def _time_best(work: Callable[[], object]) -> float:
 
 @dataclass(frozen=True)
 class Habits:
-    """What is typical of a kind of device.
+    """Typical values for a kind of device.
 
-    Seconds to open it, compile a kernel, bind a row and make an operand set ready; the modes of an
-    exact verification; the rounds until an interval is narrow; the share of `policy`'s warm-up;
-    whether rows get a steady load.
+    The first four are the seconds needed to open the device, compile a kernel, bind a row and prepare an operand set.
+    The others are the number of modes in an exact verification, the rounds until an interval is narrow, the used
+    fraction of the policy's warm-up, and whether rows get a steady load.
     """
 
     open: float
@@ -107,27 +107,27 @@ class Habits:
 _GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05, steady=True)
 _CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5, steady=False)
 
-_FILL, _JUDGE = 2e8, 2e8  # elements/s and core that are filled at random, and that are compared
-_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # of the peak of a GPU
+_FILL, _JUDGE = 2e8, 2e8  # elements filled at random and elements compared, per second and core
+_LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # fractions of a GPU's peak
 _UNKNOWN_PEAK = 1e13
 _LAUNCH = 3e-6
 _LOOP_RATE = 2e9  # flops/s of a C++ loop on the CPU
 _STEP, _PRODUCT = 1.2e-9, 0.35e-9
-"""Seconds that a thread takes on the CPU device for a step along K, barriers included, and for each product in it."""
+"""Seconds that a thread of the CPU device takes for a step along K, including barriers, and for each product in it."""
 _EVICTED = 6.5e-9
-"""Seconds more for a step without tiles in shared memory, where the lines of an operand evict each other."""
+"""Additional seconds for a step without tiles in shared memory, if an operand's cache lines evict each other."""
 _PAGE, _KEPT_LINES = 4096, 256
-"""Bytes between lines that do so, and how many of them a core's cache keeps."""
+"""The distance in bytes between such lines, and the number of them that a core's cache can keep."""
 _CONVERSION = 3
-"""How many times as long that takes with numbers whose exponent the CPU must convert: f16 and fp8."""
-_LIBRARY_FACTOR = 1.8  # float32 products next to float64
-_FEW, _ALL = 128, 1024**3  # rows that are verified of a large problem, and what is small
+"""The slowdown for numbers whose exponent the CPU must convert, which are f16 and fp8."""
+_LIBRARY_FACTOR = 1.8  # speed of float32 products relative to float64
+_FEW, _ALL = 128, 1024**3  # rows verified in a large problem, and the largest M N K that counts as small
 _VECTORS = 32
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a batch computes: bytes of an operand set and of its parts, elements, what verifies it."""
+    """The work of a batch: its problem, the bytes of an operand set and its parts, and how it is verified."""
 
     problem: Problem
     set_bytes: int
@@ -138,7 +138,7 @@ class Work:
 
     @classmethod
     def of(cls, chain: Chain) -> Work:
-        """What the batch of this chain computes."""
+        """Return the work of this chain's batch."""
         network, problem = chain.network, chain.problem
         if network:
             total = NetworkLayout(network).guarded.total
@@ -150,45 +150,45 @@ class Work:
 
     @property
     def elements(self) -> int:
-        """Of A, B and C."""
+        """The number of elements of A, B and C."""
         return sum(math.prod(operand.shape) for operand in self.problem.operands)
 
     def count_sets(self, device: Device) -> int:
-        """Operand sets that keep every launch cold."""
+        """Return the number of operand sets that keep every launch cold."""
         target = device.target
         return count_cold_sets(self.touched, self.set_bytes, target.l2, find_room(target))[0]
 
     def estimate_references(self, host: HostSpeed) -> float:
-        """Seconds to make the right results: three products, or some rows of two and a few vectors."""
+        """Estimate the seconds to compute correct results: three products, or some rows of two and a few vectors."""
         M, N, K = self.problem.M, self.problem.N, self.problem.K
         flops = 6 * M * N * K if self.small else 4 * _FEW * N * K + 4 * _VECTORS * (M * K + K * N)
         return self.problem.count * flops / (host.product * host.cores * host.share) + 2 * self.estimate_filling(host)
 
     def estimate_filling(self, host: HostSpeed) -> float:
-        """Seconds to make A, B and C on the host."""
+        """Estimate the seconds to make A, B and C on the host."""
         return self.elements / (_FILL * host.cores * host.share)
 
     def estimate_judgement(self, host: HostSpeed) -> float:
-        """Seconds to read a result and to compare it."""
+        """Estimate the seconds to read a result and compare it."""
         cells = self.problem.count * self.problem.M * self.problem.N
         compared = cells if self.small else cells / 8
         return self.result_bytes / host.copy + compared / _JUDGE
 
 
 def _find_habits(device: Device) -> Habits:
-    """What is typical of a device."""
+    """Return the typical values for a device."""
     return _GPU if device.target.is_gpu else _CPU
 
 
 def _estimate_launch(chain: Chain, device: Device, host: HostSpeed) -> float:
-    """Seconds of one launch of every step."""
+    """Estimate the seconds to launch every step once."""
     rate = _estimate_rate(chain, device, host)
     flops = chain.network.flops if chain.network else chain.problem.flops
     return len(chain.steps) * (_LAUNCH if device.target.is_gpu else 0.0) + flops / rate
 
 
 def _estimate_rate(chain: Chain, device: Device, host: HostSpeed) -> float:
-    """flops/s of a row."""
+    """Estimate the flops/s of a row."""
     library = chain.variant.is_library
     if device.target.is_gpu:
         peak = device.flops_per_cycle.get(chain.problem.precision_name, 0.0) * device.clock_hz or _UNKNOWN_PEAK
@@ -199,7 +199,7 @@ def _estimate_rate(chain: Chain, device: Device, host: HostSpeed) -> float:
 
 
 def _estimate_threads(chain: Chain, host: HostSpeed) -> float:
-    """flops/s of a kernel on the CPU device: the more elements of C a thread computes, the faster it is.
+    """Estimate the flops/s of a kernel on the CPU device. It is faster if each thread computes more elements of C.
 
     One block runs on one core.
     """
@@ -216,7 +216,7 @@ def _estimate_threads(chain: Chain, host: HostSpeed) -> float:
 
 
 def _evicts_lines(problem: Problem) -> bool:
-    """Whether elements next to each other along K are a multiple of 4096 bytes apart, and too many for a cache."""
+    """Return whether adjacent elements along K are a multiple of 4096 bytes apart and too many for a cache."""
     walked = [name for name, is_strided in (("A", problem.trans_a), ("B", not problem.trans_b)) if is_strided]
     strides = [problem.storage(name).nbytes(problem.shape(name)[1]) for name in walked]
     return problem.K > _KEPT_LINES and any(stride % _PAGE == 0 for stride in strides)
@@ -224,14 +224,14 @@ def _evicts_lines(problem: Problem) -> bool:
 
 @lru_cache(maxsize=256)
 def _has_barriers(variant: Variant) -> bool:
-    """Whether the threads of a block wait for each other, as they do to share tiles."""
+    """Return whether the threads of a block wait for each other, as they must to share tiles."""
     return "__sync" in read_whole_text(variant)
 
 
 def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool:
-    """Whether a GPU has room for the workspaces of these rows of one problem and two operand sets.
+    """Return whether a GPU has room for two operand sets of a problem and the workspaces of these rows.
 
-    On a CPU they always fit: its free memory differs from run to run, and batches must not.
+    On a CPU, they always fit, because its free memory differs from run to run and batches must not.
     """
     for name in {chain.device for chain in chains}:
         target, there = devices[name].target, [chain for chain in chains if chain.device == name]
@@ -241,28 +241,28 @@ def fit_together(devices: Mapping[str, Device], chains: Sequence[Chain]) -> bool
 
 
 def count_fixed_bytes(chains: Sequence[Chain]) -> int:
-    """Bytes on a device besides operand sets: a workspace for each row, and one for each library."""
+    """Return the bytes that a device needs in addition to operand sets: a workspace for each row and each library."""
     libraries: dict[str, int] = {}
     for step in (step for chain in chains for step in chain.steps if step.variant.is_library):
         libraries[step.variant.name] = max(libraries.get(step.variant.name, 0), step.workspace)
     return sum(libraries.values()) + sum(count_scratch_bytes(chain.steps) for chain in chains)
 
 
-_START = 0.7  # of the program
+_START = 0.7  # seconds to start the program
 _MOST_LOOK_UPS = 2000
-_BUS = 1e10  # bytes/s between host and GPU, of all modes together
+_BUS = 1e10  # bytes/s between host and GPU, for all modes together
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds of a run, and how much of it is compiling; `kernels` are not in the cache yet."""
+    """The estimated seconds of a run and of its compilations. `kernels` is the number of kernels not in the cache."""
 
     seconds: float
     compiling: float
     kernels: int
 
     def __add__(self, other: Estimate) -> Estimate:
-        """Both runs in sequence."""
+        """Return the estimate for both runs in sequence."""
         kernels = self.kernels + other.kernels
         return Estimate(self.seconds + other.seconds, self.compiling + other.compiling, kernels)
 
@@ -276,17 +276,17 @@ def estimate_run(
     jobs: Iterable[Chain] = (),
     host: HostSpeed | None = None,
 ) -> Estimate:
-    """Estimate a run of these rows, after a short probe of the host if it is not given.
+    """Estimate a run of these rows, after a short probe of the host unless `host` is given.
 
-    `jobs` are those that are measured with their copies too. Raises DeviceError without a compiler.
+    `jobs` are the rows that are also measured with their copies. Raises DeviceError if there is no compiler.
 
-    The rows are taken one problem at a time, so they need not be in memory together.
+    Only one problem's rows need to be in memory at a time.
     """
     host, codes = host or probe_host(), _Codes()
     able = codes.collect(chain for chain in chains if not chain.reason)
     measuring = estimate_sweep(able, machine.devices, policy, baseline, host)
     plans = codes.plans.values()
-    # To look up a code takes as long as to plan it: of very many, the rest is taken as new.
+    # Looking up a code takes as long as planning it. If there are very many, the rest counts as not compiled.
     missing = [
         plan for n, plan in enumerate(plans) if n >= _MOST_LOOK_UPS or not compilers[plan.device].is_compiled(plan)
     ]
@@ -297,13 +297,13 @@ def estimate_run(
 
 
 class _Codes:
-    """One plan for each code that rows need."""
+    """Keeps one plan for each distinct code."""
 
     def __init__(self) -> None:
         self.plans: dict[tuple[object, ...], Plan] = {}
 
     def collect(self, chains: Iterable[Chain]) -> Iterator[Chain]:
-        """Pass the rows on, and keep a plan of each code that is new."""
+        """Yield the rows and keep a plan for each new code."""
         for chain in chains:
             for plan in chain.steps:
                 key = (plan.device, plan.variant.name, plan.symbols, plan.arch, plan.defines)
@@ -314,7 +314,10 @@ class _Codes:
 def estimate_sweep(
     chains: Iterable[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
-    """Seconds to open the devices, and to verify and measure the rows; without compiling. Nothing takes 0 s."""
+    """Estimate the seconds to open the devices and to verify and measure the rows.
+
+    The result does not include compiling. It is 0 if there are no rows.
+    """
     opened: set[str] = set()
     seconds = 0.0
     for _, same in groupby(chains, lambda chain: chain.problem_or_network):
@@ -333,7 +336,7 @@ def estimate_sweep(
 def _estimate_ranking(
     rows: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, host: HostSpeed
 ) -> tuple[list[Chain], float]:
-    """What is left to measure in full after the short loads, and the seconds that these take."""
+    """Return the rows to measure in full after the short loads, and the seconds that the short loads take."""
     candidates = find_candidates(rows)
     seconds = sum(estimate_batch(group, devices, make_ranking_policy(policy), host) for group in candidates.values())
     rankings = {asked: rank_candidates(group, lambda chain: None) for asked, group in candidates.items()}
@@ -343,7 +346,7 @@ def _estimate_ranking(
 def estimate_finals(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, baseline: str, host: HostSpeed
 ) -> float:
-    """Seconds to measure the best configuration of every kernel again."""
+    """Estimate the seconds to measure the best configuration of every kernel again."""
 
     def estimate(chain: Chain) -> float:
         return _estimate_launch(chain, devices[chain.device], host)
@@ -353,7 +356,7 @@ def estimate_finals(
 
 
 def _estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
-    """Seconds to measure whole jobs: every mode of the best configuration of a kernel."""
+    """Estimate the seconds to measure whole jobs, in every mode, with the best configuration of each kernel."""
     jobs = {(chain.problem, chain.name): chain for chain in chains if chain.device == machine.choice.primary}
     seconds = 0.0
     for chain in jobs.values():
@@ -367,7 +370,7 @@ def _estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Polic
 def estimate_batch(
     chains: Sequence[Chain], devices: Mapping[str, Device], policy: Policy, host: HostSpeed, first: bool = False
 ) -> float:
-    """Seconds for one batch; the `first` one of a run warms up for longer."""
+    """Estimate the seconds for one batch. The `first` one of a run has a longer warm-up."""
     names = {chain.device for chain in chains}
     together = [[chain for chain in chains if chain.device == name] for name in names]
     return sum(_estimate_experiment(group, devices[group[0].device], policy, host, first) for group in together)

@@ -1,4 +1,4 @@
-"""Measures a sweep: compiles it, runs its batches, and re-measures the fastest configurations."""
+"""Measures a sweep: compiles its plans, runs its batches, and measures the fastest configurations again."""
 
 from __future__ import annotations
 
@@ -39,15 +39,18 @@ _Rankings = Mapping[tuple[Problem | Network, str], Ranking]
 
 @dataclass
 class HopelessRows:
-    """Leaves out of each batch the rows that the records so far show to be hopeless, for a Runner's `leave_out`."""
+    """Removes rows from each batch that, judging by earlier records, are bound to fail.
+
+    Used as a Runner's `leave_out`.
+    """
 
     _seen: int = 0
     _failures: dict[_Code, list[Record]] = field(default_factory=dict)
 
     def leave_out(self, batch: ChainBatch, records: Sequence[Record]) -> tuple[ChainBatch | None, list[Record]]:
-        """Return what is left of a batch, and a skip for every row that is not tried.
+        """Return the rest of a batch, and a skip for every row that is not tried.
 
-        A row that has already failed gets no skip, and the best rows of a sweep are always tried again.
+        A row that has already failed gets no skip. The best rows of a sweep are always tried again.
         """
         self._note_failures(records)
         if batch.phase == "final":
@@ -73,7 +76,7 @@ class HopelessRows:
     def _find_failure(self, chain: Chain, built: Sequence[Built], phase: str) -> Record | None:
         """Return the first row of this configuration that timed out, or whose code also failed to compile.
 
-        A row of an earlier phase at the same problem does not count: this phase must report its own reason.
+        A row from an earlier phase at the same problem does not count, because this phase must report its own reason.
         """
         faults = {str(code) for code in built if isinstance(code, BuildError)}
         known = self._failures.get((*chain.kernel_key[1:], chain.config.picked, chain.device), [])
@@ -91,10 +94,10 @@ def _make_skip(chain: Chain, first: Record) -> Record:
 class ChainSweep:
     """The chains of a sweep, and how to measure and compare them.
 
-    `rivals` are rows that are compared with each other, not only with the baseline. `parameters`
-    belong to a network. `earlier` holds all rows of the resumed run. `shuffle` is the seed of placements
-    and permutations. A batch has at most `largest` rows. `announce` takes the expected seconds of the
-    sweep, before the first row is measured.
+    `rivals` are rows that are compared with each other in addition to the baseline. `parameters` are those of a
+    network. `earlier` holds all rows of the resumed run. `shuffle` is the seed of placements and permutations. A batch
+    has at most `largest` rows. `announce` is called with the expected seconds of the sweep before the first row is
+    measured.
     """
 
     chains: Sequence[Chain]
@@ -109,12 +112,12 @@ class ChainSweep:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """The rows that the others are compared with."""
+        """The rows that other rows are compared with."""
         return tuple(dict.fromkeys((self.baseline, *self.rivals)))
 
 
 def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], sweep: ChainSweep) -> list[Record]:
-    """Emit and return a record per chain, skips first, then the finals of what was swept.
+    """Emit and return a record for each chain, then the finals. Skips come first.
 
     `compilers` maps a device to its compiler. Raises UsageError if a chain's code differs from the
     code that its earlier rows were measured with.
@@ -142,9 +145,9 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
 def _rank_candidates(
     runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
 ) -> _Rankings:
-    """Rank candidates with short loads if there is a shortlist, unless a row of the resumed run has the ranking.
+    """Rank candidates with short loads if there is a shortlist. A ranking in a row of the resumed run is used instead.
 
-    Records of short loads are not emitted: the rows of the shortlist record the ranking.
+    Records of short loads are not emitted, because the rows of the shortlist record the ranking.
     """
     candidates = find_candidates(chains)
     known = {asked: found for asked, group in candidates.items() if (found := _find_ranking(group, sweep.earlier))}
@@ -169,7 +172,7 @@ def _rank_candidates(
 
 
 def _find_ranking(candidates: Sequence[Chain], earlier: Sequence[Record]) -> Ranking | None:
-    """Return the ranking that an earlier row records, if it covers as many candidates."""
+    """Return the ranking in an earlier row, if it has the same number of candidates."""
     rows = {_row_key(chain) for chain in candidates}
     found = (record.ranking for record in earlier if record.ranking and _row_key(record) in rows)
     return next((ranking for ranking in found if ranking.candidates == len(candidates)), None)
@@ -182,7 +185,7 @@ def _emit_nothing(records: Sequence[Record]) -> None:
 def _make_pace(
     runner: Runner[Record], batches: Sequence[ChainBatch], chains: Sequence[Chain], sweep: ChainSweep
 ) -> Pace:
-    """Estimate what the batches and the finals after them cost."""
+    """Estimate the cost of the batches and of the finals that follow."""
     devices, policy = runner.worker.devices, sweep.policy
     finals = estimate_finals(chains, devices, policy, sweep.baseline, TYPICAL_HOST)
     return Pace([estimate_batch(batch.chains, devices, policy, TYPICAL_HOST) for batch in batches], finals)
@@ -195,9 +198,9 @@ def measure_groups(
     policy: Policy,
     shuffle: int = 0,
 ) -> list[Record]:
-    """Emit and return a record per chain; each group has separate rounds.
+    """Emit and return a record for each chain. Each group has separate rounds.
 
-    The chains of a group are compared with its first one. `shuffle` is as in ChainSweep.
+    The chains of a group are compared with its first chain. `shuffle` has the same meaning as in ChainSweep.
     """
     leveled = iter(level_workspaces([chain for group in groups for chain in group]))
     groups = [[next(leveled) for _ in group] for group in groups]
@@ -255,7 +258,7 @@ def _code_of(chains: Sequence[Chain], built: Mapping[Plan, Built]) -> tuple[tupl
 
 
 def _find_medians(records: Sequence[Record], phase: str) -> dict[tuple[object, ...], float]:
-    """Return the seconds of the rows of a phase that may win, by their keys."""
+    """Return the median times in seconds of the rows in a phase that may win, by key."""
     ranked = [record for record in records if record.status == "ok" and record.samples and record.phase == phase]
     return {_row_key(record): stats.time_interval(record.by_round).value for record in ranked}
 
@@ -277,5 +280,5 @@ def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], ear
 
 
 def _row_key(row: Record | Chain) -> tuple[object, ...]:
-    """Return the key that a chain and its record share; a run measures one network, so its rows need no problem."""
+    """Return the key that a chain shares with its record. For a network it omits the problem, as a run has only one."""
     return row.kernel_key[1:] if row.network else row.kernel_key

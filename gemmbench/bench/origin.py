@@ -1,6 +1,6 @@
-"""The origin of a text or table other than a results file: lines `# key: value` above it.
+"""The origin of a text or table, written above it as lines of the form `# key: value`.
 
-A results file has the same facts in its header, see gemmbench.bench.record.
+A results file has the same facts in its header instead; see gemmbench.bench.record.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gemmbench.planning.source_tree import identify_sources
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Where figures come from: the card or its equivalent, the sources, and a hash of each kernel or file.
+    """Where figures come from: the card, or what takes its place, the sources, and a hash of each kernel or file.
 
-    `software` holds the versions of driver and toolkit, `date` is in ISO 8601; `revision`, `tree` and `method`
-    are as in the header of a results file.
+    `software` holds the versions of the driver and the toolkit. `date` is in ISO 8601 format. `revision`, `tree` and
+    `method` have the same meaning as in the header of a results file.
     """
 
     card: str
@@ -42,10 +42,10 @@ class Origin:
 
 
 def describe_origin(kernels: Iterable[str] = (), card: str = "") -> Origin:
-    """Return the origin of figures measured now on this GPU, or on `card`.
+    """Return the origin of figures that are being measured now, on this GPU or on `card`.
 
-    `kernels` are the kernels concerned, by their names in cuda/ or as files such as benchmarks/hierarchy.cu; others
-    are left out. Raises UsageError if $GEMMBENCH_REVISION names other sources.
+    `kernels` lists names of kernels in cuda/ or files such as benchmarks/hierarchy.cu. Unknown ones are left out.
+    Raises UsageError if $GEMMBENCH_REVISION names other sources.
     """
     folder = data_folder("cuda")
     sources, catalog = identify_sources(), Catalog([folder])
@@ -73,7 +73,7 @@ _HEADER = re.compile("".join(rf"^# {each.name}: (?P<{each.name}>.*)\n" for each 
 
 
 def split_origins(text: str) -> list[tuple[Origin | None, str]]:
-    """Split a text into parts, each with the origin above it, or None."""
+    """Split a text into parts, each with the origin written above it, or None."""
     found = list(_HEADER.finditer(text))
     starts = [each.start() for each in found]
     before = text[: starts[0] if starts else None]

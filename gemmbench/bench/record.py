@@ -1,4 +1,4 @@
-"""The rows of a results file: a header, then one record per row. Times are seconds per launch."""
+"""The format of a results file: a header, then one record for each row. Times are in seconds per launch."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gemmbench.planning.sizes import Amount, Count, Dimension, Integer, KnownCou
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """One kernel by itself on the device, launched without a pause.
+    """A steady load: one kernel alone on the device, launched without a pause.
 
     Attributes:
-        seconds: Seconds that count, after the device had settled.
-        launches: Launches in these seconds.
+        seconds: Seconds that count, measured after the device had settled.
+        launches: Number of launches in these seconds.
         clock_hz: The mean clock of the multiprocessors; None if unknown.
-        joules: Joules between two ticks of the energy counter; None without a counter.
+        joules: Joules between two ticks of the energy counter. None if there is no counter.
         joules_seconds: Seconds between these ticks.
         temperature: The temperature at the end, in degrees Celsius.
-        slowed_by: What held the clock down, such as `power cap`.
+        slowed_by: What limited the clock, such as `power cap`.
         settled: Whether time, clock, power and temperature were steady when counting began.
     """
 
@@ -46,11 +46,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sustained(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel under a steady load, in blocks of kernel, baseline, baseline, kernel.
+    """A kernel measured under a steady load, in blocks of kernel, baseline, baseline, kernel.
 
     Attributes:
-        own: The loads of this kernel, in order. Those of the baseline are from the blocks of all rows.
-        baseline: The loads of the baseline next to them, one for each; empty for the baseline itself.
+        own: The loads of this kernel, in order. For the baseline, they come from the blocks of all rows.
+        baseline: The adjacent load of the baseline for each of them; empty for the baseline itself.
     """
 
     own: Annotated[list[Load], msgspec.Meta(min_length=1)]
@@ -58,12 +58,12 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def time(self) -> float:
-        """Seconds per launch, the mean of the blocks."""
+        """The mean seconds per launch over the blocks."""
         return math.fsum(load.time for load in self.own) / len(self.own)
 
     @property
     def seconds(self) -> float:
-        """Seconds that count."""
+        """The number of seconds that count."""
         return math.fsum(load.seconds for load in self.own)
 
     @property
@@ -91,77 +91,73 @@ class Sustained(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def slowed_by(self) -> list[str]:
-        """What held the clock down in any block."""
+        """What limited the clock in any of the blocks."""
         return sorted({name for load in self.own for name in load.slowed_by})
 
     @property
     def settled(self) -> bool:
-        """Whether the device had settled before every block counted."""
+        """Whether the device had settled before counting began in every block."""
         return all(load.settled for load in self.own)
 
     @property
     def speed_ratio(self) -> float:
-        """The speed relative to the baseline, from neighbouring blocks; NaN without a baseline."""
+        """The speed relative to the baseline, computed from adjacent loads; NaN if there is no baseline."""
         logs = [math.log(base.time / own.time) for own, base in zip(self.own, self.baseline, strict=False)]
         return math.exp(math.fsum(logs) / len(logs)) if logs else math.nan
 
 
 SCHEMA = 3
 STATUSES = ("ok", "wrong", "skipped", "failed", "timeout", "out of memory")
-"""Every status that a row can have."""
+"""All statuses that a row can have."""
 MODES = ("pageable", "pinned", "panels", "overlapped")
-"""The modes in which a whole job is measured, in the order of their rows."""
+"""The modes in which a whole job can be measured, in the order of their rows."""
 RANKING, CHECK = "ranking", "check"
-"""The phases of short loads, which only choose what is measured in full, and of rows that are only verified."""
+"""The phase of short loads, which only select what to measure in full, and the phase of rows that are only verified."""
 Tile = Annotated[list[Dimension], msgspec.Meta(max_length=2)]
 
 
 ON_CPU = "on the CPU device, which says nothing about a GPU"
-"""What belongs to every statement about speed of a run without a GPU."""
+"""The caveat to add to any statement about the speed of a run without a GPU."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", tag_field="row"):
-    """The first line of a results file: what ran, on what, when.
+    """The first line of a results file. It tells what ran, on which device and when.
 
     Attributes:
         schema: The version of the format.
         run: The id of the run: date, time, sweep and four random digits. The file is named after
             it.
-        started: When the run started, as in ISO 8601.
-        sweep: The name of the sweep: that of its config file, `compare` or `tune`.
-        post: The config file of the post that the sweep repeats.
+        started: When the run started, in ISO 8601 format.
+        sweep: The name of the sweep: the name of its config file, `compare` or `tune`.
+        post: The config file of the post that the sweep reproduces.
         command: The command line.
         gemmbench: The version of gemmbench.
-        revision: The git commit of gemmbench, with a `+` if files that `tree` covers were changed.
-        tree: The hash of `benchmarks/`, `configs/`, `cuda/` and `gemmbench/` as they were, which
-            `git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree` prints for a
-            revision; empty in older files.
+        revision: The git commit of gemmbench, followed by `+` if files covered by `tree` had been changed.
+        tree: The hash of `benchmarks/`, `configs/`, `cuda/` and `gemmbench/` at the time of the run. For a revision,
+            `git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree` prints it. Empty in older files.
         python: The version of Python.
-        device: The device that kernels ran on, such as `NVIDIA H200`.
+        device: The device that the kernels ran on, such as `NVIDIA H200`.
         backend: Its back end: `cuda`, `cpu` or `fake`.
         baseline: The variant that counts as 100 %.
-        sm: Compute capability of the GPU: 90 means 9.0.
-        sms: Multiprocessors of the GPU, or cores of the CPU.
-        l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU, the last cache of
-            a CPU.
-        memory: Bytes of memory of the device.
-        smem: Bytes of shared memory that a block may have; 0 in older files.
+        sm: Compute capability of the GPU. 90 means 9.0.
+        sms: Number of multiprocessors of the GPU, or of cores of the CPU.
+        l2: Bytes of cache that cold operands must exceed: the L2 cache of a GPU or the last-level cache of a CPU.
+        memory: Bytes of device memory.
+        smem: Maximum bytes of shared memory per block; 0 in older files.
         clock_hz: The highest clock of the device.
-        bandwidth: Bytes per second of the memory of the device, in theory.
-        peaks: What the device reached at best when it was measured (`--peaks`).
-        flops_per_cycle: Floating-point operations of the whole device in one cycle, by precision.
-        software: Versions of driver, toolkit, compiler and libraries.
-        policy: How rows were measured: cache, data, rounds, `until`, time limits, gate, PDL.
-        host: The CPU, if rows ran on it besides a GPU.
-        cores: Cores of that CPU.
-        conditions: How the GPU is set up: power limit in W, ECC, MIG, persistence mode, and its
-            highest clocks.
+        bandwidth: Theoretical bandwidth of the device memory, in bytes per second.
+        peaks: The peak rates measured on the device (`--peaks`).
+        flops_per_cycle: Floating-point operations per cycle of the whole device, by precision.
+        software: Versions of the driver, toolkit, compiler and libraries.
+        policy: How rows were measured: cache, data, rounds, `until`, time limits, gate and PDL.
+        host: The CPU, if rows ran on it in addition to a GPU.
+        cores: Number of cores of that CPU.
+        conditions: Settings of the GPU: power limit in W, ECC, MIG, persistence mode and highest clocks.
         gpu: Whether the device is a GPU.
-        uuid: The UUID of the GPU, which tells it from another card of the same model; empty where
-            the driver does not report it.
-        vbios: The version of its firmware (VBIOS).
+        uuid: The UUID of the GPU, which distinguishes cards of the same model. Empty if the driver does not report it.
+        vbios: The version of the GPU's firmware (VBIOS).
         shuffle: The seed of the placements and permutations, derived from `run`.
-        planned: A hash of each row that was planned, so that --resume knows what is missing.
+        planned: A hash of each planned row, which tells --resume what is missing.
     """
 
     schema: Dimension = SCHEMA
@@ -199,35 +195,35 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, tag="environment", 
 
     @property
     def target(self) -> Target:
-        """What planning needs to know of the device, which runs what ran on it."""
+        """What planning needs to know about the device. It counts as able to run every variant."""
         known = self.sm, self.sms, self.smem, self.l2, self.memory
         return Target(self.backend, *known, is_gpu=self.gpu, runs_every_variant=True)
 
     @property
     def caveat(self) -> str:
-        """What belongs to every statement about speed of this run: ON_CPU without a GPU, else ""."""
+        """The caveat to add to statements about the speed of this run: ON_CPU without a GPU, otherwise ""."""
         return "" if self.gpu else ON_CPU
 
     @property
     def scope(self) -> str:
-        """The same as the end of a sentence or a name: `, on the CPU device, ...`, or ""."""
+        """The caveat in a form that can end a sentence or a name: `, on the CPU device, ...`, or ""."""
         return f", {self.caveat}" if self.caveat else ""
 
     def on_gpu(self, backend: str) -> bool:
-        """Rows of `backend` ran on the GPU of this run, not on the host."""
+        """Return whether rows of `backend` ran on the GPU of this run, not on the host."""
         return self.gpu and backend == self.backend
 
     def device_name(self, backend: str) -> str:
-        """The device of this back end; the CPU, for its rows in a run on a GPU."""
+        """Return the name of this back end's device, or of the CPU for the CPU's rows in a run on a GPU."""
         return self.device if backend == self.backend else self.host or "cpu"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, tag="request", tag_field="row"):
-    """A line that follows if a run was resumed and more was asked for than before.
+    """An additional line for a resumed run, written if it included more than before.
 
     Attributes:
-        command: The command line, with what was asked for before.
-        planned: A hash of each row that was planned.
+        command: The command line, combined with that of the earlier run.
+        planned: A hash of each planned row.
     """
 
     command: str
@@ -235,28 +231,28 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, tag="request", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end", tag_field="row"):
-    """The last line of a run that came to its end; a run without it can be resumed.
+    """The last line of a completed run. A run without it can be resumed.
 
     Attributes:
-        finished: When the run ended, as in ISO 8601.
+        finished: When the run ended, in ISO 8601 format.
     """
 
     finished: str
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row of `gemmbench mlp` has in addition to a GEMM's.
+    """Additional values in a row of `gemmbench mlp`.
 
     Attributes:
-        title: Layer sizes, activations and batch.
+        title: Layer sizes, activations and batch size.
         flops: Floating-point operations of one forward pass.
-        bytes: The fewest bytes that a forward pass must move.
-        launches: What one forward pass launches, in order.
-        label: The name of the row in a post.
-        published_ms: The time published there, in milliseconds.
-        step: Whether the row is one step further than the row above that corrects nothing.
-        corrects: Whether it is the corrected kernel of the row above.
-        accuracy: Share of test digits that the network recognizes.
+        bytes: The minimum number of bytes that a forward pass must move.
+        launches: The launches of one forward pass, in order.
+        label: The row's name in a post.
+        published_ms: The time published in the post, in milliseconds.
+        step: Whether the row is one step beyond the nearest row above that is not a correction.
+        corrects: Whether the row is a corrected version of the kernel in the row above.
+        accuracy: Fraction of test digits that the network recognizes.
     """
 
     title: str
@@ -271,15 +267,15 @@ class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
-    """Device telemetry while a row was measured; None where unavailable.
+    """Device telemetry recorded while a row was measured. Unavailable values are None.
 
     Attributes:
-        readings: Number of NVML readings that the following values come from.
+        readings: Number of NVML readings behind the following values.
         temperature: The highest temperature, in degrees Celsius.
         power: The median power, in watts.
         sm_clock_hz: The highest clock of the multiprocessors.
         memory_clock_hz: The highest clock of the memory.
-        slowed_by: What held the clock down in the row's own windows, such as `power cap`.
+        slowed_by: What limited the clock in this row's windows, such as `power cap`.
         other_processes: Number of other processes that had the GPU open.
     """
 
@@ -293,13 +289,13 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """Short loads of many configurations, used to choose the few that are measured in full.
+    """The result of short loads of many configurations, used to choose the few to measure in full.
 
     Attributes:
-        candidates: Configurations that might be tried; a library offers some of them for a problem.
-        tried: Configurations that had a short load.
+        candidates: Number of configurations that might be tried. A library offers only some of them for a problem.
+        tried: Number of configurations that had a short load.
         best: The two shortest times among them, in seconds per launch.
-        shortlist: The configurations that were measured in full, the fastest first.
+        shortlist: The configurations that were measured in full, fastest first.
     """
 
     candidates: Count = 0
@@ -309,40 +305,39 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What all rows have: the problem, what computed it, whether it is right, and the samples.
+    """Values that all rows have: the problem, what computed it, whether the result is right, and the samples.
 
     Attributes:
         variant: The name of the kernel or library.
-        order: Its rung; tables list rows in this order.
+        order: The kernel's rung. Tables list rows in this order.
         config: The values of its parameters.
-        picked: The variant that a dispatching variant chose, or the math that cuBLAS was faster with.
+        picked: The variant that a dispatching variant chose, or the math mode in which cuBLAS was faster.
         backend: The back end that ran the row.
         problem: M, N, K, layout, precision, alpha and beta.
         status: `ok`, `wrong`, `skipped`, `failed`, `timeout` or `out of memory`.
         reason: Why the status is not ok.
         checked: Whether the result was verified.
-        check_rule: The last check, or the one that failed: `exact`, `class`, `rounding`, `guard` or
-            `audit`; `sum` for networks, `repeat` for transfers.
+        check_rule: The check that failed, or else the last one: `exact`, `class`, `rounding`, `guard` or `audit`; `sum`
+            for networks, `repeat` for transfers.
         error: The largest rounding error, in units of u (|alpha| |A| |B| + |beta| |C0|).
-        product_class: How exactly single products were computed: `f32`, `bf16x6`, `3xtf32`, `bf16x3`,
-            `tf32` and so on. Empty for networks.
+        product_class: The exactness of single products: `f32`, `bf16x6`, `3xtf32`, `bf16x3`, `tf32` and so on. Empty
+            for networks.
         product_error: The largest error of a single product, in units of the last place of C.
-        samples: Seconds per launch (of a transfer: per job), one per round.
-        rounds: The round of each sample.
-        blocks: The block of each sample: placement, binding and permutations differ between blocks.
-        launches: Launches in one window.
-        stopped: Why measuring ended: `until`, `beaten` (clearly slower than the winner of a
-            search), `rounds`, `max-time`, `interrupted` or `failed`.
-        data: Contents of A and B.
-        seed: Their seed.
-        gated: False if host time may be in the samples.
-        pdl: Whether a product could begin before the product before it had ended (programmatic dependent
-            launch).
-        overlap_unknown: Whether that could not be found out, of code that launches itself.
+        samples: Seconds per launch, or per job for transfers. There is one sample per round.
+        rounds: The number of the round of each sample.
+        blocks: The block of each sample. Placement, binding and permutations differ between blocks.
+        launches: Number of launches in one window.
+        stopped: Why the measurement ended: `until`, `beaten` (clearly slower than the winner of a search), `rounds`,
+            `max-time`, `interrupted` or `failed`.
+        data: The kind of data in A and B.
+        seed: The seed of A and B.
+        gated: False if the samples may include host time.
+        pdl: Whether a product could begin before the previous one had ended (programmatic dependent launch).
+        overlap_unknown: Whether this is unknown, which happens for code that launches its own kernels.
         passed: The steps of an epilogue that a separate pass applied, in the same time.
-        per_product: Whether a batch was launched product by product, since the kernel takes no batch.
-        printed: What the kernel printed while its batch ran: the number of lines, and the first one, escaped and
-            cut. Rows of one kernel in a batch share it.
+        per_product: Whether a batch was launched product by product because the kernel does not support batches.
+        printed: What the kernel printed while its batch ran: the number of lines and the first line, escaped and
+            shortened. All rows of a kernel in a batch share it.
     """
 
     variant: str
@@ -374,17 +369,17 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ranked(self) -> bool:
-        """The result is right, of the class of its precision, and timed as others are: its speed may be compared."""
+        """Whether the speed may be compared: the result is right and exact enough, and was timed in the usual way."""
         return self.status == "ok" and not self.is_of_weaker_class and not self.pdl
 
     @property
     def is_of_weaker_class(self) -> bool:
-        """Its products are less exact than its precision asks for."""
+        """Whether the products are less exact than the precision requires."""
         return bool(self.product_class) and is_weaker(self.product_class, self.problem.precision.product_class)
 
     @property
     def by_round(self) -> dict[Round, float]:
-        """Samples by round, a named tuple of the block and the number of the round."""
+        """Samples by round. The key is a named tuple of the block and the number of the round."""
         return dict(zip(map(Round, self.blocks, self.rounds), self.samples, strict=True))
 
     @property
@@ -394,69 +389,69 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def configuration(self) -> str:
-        """The parameters, such as `BM=128 BN=128`, behind the name of the variant that a dispatching one picked.
+        """The parameters, such as `BM=128 BN=128`.
 
-        `+pdl` at the end marks products that may overlap.
+        For a dispatching variant, the name of the picked variant precedes them.
+
+        A final `+pdl` marks products that may overlap.
         """
         return " ".join(filter(None, (format_configuration(self.config, self.picked), self.pdl * "+pdl")))
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
-        """Problem, variant and configuration: rows that share it measured the same kernel."""
+        """The problem, variant and configuration. Rows with the same key measured the same kernel."""
         return (self.problem, self.variant, *sorted(self.config.items()))
 
 
 class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", tag_field="row"):
-    """The row of one plan or skip.
+    """The row of a plan or a skip.
 
     Attributes:
-        phase: `sweep`, or `final` for the best configuration of a sweep, measured again on fresh
-            rounds; `ranking` for a short load of `tune`, unverified, that only chooses what to measure (in
-            older files of other commands too); `check` for a configuration that was verified and not timed
-            before it was tuned.
+        phase: `sweep`, or `final` for the best configuration of a sweep, measured again in fresh rounds. `ranking` is
+            an unverified short load of `tune`, which only selects what to measure; older files of other commands may
+            have it too. `check` is a configuration that was verified but not timed before tuning.
         batch: The number of the batch.
         batch_key: A hash of what the batch measures.
-        batch_rows: Rows in the batch.
-        artifact: A hash of the compiled kernel, the name of its file in the cache.
-        code: A hash of the kernel's text, headers included, comments and white space left out, of how its
-            manifest compiles and launches it, and of the values of its parameters. For a dispatching
-            variant it is that of the picked kernel; a network has one for each kernel. Empty for a library, whose
-            version is in `libraries`; in files without `tree` it was made in another way.
+        batch_rows: Number of rows in the batch.
+        artifact: A hash of the compiled kernel, which is also the name of its file in the cache.
+        code: A hash of the kernel's text, of how its manifest compiles and launches it, and of the values of its
+            parameters. It covers headers, but not comments and white space. A dispatching variant has the hash of the
+            picked kernel, and a network has one hash for each kernel. Empty for a library, whose version is in
+            `libraries`. In files without `tree`, the hash was made differently.
         grid: Blocks in x, y and z.
         block: Threads per block in x, y and z.
         shared_dynamic: Bytes of dynamic shared memory per block.
         shared_static: Bytes of static shared memory per block; -1: unknown.
         registers: Registers per thread; -1: unknown.
         spills: Spilled bytes, stores plus loads; -1: unknown.
-        compile_seconds: How long the compilation took.
+        compile_seconds: Time taken by the compilation.
         clocks_hz: The clock of the multiprocessors in each round.
-        alone: Seconds of one cold product by itself, launched between two events.
-        empty_seconds: The same for an empty kernel, median; None if it was not timed.
+        alone: Seconds that a single cold product took, launched between two events.
+        empty_seconds: The median time of an empty kernel, timed in the same way; None if it was not timed.
         cache: `cold`, `partly cold` or `hot`.
         sets: Operand sets in rotation.
         graph: Whether launches were recorded as CUDA graphs.
-        no_graph: Why they cannot be recorded as a graph, in which case no row of the batch is; empty if they can,
-            or if it was not tried.
+        no_graph: Why launches cannot be recorded as a graph, in which case no row of the batch uses graphs. Empty if
+            they can, or if recording was not tried.
         libraries: Versions of the libraries that were loaded when the row was measured, such as `cublas`.
-        reads_c: Whether a kernel reads C although beta is 0, as its manifest says; then C began finite, not
-            as NaN, wherever its results were checked.
-        network: What a row of `gemmbench mlp` has in addition.
-        only_here: Why the kernel was verified at this size only before it was timed, and not at an awkward one.
-        diagnosis: The likely cause of a wrong result, as a key; `reason` has it in words. `crash` if the kernel
+        reads_c: Whether the manifest says that the kernel reads C even if beta is 0. If so, C held finite numbers
+            instead of NaN before each launch whose result was checked.
+        network: Additional values in a row of `gemmbench mlp`.
+        only_here: Why the kernel was verified only at this size before it was timed, and not at an awkward size.
+        diagnosis: A key for the likely cause of a wrong result, which `reason` gives in words. `crash` if the kernel
             crashed.
-        wrong_map: A map of a wrong C, by tiles.
-        telemetry: What NVML reported while the row was measured.
-        sustained: What the kernel did under a steady load (`--sustained`).
-        competitors: Threads of other processes that wanted a core of the CPU when a window began,
-            on average; None for a row on a GPU, and in older files.
-        elapsed_ratio: How many times as long gemmbench waited for a window as the kernel's process said
-            it took, at least in most windows; None on a GPU, for short windows, and in older files.
-        tile: Rows and columns of C that share one reading of A and B; empty if unknown.
-        path: The file of the kernel; after `@` the commit, for a kernel of a git revision.
-        workspace: Bytes of device memory that a launch may use in addition to the operands; 0 in
-            older files.
-        card: The card and the host that ran the row, in a fleet; otherwise empty.
-        ranking: The short loads that chose its configuration from many, such as the algorithms of cuBLASLt.
+        wrong_map: A map of the wrong tiles of C.
+        telemetry: NVML readings taken while the row was measured.
+        sustained: The kernel's measurements under a steady load (`--sustained`).
+        competitors: The average number of threads of other processes that wanted a CPU core when a window began. None
+            for rows on a GPU and in older files.
+        elapsed_ratio: How long gemmbench waited for a window, divided by the time that the kernel's process reported.
+            In most windows, the ratio was at least this high. None on a GPU, for short windows and in older files.
+        tile: The number of rows and columns of C that share each value read from A and B. Empty if unknown.
+        path: The kernel's file. For a kernel from a git revision, `@` and the commit follow.
+        workspace: Bytes of device memory that a launch may use in addition to its operands; 0 in older files.
+        card: In a fleet, the card and the host that ran the row; otherwise empty.
+        ranking: The short loads used to choose the configuration from many, such as the algorithms of cuBLASLt.
     """
 
     phase: str = "sweep"
@@ -502,26 +497,26 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     @property
     def is_short_load(self) -> bool:
-        """It only chose what is measured in full; its result was not verified."""
+        """Whether the row only helped choose what to measure in full. Its result was not verified."""
         return self.phase == RANKING
 
     @property
     def is_preliminary(self) -> bool:
-        """It only prepared what is measured in full: a short load, or a check that timed nothing."""
+        """Whether the row only prepared full measurements: a short load, or a check without timing."""
         return self.phase in (RANKING, CHECK)
 
     @property
     def least_bytes(self) -> int:
-        """The fewest bytes that a launch must move: A and B in, C out, and C in if beta is not 0."""
+        """The minimum number of bytes that a launch must move: A and B in, C out, and C in if beta is not 0."""
         return self.network.bytes if self.network else self.problem.bytes
 
     @property
     def bytes_read(self) -> int | None:
-        """Bytes of A and B that the kernel loads from global memory; None if its tile is unknown.
+        """The bytes of A and B that the kernel loads from global memory; None if its tile is unknown.
 
-        Each row of A is read once for every column of tiles, each column of B once for every row of
-        tiles: K (M cdiv(N, columns) + N cdiv(M, rows)) elements. That is 2 M N K for a tile of one
-        element, and K (M + N) for one as large as C.
+        Each row of A is read once for every column of tiles, and each column of B once for every row of tiles.
+        Together, that makes K (M cdiv(N, columns) + N cdiv(M, rows)) elements. That is 2 M N K for a tile of one
+        element and K (M + N) for a tile as large as C.
         """
         if not self.tile:
             return None
@@ -531,27 +526,27 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Rows that share it are the same row, measured twice."""
+        """A key that identifies the row. Rows with the same key are the same row, measured twice."""
         return (*self.kernel_key, self.phase)
 
 
 class TransferRecord(Result, msgspec.Struct, frozen=True, kw_only=True, tag="transfer", tag_field="row"):
-    """One kernel's whole job in one mode: operands in, kernel, C out. Times are seconds per job.
+    """One kernel's whole job in one mode: operands in, kernel, C out. Times are in seconds per job.
 
     Attributes:
-        mode: `pageable` or `pinned` (host memory; copies and kernel one after the other), `panels`
-            (pinned, on one stream) or `overlapped` (on several streams).
-        key: A hash of everything that the numbers depend on, except the machine.
-        panels: Panels of C.
+        mode: `pageable` or `pinned` (the kind of host memory; copies and kernel run one after the other), `panels`
+            (pinned, on one stream) or `overlapped` (pinned, on several streams).
+        key: A hash of everything that affects the numbers, except the machine.
+        panels: Number of panels of C.
         panel_rows: Rows per panel; the last may have fewer.
-        streams: Streams that the panels use in turn.
-        copy_engines: Copies that the device can run at the same time.
+        streams: Number of streams that the panels use in turn.
+        copy_engines: Number of copies that the device can run at the same time.
         h2d_bytes: Bytes copied in.
         b_bytes: Bytes of B, which is copied first.
         d2h_bytes: Bytes copied out.
-        h2d: Seconds of copying in, by round, where one stream runs the parts in turn.
-        kernel: The same for the kernel.
-        d2h: The same for copying out.
+        h2d: Seconds spent copying in, by round, if one stream runs the parts in turn.
+        kernel: Seconds spent in the kernel, likewise.
+        d2h: Seconds spent copying out, likewise.
     """
 
     mode: str

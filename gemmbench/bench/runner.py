@@ -1,4 +1,4 @@
-"""The runner: gives batches to a worker in order, skips those already done, and emits every record."""
+"""Runs batches: gives them to a worker in order, skips those already done, and emits every record."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO_TIME = 1e-3
 
 @dataclass
 class Pace:
-    """Predicts how long batches take, in proportion to their `costs`, the estimates made beforehand.
+    """Predicts how long batches take, assuming that times are proportional to their estimated `costs`.
 
-    `later` is the cost of what follows the batches. A batch measured by an earlier run takes no time.
+    `later` is the cost of the work after the batches. A batch that was measured by an earlier run takes no time.
     """
 
     costs: Sequence[float]
@@ -29,17 +29,20 @@ class Pace:
     _estimated: float = 0.0
 
     def add(self, number: int, seconds: float) -> None:
-        """Add the time that a batch took."""
+        """Record the time that a batch took."""
         if seconds > _NO_TIME:
             self._spent += seconds
             self._estimated += self.costs[number]
 
     def estimate_left(self, number: int) -> float:
-        """Return the seconds for this batch and all that follow; until one is measured, the estimate."""
+        """Predict the seconds for this batch and everything after it.
+
+        Until a batch is measured, this is the estimate.
+        """
         return self.estimate_share(range(number, len(self.costs)))
 
     def estimate_share(self, numbers: Iterable[int]) -> float:
-        """Return the seconds for these batches and what follows all batches; until one is measured, the estimate."""
+        """Predict the seconds for these batches and the later work. Until a batch is measured, this is the estimate."""
         left = sum(self.costs[number] for number in numbers) + self.later
         return left * self._spent / self._estimated if self._estimated else left
 
@@ -51,11 +54,11 @@ def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, l
 
 @dataclass
 class Runner(Generic[R]):
-    """Runs batches of any kind: GEMMs, networks, transfers.
+    """Runs batches of any kind: GEMMs, networks or transfers.
 
-    `emit` takes records as they are made, one batch at a time. `done` maps the keys of what an
-    earlier run measured to its records. `leave_out` takes a batch and all records so far, and
-    returns what is left of the batch and records for the rest.
+    `emit` is called with new records, one batch at a time. `done` maps the keys of rows that an earlier run measured to
+    their records. `leave_out` takes a batch and all records so far. It returns the part of the batch that is still to
+    be measured, and records for the rest.
     """
 
     worker: Worker
@@ -67,9 +70,11 @@ class Runner(Generic[R]):
     _records: list[R] = field(default_factory=list)
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
-        """Measure what is not yet done, until interrupted; returns all records, earlier ones included.
+        """Measure everything that is not yet done, until interrupted.
 
-        With a `pace` the progress shows the time left.
+        Returns all records, including those of an earlier run.
+
+        Returns all records, including those of an earlier run. With a `pace`, the progress shows the remaining time.
         """
         records: list[R] = []
         for number, batch in enumerate(batches):
@@ -88,7 +93,7 @@ class Runner(Generic[R]):
         return records + self._take(self.worker.experiment(left) if left else [])
 
     def _prepare(self, batch: Batch[R]) -> tuple[Batch[R] | None, list[R]]:
-        """Return what is left to measure of a batch, and the records of what is left out or done."""
+        """Return the part of a batch that is still to be measured, and the records for the rest."""
         left, records = self.leave_out(batch, self._records)
         self.emit(records)
         if left is not None:

@@ -1,4 +1,4 @@
-"""Selects rows: which to measure in full after short loads, in which batches, and which to measure again."""
+"""Selects the rows to measure in full after short loads and the rows to measure again, and splits rows into batches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ LARGEST = 16
 
 
 def _always_fit(chains: Sequence[Chain]) -> bool:
-    """Return True: any chains fit."""
+    """Return True, because any chains fit."""
     return True
 
 
 def split_chains(
     chains: Iterable[Chain], baseline: str, fit_together: Callable[[Sequence[Chain]], bool] = _always_fit
 ) -> list[tuple[Chain, ...]]:
-    """Split the chains of a problem into groups of at most 16 that fit on a device, each with the baseline's first."""
+    """Split the chains of a problem into groups of at most 16 that fit on a device.
+
+    Each contains the baseline's first chain.
+    """
     problems: dict[Problem | Network, list[Chain]] = {}
     for chain in chains:
         problems.setdefault(chain.problem_or_network, []).append(chain)
@@ -45,10 +48,10 @@ def _split_problem(
 
 
 def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dict[Problem | Network, tuple[str, ...]]:
-    """Return by problem the names of the rows to measure again: those with several configurations.
+    """Return, by problem, the names of the rows to measure again. These are the rows with several configurations.
 
-    With steady loads these are all rows if the baseline has several configurations, because a load is
-    compared with adjacent loads of the baseline's best configuration.
+    If there are steady loads and the baseline has several configurations, all rows are measured again, because each
+    load is compared with adjacent loads of the baseline's best configuration.
     """
     counts = Counter((chain.problem_or_network, chain.name) for chain in chains)
     repeated: dict[Problem | Network, list[str]] = {}
@@ -63,10 +66,10 @@ def find_repeated(chains: Sequence[Chain], baseline: str, policy: Policy) -> dic
 def choose_finalists(
     chains: Sequence[Chain], find_seconds: Callable[[Chain], float | None], baseline: str, policy: Policy
 ) -> list[Chain]:
-    """Choose the fastest configuration of every row to measure again, and the baseline.
+    """Choose the fastest configuration of every row that is measured again, and the baseline.
 
-    The fastest of many is partly the luckiest, so it is measured again in fresh rounds.
-    `find_seconds` returns None for a chain without a time.
+    The fastest of many configurations is partly the luckiest, so it is measured again in fresh rounds. `find_seconds`
+    returns None for a chain without a time.
     """
     repeated = find_repeated(chains, baseline, policy)
     timed: dict[tuple[Problem | Network, str], list[tuple[float, Chain]]] = {}
@@ -91,7 +94,10 @@ def make_ranking_policy(policy: Policy) -> Policy:
 
 
 def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, str], tuple[Chain, ...]]:
-    """Return the configurations to rank, by problem and name: those of a variant if they exceed its shortlist."""
+    """Return the configurations to rank, by problem and name.
+
+    A variant is included if it has more configurations than its shortlist holds.
+    """
     groups: dict[tuple[Problem | Network, str], list[Chain]] = {}
     for chain in chains:
         if chain.variant.shortlist:
@@ -100,10 +106,10 @@ def find_candidates(chains: Iterable[Chain]) -> dict[tuple[Problem | Network, st
 
 
 def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain], float | None]) -> Ranking:
-    """Rank configurations; those within 3 % of the fastest, up to the length of the shortlist, are measured in full.
+    """Rank configurations and choose those within 3 % of the fastest, up to the length of the shortlist.
 
-    `find_seconds` returns None for a chain without a time. If none has a time, the first ones are measured, so that
-    a row says why.
+    `find_seconds` returns None for a chain without a time. If no chain has a time, the first ones are chosen, so that a
+    row gives the reason.
     """
     seconds = [find_seconds(chain) for chain in candidates]
     timed = sorted((each, number) for number, each in enumerate(seconds) if each is not None)
@@ -118,6 +124,6 @@ def rank_candidates(candidates: Sequence[Chain], find_seconds: Callable[[Chain],
 
 
 def keep_shortlists(chains: Iterable[Chain], rankings: Mapping[tuple[Problem | Network, str], Ranking]) -> list[Chain]:
-    """Return the chains left to measure in full, in order; `rankings` are by problem and name."""
+    """Return the chains that remain to be measured in full, in order. `rankings` is keyed by problem and name."""
     found = ((chain, rankings.get((chain.problem_or_network, chain.name))) for chain in chains)
     return [chain for chain, ranking in found if not ranking or dict(chain.config.values) in ranking.shortlist]

@@ -1,4 +1,4 @@
-"""The command line: one file per command, and the one place where errors become exit codes."""
+"""The command line: one module per command. Only here do errors become exit codes."""
 
 from __future__ import annotations
 

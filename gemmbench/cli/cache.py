@@ -1,4 +1,4 @@
-"""`gemmbench cache`: what the cache of compiled code holds, and emptying it."""
+"""`gemmbench cache`: shows what the cache of compiled code holds, and clears it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OTHER = "incomplete"
 
 @dataclass(frozen=True)
 class CacheContents:
-    """What the cache holds, as --json writes it. `oldest_use` and `newest_use` are UTC, None if it is empty."""
+    """The contents of the cache as --json writes them. `oldest_use` and `newest_use` are in UTC, or None if empty."""
 
     folder: str
     artifacts: int
@@ -50,7 +50,7 @@ class CacheContents:
 
 
 def _describe_cache(home: Path, artifacts: Sequence[CachedArtifact]) -> CacheContents:
-    """Count what is in the cache; `artifacts` are in the order of their use."""
+    """Count what is in the cache. `artifacts` must be sorted by when they were last used."""
     kinds = [_KINDS.get(artifact.kind, _OTHER) for artifact in artifacts]
     uses = [datetime.fromtimestamp(artifact.used, timezone.utc).isoformat(timespec="seconds") for artifact in artifacts]
     return CacheContents(
@@ -65,7 +65,7 @@ def _describe_cache(home: Path, artifacts: Sequence[CachedArtifact]) -> CacheCon
 
 
 def _report_cache(contents: CacheContents) -> Report:
-    """The figures as a table of two columns."""
+    """Report the figures as a table of two columns."""
     rows = [["folder", contents.folder]]
     rows += [[kind, str(count)] for kind, count in contents.kinds.items()]
     rows += [["size", f"{format_bytes(contents.bytes)} of at most {format_bytes(contents.limit_bytes)}"]]
@@ -79,7 +79,7 @@ def _report_cache(contents: CacheContents) -> Report:
 
 
 def _summarize_clearing(home: Path, deleted: Deleted) -> str:
-    """One sentence on what was deleted."""
+    """Describe in one sentence what was deleted."""
     artifacts = count_noun(deleted.artifacts, "artifact")
     kept = f"; kept {deleted.in_use} that a running gemmbench uses" if deleted.in_use else ""
     return f"deleted {artifacts} ({format_bytes(deleted.nbytes)}) from {home}{kept}"
@@ -122,7 +122,7 @@ def cache(options: CacheOptions) -> int:
 
 
 def _clear(home: Path, as_json: bool) -> None:
-    """Delete what no process uses. Raises DeviceError if the folder cannot be written."""
+    """Delete all artifacts that no process is using. Raises DeviceError if the folder cannot be written."""
     try:
         deleted = code_cache.clear(home) if home.exists() else code_cache.Deleted(0, 0, 0)
     except OSError as fault:

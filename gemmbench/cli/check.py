@@ -1,4 +1,4 @@
-"""`gemmbench check`: the gate that fails if a kernel became slower, or if a line of it asks for more than before."""
+"""`gemmbench check`: fails if a kernel became slower, or if one of its lines asks more of memory than before."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CheckOptions:
 
     @property
     def fails_inconclusive(self) -> bool:
-        """Whether an inconclusive verdict fails."""
+        """Whether an inconclusive verdict counts as a failure."""
         return regression_gate.INCONCLUSIVE in self.fail_on
 
 
@@ -110,7 +110,10 @@ def check(request: RunRequest, options: CheckOptions) -> int:
 
 
 def _check_accesses(request: RunRequest, options: CheckOptions) -> int:
-    """Print what lines ask for; exit code 1 if one asks for more, 3 if nothing or not all that is named was counted."""
+    """Print what lines ask for, and return the exit code.
+
+    It is 1 if a line asks for more than before, and 3 if nothing was counted or a named kernel was not.
+    """
     checked = check_accesses(request, _choose_revision(request, options), TERMINAL)
     report = report_access_check(checked)
     print_reports([report], options.style)
@@ -125,7 +128,7 @@ def _check_accesses(request: RunRequest, options: CheckOptions) -> int:
 
 
 def _choose_revision(request: RunRequest, options: CheckOptions) -> str:
-    """Raise UsageError for what a check of accesses cannot use."""
+    """Return the revision to compare with. Raises UsageError for options that have no use in a check of accesses."""
     if options.against is None:
         raise UsageError("--accesses compares with a git revision; add one, as in --against HEAD~1")
     if is_results_name(options.against):
@@ -150,7 +153,7 @@ def _check(request: RunRequest, options: CheckOptions, machine: Machine) -> int:
 
 
 def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
-    """The table, the results file, the JUnit file, and what GitHub shows. Raises StoreError."""
+    """Write the table, the results file, the JUnit file, and annotations for GitHub. Raises StoreError."""
     report = report_check(checked.check)
     print_reports([report], options.style)
     refuse_incomplete_file(checked.result)

@@ -1,4 +1,4 @@
-"""`gemmbench compare`: variants measured together, or two saved runs side by side."""
+"""`gemmbench compare`: measures variants together, or compares two saved runs."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
 def _print_gpu_differences(
     comparison: Comparison, names: Sequence[str], kernels: str | None, style: str | None
 ) -> None:
-    """Print what differs on a GPU between variants that ran on the CPU device, whose times say nothing about one."""
+    """Print how variants that ran on the CPU device would differ on a GPU, about which their times say nothing."""
     best = find_best_rows(comparison.problems[0].rows) if comparison.problems else {}
     rows = [best[name].record for name in names if name in best]
     if all(record.backend == _CPU for record in rows) and (lines := compare_accesses_of_rows(rows, kernels)):
@@ -106,7 +106,7 @@ def _print_gpu_differences(
 
 
 def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], options: CompareOptions) -> int:
-    """Print the verdicts of a comparison, if there is one; returns the exit code."""
+    """Print the verdicts of a comparison, if there is one, and return the exit code."""
     if comparison is None:
         return code
     verdicts = judge_variants(comparison, names, options.margin)
@@ -118,7 +118,7 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
 
 
 def _compare_saved(reference_path: Path, path: Path, request: RunRequest, options: CompareOptions) -> int:
-    """Compare two results files; nothing is measured."""
+    """Compare two results files without measuring anything."""
     sweep = options.sweep
     if given := [*request.list_given(), *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
@@ -145,7 +145,7 @@ def _write_exports(differences: RunDifferences, options: OutputOptions) -> None:
 
 
 def _choose_exit_code(words: Sequence[str], fail_on: Collection[str]) -> int:
-    """The exit code that --fail-on assigns to the words of the verdicts."""
+    """Return the exit code that --fail-on assigns to the words of the verdicts."""
     for word, code in _EXIT_CODES.items():
         if word in fail_on and word in words:
             return code

@@ -1,4 +1,4 @@
-"""`gemmbench completion`: a shell script that completes commands, options and names."""
+"""`gemmbench completion`: prints a shell script that completes commands, options and names."""
 
 from __future__ import annotations
 

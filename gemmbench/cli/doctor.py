@@ -1,4 +1,4 @@
-"""`gemmbench doctor`: is this machine fit to measure, and what can it show?"""
+"""`gemmbench doctor`: checks whether this machine is fit to measure, and how small a difference it can show."""
 
 from __future__ import annotations
 

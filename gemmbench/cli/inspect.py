@@ -1,4 +1,4 @@
-"""`gemmbench inspect`: what the compiler made of a kernel, and what its accesses cost; needs no GPU."""
+"""`gemmbench inspect`: shows what the compiler made of a kernel and what its accesses cost; needs no GPU."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def inspect(request: RunRequest, options: InspectOptions) -> int:
 
 
 def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
-    """Print and export the counts; exit code 3 if nothing could be counted, 1 if a limit of a manifest is broken."""
+    """Print and export the counts. The exit code is 3 if nothing was counted, and 1 if a manifest's limit is broken."""
     if options.mix or options.text or options.ptx or options.sass:
         raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
     architecture = choose_architecture(options.arch, options.sms)
@@ -151,7 +151,7 @@ def _write_code(inspected: InspectedKernel, options: InspectOptions) -> None:
 
 
 def _print_mix(loops: LoopReadings, style: str | None) -> int:
-    """Print every kernel's hottest loop; exit code 1 if one breaks a limit of its manifest."""
+    """Print the hottest loop of every kernel. The exit code is 1 if a loop breaks a limit of its manifest."""
     print_line()
     print_reports([inspection_report.report_loops(loops.readings)], style)
     for limit in loops.broken_limits:

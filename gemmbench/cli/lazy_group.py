@@ -1,4 +1,4 @@
-"""A click group that imports a command only when it is called."""
+"""A click group that imports a command only when the command is called."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gemmbench.planning.files import printable
 
 @dataclass(frozen=True)
 class CommandEntry:
-    """Where a command is defined, and the line that describes it in the group's --help.
+    """The place where a command is defined, and its description in the group's --help.
 
-    At 80 columns there is room for 63 characters.
+    The description has room for 63 characters if the terminal has 80 columns.
     """
 
     module: str
@@ -30,11 +30,11 @@ class CommandEntry:
 
 
 Sections = Mapping[str, Mapping[str, CommandEntry]]
-"""The commands under the headings of the group's --help, in its order."""
+"""The commands under each heading of the group's --help, in the order shown there."""
 
 
 def _explain_undecodable(word: str) -> str:
-    """Why a word of the command line cannot be used: its bytes are not text in the user's locale."""
+    """Explain why a word of the command line cannot be used: its bytes are not text in the user's locale."""
     try:
         text = os.fsencode(word).decode()
     except UnicodeDecodeError:
@@ -53,38 +53,38 @@ class LazyGroup(click.Group):
         self.table = {name: entry for section in sections.values() for name, entry in section.items()}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words of the command line; `help COMMAND` means `COMMAND --help`."""
+        """Parse the words of the command line. `help COMMAND` means `COMMAND --help`."""
         for word in args:
             if any("\ud800" <= char <= "\udfff" for char in word):  # how Python keeps a byte that it cannot decode
                 raise click.UsageError(_explain_undecodable(word))
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of all commands, hidden ones included."""
+        """Return the names of all commands, including hidden ones."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command; None for an unknown name."""
+        """Import one command. Returns None for an unknown name."""
         return self.load(cmd_name) if cmd_name in self.table else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of the first word; the error for an unknown one names the nearest."""
+        """Find the command that the first word names. The error for an unknown command suggests the nearest name."""
         shown = [name for name, entry in self.table.items() if not entry.hidden]
         if args and args[0] not in self.table and (hint := nearest(args[0], shown)):
             ctx.fail(f"No such command '{printable(args[0])}'{hint}.")
         return super().resolve_command(ctx, args)
 
     def load(self, name: str) -> click.Command:
-        """Import one command of the table."""
+        """Import one command from the table."""
         entry = self.table[name]
         command = getattr(import_module(entry.module), entry.attribute)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands' summaries from the table, which imports none of them."""
+        """Write the summaries of the commands. They come from the table, so no command is imported."""
         width = max(len(name) for name, entry in self.table.items() if not entry.hidden)
         for heading, section in self.sections.items():
             with formatter.section(heading):
@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
                 )
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command. A reader that closes the pipe early, such as `head`, is not an error."""
+        """Run a command. It is not an error if a reader such as `head` closes the pipe early."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`gemmbench list`: kernels and libraries, by family or in ladder order."""
+"""`gemmbench list`: shows kernels and libraries, grouped by family or in ladder order."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class ListOptions:
 
 @dataclass(frozen=True)
 class ListedVariant:
-    """One variant, as --json writes it; `reason` is why it is not ready on `device`.
+    """A variant as --json writes it. `reason` says why it is not ready on `device`.
 
-    `family` is the folder of a kernel, or `library`; `configurations` is None unless details were requested.
+    `family` is the folder of a kernel, or `library`. `configurations` is None unless details were requested.
     """
 
     name: str
@@ -67,14 +67,14 @@ class ListedVariant:
 
     @property
     def short_cells(self) -> list[str]:
-        """The cells of its row in the table."""
+        """The cells of the variant's row in the table."""
         here = _HERE[self.computes] if self.ready else "no"
         shown, more = self.precisions[:_MOST_PRECISIONS], len(self.precisions) - _MOST_PRECISIONS
         return [self.name, self.family, here, " ".join([*shown, *([f"+{more}"] if more > 0 else [])]), self.summary]
 
     @property
     def long_cells(self) -> list[str]:
-        """The cells of its row with --long."""
+        """The cells of the variant's row with --long."""
         here = f"ready, {self.device}{_COMMANDS[self.computes]}" if self.ready else f"skipped: {self.reason}"
         capability = f"{self.min_sm / 10}" if self.min_sm else "-"
         lists = " ".join(self.precisions), " ".join(self.layouts)
@@ -116,7 +116,10 @@ def _list_names(variant: Variant) -> list[str]:
 
 
 def _choose_variants(variants: Sequence[Variant], patterns: Sequence[str]) -> list[Variant]:
-    """Those whose name or family fits a pattern; all without patterns. Raises UsageError for one that fits none."""
+    """Choose the variants whose name or family matches a pattern, or all if there are no patterns.
+
+    Raises UsageError for a pattern that matches nothing.
+    """
     chosen: dict[str, Variant] = {}
     for pattern in patterns:
         found = [each for each in variants if any(fnmatchcase(name, pattern) for name in _list_names(each))]
@@ -146,7 +149,7 @@ def _list_variant(variant: Variant, primary: str, targets: Mapping[str, Target],
 
 
 def _report_families(listed: Sequence[ListedVariant]) -> Report:
-    """The names of each family in ladder order, those that cannot run here in parentheses."""
+    """Report the names in each family in ladder order. Names of variants that cannot run here are in parentheses."""
     families: dict[str, list[str]] = {}
     for each in listed:
         families.setdefault(each.family, []).append(each.name if each.ready else f"({each.name})")
@@ -165,6 +168,6 @@ def _report_rows(listed: Sequence[ListedVariant], long: bool) -> Report:
 
 
 def _count(listed: Sequence[ListedVariant], others: str) -> str:
-    """`59 kernels and libraries, 34 of which run here.`, and what `others` says where some do not."""
+    """Return a sentence such as `59 kernels and libraries, 34 of which run here.`, and add `others` unless all do."""
     ready = sum(each.ready for each in listed)
     return f"{len(listed)} kernels and libraries, {ready} of which run here.{others if ready < len(listed) else ''}"

@@ -1,4 +1,4 @@
-"""`gemmbench mlp`: forward propagation of a network, by every kind of kernel."""
+"""`gemmbench mlp`: computes a network with every kind of kernel (forward propagation only)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _BAR = 40
 
 
 def _draw_digit(image: np.ndarray) -> list[str]:
-    """Draw an image with values 0 to 16 as lines of text; every pixel is two characters wide."""
+    """Draw an image with values from 0 to 16 as lines of text. Every pixel is two characters wide."""
     shades = np.clip(np.rint(image / 16 * (len(_INK) - 1)).astype(int), 0, len(_INK) - 1)
     return ["".join(_INK[shade] * 2 for shade in row).rstrip() for row in shades]
 
 
 def _describe_guess(probabilities: np.ndarray, label: int, name: str) -> list[str]:
-    """A bar for every digit, then the guess of the row `name`."""
+    """Draw a bar for every digit, and then describe what the row `name` guessed."""
     lines = [f"{digit}  {value:7.2%}  {'#' * round(float(value) * _BAR)}" for digit, value in enumerate(probabilities)]
     guess = int(np.argmax(probabilities))
     result = "right" if guess == label else f"wrong, it is {label}"

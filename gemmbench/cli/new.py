@@ -1,4 +1,4 @@
-"""`gemmbench new`: a kernel to start from, or a manifest for the code that is there."""
+"""`gemmbench new`: writes a kernel to start from, or a manifest for existing code."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _print_written(written: NewVariant) -> None:
 
 
 def _print_next(path: Path, sizes: str) -> None:
-    """Print the two commands that come next; `sizes` are those to verify, if the usual ones do not fit."""
+    """Print the next two commands to type. `sizes` are the sizes to verify if the usual ones do not fit."""
     name = str(path) if path.is_absolute() else f"./{path}"
     baseline = registry.find_entry(registry.choose_device(registry.AUTO).primary).default_baseline
     print_line("next:")

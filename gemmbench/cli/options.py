@@ -1,6 +1,7 @@
-"""Options: made from the table that planning keeps, or declared here for what only the command line has.
+"""The options of commands: most come from the table in planning, and those only for the command line are defined here.
 
-Options are fields of frozen dataclasses: read by click, passed on with types. Each is also a variable GEMMBENCH_...
+Options are fields of frozen dataclasses. Click reads them, and commands receive typed values. Each option can also be
+set by an environment variable GEMMBENCH_...
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ from gemmbench.session.machine import open_catalog
 
 _RESULTS = "results"
 _POSTS = "posts/"
-"""The folder of their configs."""
+"""The folder that holds the configs of posts."""
 
 
 class _Number(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """A number that click reads, with few enough digits."""
+    """A number that click reads and that has a limited number of digits."""
 
     def __init__(self, kind: click.ParamType):  # type: ignore[type-arg]  # as above
         self.kind, self.name = kind, kind.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number. Fails with the count of its digits if it has too many."""
+        """Convert to a number. If there are too many digits, it fails with their count."""
         try:
             check_digits("invalid value", value if isinstance(value, str) else "")
         except UsageError as fault:
@@ -78,27 +79,27 @@ def _list_configs() -> list[str]:
 
 
 class VariantName(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """The name of a kernel or library, or the path of a kernel's file."""
+    """The name of a kernel or library, or the path of a kernel file."""
 
     name = "kernel"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """What help calls it; several in brackets come from click."""
+        """Return the name for this argument in help. If there are several, click adds the brackets."""
         return "KERNELS" if param.nargs == -1 else "KERNEL"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Variants of the kernel files, those of --kernels included, and libraries; files where no name fits."""
+        """Complete the names of variants, including those in --kernels, and libraries; files if no name matches."""
         known = open_catalog(ctx.params.get("kernels")).names
         return _complete(known, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class ConfigName(click.ParamType):  # type: ignore[type-arg]  # as above
-    """The name of a config, or the path of a file."""
+    """The name of a config or the path of a file."""
 
     name = "config"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Configs by name; files where no name fits."""
+        """Complete the names of configs; files if no name matches."""
         return _complete(_list_configs(), incomplete) or [CompletionItem(incomplete, type="file")]
 
 
@@ -108,7 +109,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
     name = "text"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Saved runs by name, else runs by id; files where neither fits."""
+        """Complete the names of saved runs, or else the ids of runs; files if neither matches."""
         folder = Path(ctx.params.get("out") or _RESULTS)
         return (
             _complete(map(results_stem, list_saved(folder)), incomplete)
@@ -118,7 +119,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # as above
 
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # as above
-    """Names with commas between them."""
+    """Names separated by commas."""
 
     name = "text"
 
@@ -126,7 +127,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # as above
         self.known = tuple(known)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that are not there yet."""
+        """Complete with names that are not in the list yet."""
         *before, last = incomplete.split(",")
         return [
             CompletionItem(",".join([*before, name]))
@@ -136,12 +137,12 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # as above
 
 
 class ParamValues(click.ParamType):  # type: ignore[type-arg]  # as above
-    """A parameter with values: BM=64,128."""
+    """A parameter and its values: BM=64,128."""
 
     name = "text"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The parameters of the kernels that are named, then the values of the one that is written."""
+        """Complete the parameters of the named kernels, and then the values of the parameter that was typed."""
         named = ctx.params.get("variants") or ctx.args  # click stops at an option that has no value yet
         catalog = open_catalog(ctx.params.get("kernels"))
         variants: list[Variant] = []
@@ -157,19 +158,19 @@ class ParamValues(click.ParamType):  # type: ignore[type-arg]  # as above
 
 
 class PostName(click.ParamType):  # type: ignore[type-arg]  # as above
-    """The name of a post, or the beginning of one."""
+    """The name of a post or the beginning of one."""
 
     name = "post"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The posts."""
+        """Complete the names of posts."""
         posts = (name.removeprefix(_POSTS) for name in _list_configs() if name.startswith(_POSTS))
         return _complete(posts, incomplete)
 
 
 # tabulate's formats, listed so that this module need not import it; a test compares them
 MARKUP = ("asciidoc", "colon_grid", "jira", "mediawiki", "moinmoin", "orgtbl", "rst", "textile", "youtrack")
-"""Formats of tabulate that are not offered: readers take text for markup, and nothing here escapes it."""
+"""Formats of tabulate that are not offered, because their readers may take text for markup and nothing escapes it."""
 FORMATS = (
     "double_grid double_outline fancy_grid fancy_outline github grid heavy_grid heavy_outline html latex "
     "latex_booktabs latex_longtable latex_raw mixed_grid mixed_outline outline pipe plain presto pretty psql "
@@ -178,12 +179,12 @@ FORMATS = (
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer versions
-    """The value of an option that needs none, so that the next word may be taken for it."""
+    """The value of an option that needs none. A word that follows such an option may be mistaken for its value."""
 
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """A number. Fails with the two ways to write the option without one."""
+        """Convert to a number. If that fails, it shows two ways to write the option without a number."""
         try:
             return float(value)
         except ValueError:
@@ -194,7 +195,7 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # generic in newer ve
 PRECISION_NAMES, LAYOUT_NAMES = Names(PRECISIONS), Names(LAYOUTS)
 _TYPES = {int: INTEGER, float: NUMBER, NAME_OF_VARIANT: VariantName(), FOLDER: click.Path()}
 _NAMED_TYPES = {"precisions": PRECISION_NAMES, "layouts": LAYOUT_NAMES, "params": ParamValues()}
-"""The types of options that a shell completes, by the name of the option."""
+"""The types of options that a shell can complete, by the name of the option."""
 
 
 T = TypeVar("T")
@@ -206,7 +207,7 @@ _WIDEST_NAME = 24
 
 
 class HeadedOption(click.Option):
-    """An option that --help shows under `heading`."""
+    """An option that --help shows under the heading `heading`."""
 
     def __init__(self, *arguments: Any, heading: str = OTHER, **settings: Any):
         super().__init__(*arguments, **settings)
@@ -214,7 +215,7 @@ class HeadedOption(click.Option):
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """A field for an option, which is also an environment variable named after its long form."""
+    """Make a field for an option. The option can also be set by an environment variable named after its long form."""
     long = next(name for name in names if name.startswith("--")).partition("/")[0]
     variable = "GEMMBENCH_" + long.removeprefix("--").replace("-", "_").upper()
     settings = {"envvar": variable, **settings}
@@ -222,17 +223,17 @@ def option(*names: str, **settings: Any) -> Any:
 
 
 def group(*names: str) -> Any:
-    """A field that has no value, for the options of the table with these names."""
+    """Make a field without a value that stands for the options of the table with these names."""
     return field(init=False, default=None, metadata={_GROUP: names})
 
 
 def made(make: Callable[[Values], Any]) -> Any:
-    """A field whose value is made from those of all options of the command."""
+    """Make a field whose value is computed from the values of all options of the command."""
     return field(metadata={_MAKER: make})
 
 
 def argument(**settings: Any) -> Any:
-    """A field for a positional argument."""
+    """Make a field for a positional argument."""
     return field(metadata={_PARAMETER: lambda name: click.Argument([name], **settings)})
 
 
@@ -243,12 +244,12 @@ def command(
     complete: Callable[[click.Context], Values] = lambda context: {},
     common: Sequence[str] = (),
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """Make a function of one options dataclass a click command; its docstring is the help.
+    """Turn a function of one options dataclass into a click command. Its docstring becomes the help.
 
-    A function of two arguments gets the request first, which is made from the options of the table.
+    If the function takes two arguments, the first is the request, made from the options of the table.
 
-    `complete` returns values that replace those that click parsed, or have no option. `common` names the options
-    that --help shows, where not all.
+    `complete` returns values that replace those that click parsed, or that no option sets. `common` names the options
+    that --help shows if it does not show all.
     """
 
     def wrap(function: Callable[..., int]) -> click.Command:
@@ -291,8 +292,8 @@ _HELP_ALL = click.Option(
 class HeadedCommand(click.Command):
     """A command whose --help shows its options under their headings.
 
-    One with `common` options shows only these there, after the first paragraph and the examples of its docstring;
-    --help-all shows everything. Examples are a paragraph that click leaves as it is.
+    If the command has `common` options, --help shows only these, after the first paragraph and the examples of the
+    docstring. --help-all shows everything. Examples are paragraphs that click does not wrap.
     """
 
     def __init__(self, *arguments: Any, common: Sequence[str] = (), **settings: Any):
@@ -300,11 +301,11 @@ class HeadedCommand(click.Command):
         self.common = common
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The parameters, --help and --help-all."""
+        """Return the parameters, including --help and --help-all."""
         return [*super().get_params(ctx), _HELP_ALL]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words; the error for an unknown option names those that begin like it, if any does."""
+        """Parse the words. The error for an unknown option names options that begin the same way, if there are any."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as fault:
@@ -313,7 +314,7 @@ class HeadedCommand(click.Command):
             raise
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the docstring, or what is common of it."""
+        """Write the docstring, or the part of it that --help shows."""
         if not self.common or _ALL_OPTIONS in ctx.meta:
             super().format_help_text(ctx, formatter)
             return
@@ -323,7 +324,7 @@ class HeadedCommand(click.Command):
             formatter.write_text("\n\n".join([first, *(each for each in others if each.startswith("\b"))]))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, all in the same two columns."""
+        """Write all options in the same two columns."""
         if self.common and _ALL_OPTIONS not in ctx.meta:
             self._format_common(ctx, formatter)
             return
@@ -355,7 +356,7 @@ class HeadedCommand(click.Command):
 
 
 def _list_parameters(kind: type) -> Iterator[click.Parameter]:
-    """The click parameters of a dataclass and of its groups, in order."""
+    """Yield the click parameters of a dataclass and of its groups in order."""
     hints = get_type_hints(kind)
     for each in fields(kind):
         if _PARAMETER in each.metadata:
@@ -367,7 +368,7 @@ def _list_parameters(kind: type) -> Iterator[click.Parameter]:
 
 
 def _make_parameter(declared: Option) -> HeadedOption:
-    """The parameter of click for an option of the table."""
+    """Make the click parameter for an option of the table."""
     kind = declared.kind
     known = _NAMED_TYPES.get(declared.name) or _TYPES.get(kind, click.STRING)
     settings: Values = {"type": click.Choice(kind) if isinstance(kind, tuple) else known}
@@ -391,7 +392,7 @@ def _make_parameter(declared: Option) -> HeadedOption:
 
 
 def _build_options(kind: type[T], values: Values) -> T:
-    """The dataclass with the values that click parsed."""
+    """Build the dataclass from the values that click parsed."""
     hints = get_type_hints(kind)
     built: Values = {}
     for each in fields(kind):  # type: ignore[arg-type]
@@ -446,7 +447,7 @@ TRANSFER = ("with_transfers", "panels", "streams")
 
 
 def _read_request(values: Values) -> RunRequest:
-    """What the options of a command ask for. Raises UsageError."""
+    """Make a request from the options of a command. Raises UsageError."""
     given = {name: values[name] for name in OPTIONS if name in values and name not in TRANSFER}
     command = values.get("recorded_command") or shlex.join(["gemmbench", *sys.argv[1:]])
     resume = Path(values["resume_from"]) if values.get("resume_from") else None
@@ -459,13 +460,13 @@ def _read_request(values: Values) -> RunRequest:
 
 
 def read_transfers(values: Values) -> TransferOptions:
-    """Whether and how jobs are measured with their copies."""
+    """Read whether and how jobs are measured with their copies."""
     return TransferOptions(**{name: values[name] for name in TRANSFER})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceOptions:
-    """Where the kernels run, and where more of them are."""
+    """Where the kernels run, and where to find more of them."""
 
     device: str = _device_option()
     kernels: None = group("kernels")
@@ -473,7 +474,7 @@ class DeviceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
-    """How to print the rows, and where to export them."""
+    """How to print the rows and where to export them."""
 
     export_csv: str | None = option(
         "--export-csv", type=click.Path(), metavar="FILE", heading=OUTPUT, help="Write the rows to this CSV file."
@@ -505,10 +506,10 @@ class OutputOptions:
 
     @property
     def view(self) -> View:
-        """What the tables show."""
+        """The parts that the tables show."""
         return View(self.wide, self.details or is_complete(self.style), self.notes)
 
     @property
     def exports(self) -> bool:
-        """Something is exported."""
+        """Whether anything is exported."""
         return any((self.export_csv, self.export_json, self.export_markdown))

@@ -1,4 +1,4 @@
-"""What a command shows: tables on stdout; messages, bars and heartbeats on stderr; summaries in GitHub Actions."""
+"""Shows tables on stdout, messages, bars and heartbeats on stderr, and summaries in GitHub Actions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gemmbench.report.text import format_duration
 from gemmbench.session.reporter import Reporter, SessionProgress
 
 PERIOD = 10.0
-"""Seconds between two lines."""
+"""The time between two lines, in seconds."""
 
 
 @contextmanager
 def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
-    """Write what is being done from time to time, until the block ends."""
+    """Write the current activity from time to time until the block ends."""
     progress, ended = SessionProgress(), threading.Event()
 
     def beat() -> None:
@@ -44,7 +44,7 @@ def print_heartbeat(write: Callable[[str], None]) -> Iterator[Progress]:
 
 
 def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> None:
-    """Append reports and a last line to the file that GITHUB_STEP_SUMMARY names, if it is set. Raises StoreError."""
+    """Append reports and a closing line to the file named by GITHUB_STEP_SUMMARY, if it is set. Raises StoreError."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path:
         return
@@ -57,21 +57,22 @@ def append_job_summary(reports: Sequence[Report], closing_line: str = "") -> Non
 
 
 def _is_stdout_taken() -> bool:
-    """Whether an option of this command says that an export goes to stdout."""
+    """Return whether an option of this command sends an export to stdout."""
     context = click.get_current_context(silent=True)
     return context is not None and STDOUT in context.params.values()
 
 
 def _choose_stream() -> TextIO:
-    """The stream of the tables: stdout, unless an export goes there."""
+    """Return the stream for tables, which is stdout unless an export goes there."""
     return sys.stderr if _is_stdout_taken() else sys.stdout
 
 
 def print_reports(reports: Sequence[Report], style: str | None) -> None:
-    """Print reports on stdout, or on stderr if an export goes there: in color on a terminal, else as plain text.
+    """Print reports on stdout, or on stderr if an export goes to stdout.
 
-    Both fit the terminal. Without one, COLUMNS sets the width; if it is not set either, lines are
-    as long as they need to be. Every other style is tabulate's, and complete.
+    By default they are in color on a terminal, and plain text elsewhere. Both fit the terminal. Without a terminal,
+    COLUMNS sets the width. If it is not set either, lines are not wrapped. All other formats are tabulate's and show
+    everything.
     """
     width, stream = screen_width(), _choose_stream()
     if (style or (RICH if stream.isatty() else PLAIN)) == RICH:
@@ -83,18 +84,18 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
 
 
 def print_line(text: str = "", *, to_stderr: bool = False) -> None:
-    """Print text that may come from a file, where tables go or on stderr: its control characters become visible."""
+    """Print text where tables go, or on stderr. Control characters are made visible, since it may come from a file."""
     click.echo(escape_controls(text), err=to_stderr or _is_stdout_taken())
 
 
 def screen_width() -> int | None:
-    """Columns of the terminal or of the variable COLUMNS; None without either."""
+    """Return the width of the terminal or the value of COLUMNS; None if there is neither."""
     known = _choose_stream().isatty() or os.environ.get("COLUMNS", "").isdecimal()
     return shutil.get_terminal_size().columns if known else None
 
 
 class Terminal(Reporter):
-    """Writes messages to stderr; draws two bars there if it is a terminal, and a line every 10 s if not."""
+    """Writes messages to stderr. On a terminal it also draws two bars there, otherwise it writes a line every 10 s."""
 
     def message(self, text: str) -> None:
         """Write one line."""
@@ -102,7 +103,7 @@ class Terminal(Reporter):
 
     @contextmanager
     def progress_bar(self) -> Iterator[Progress]:
-        """Show how far the sweep and its current step are."""
+        """Show the progress of the sweep and of its current step."""
         if not sys.stderr.isatty():
             with print_heartbeat(self.message) as progress:
                 yield progress
@@ -120,6 +121,6 @@ TERMINAL = Terminal()
 
 
 def print_warning(run: Run) -> None:
-    """Say on stderr what the file of a run lacks, if anything."""
+    """Say on stderr what is missing in the file of a run, if anything."""
     if run.warning:
         TERMINAL.message(run.warning)

@@ -1,4 +1,4 @@
-"""`gemmbench plot`: a chart of saved results, as SVG."""
+"""`gemmbench plot`: draws a chart of saved results as SVG."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PlotOptions:
 
     @property
     def choices(self) -> dict[str, object]:
-        """What is chosen of the chart."""
+        """The choices that the options make for the chart."""
         names = ("percent", "highlight", "x", "y", "title", "size", "precision", "layout", "variants")
         return {name: getattr(self, name) for name in names}
 

@@ -1,4 +1,4 @@
-"""`gemmbench posts`: the tables of the posts, published and measured here, next to each other."""
+"""`gemmbench posts`: repeats the posts' tables here and prints them next to the published ones."""
 
 from __future__ import annotations
 

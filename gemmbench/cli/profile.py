@@ -1,4 +1,4 @@
-"""`gemmbench profile`: what Nsight Compute counts in one launch, and what bounds it."""
+"""`gemmbench profile`: shows what Nsight Compute counts in one launch, and what bounds it."""
 
 from __future__ import annotations
 

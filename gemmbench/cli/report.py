@@ -1,4 +1,4 @@
-"""`gemmbench report`: a page of saved results, in one HTML file."""
+"""`gemmbench report`: writes saved results as a page in a single HTML file."""
 
 from __future__ import annotations
 

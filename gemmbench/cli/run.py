@@ -1,4 +1,4 @@
-"""`gemmbench run`: the main job."""
+"""`gemmbench run`: verifies and times kernels and compares them with the baseline."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gemmbench.session.sweep_runs import plan_request, run_sweep
 
 @dataclass(frozen=True, kw_only=True)
 class SweepOptions:
-    """Options that run and compare share."""
+    """The options that run and compare share."""
 
     problem: None = group(*SHAPE, *SCALARS)
     tuned: bool = option(
@@ -105,10 +105,10 @@ def conduct_sweeps(
     compare: bool = False,
     introduce: Callable[[Comparison], None] = lambda comparison: None,
 ) -> Iterator[tuple[int, Comparison | None]]:
-    """Run and report a sweep, or print its plans: on one machine, or on each kind of card of a fleet.
+    """Run and report a sweep, or only print its plans, on one machine or on each kind of card in a fleet.
 
-    `introduce` prints what comes before the tables.
-    Yields the exit code and the comparison, if any, until one is interrupted.
+    `introduce` prints what comes before the tables. Yields exit codes and comparisons (None for plans) until a sweep is
+    interrupted.
     """
     if options.jobs.cut:
         options.where.refuse_fleet("--with-transfers")
@@ -147,7 +147,7 @@ def _conduct_sweep(
 
 
 def _find_missing(selection: Selection, options: SweepOptions, run: Run) -> int:
-    """3 if a variant that was named could not run and was to be compared, or if none of them could."""
+    """Return 3 if a named variant could not run but was to be compared, or if none of the named variants could run."""
     ran = {record.variant for record in run.records if record.status != "skipped"}
     variants, baseline = selection.variants, selection.baseline
     is_compared = options.reference.against or baseline or ran.isdisjoint(variants)

@@ -1,4 +1,4 @@
-"""Options of commands that measure: on one device or many, where rows go, which run to keep or compare with."""
+"""Options of commands that measure: where kernels run, where rows go, and which run to keep or compare with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemmbench.session.saved_runs import check_name, read_run, refuse_other_devi
 
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions(DeviceOptions):
-    """Where the kernels run, on one device or on many."""
+    """Where the kernels run: on one device or on many."""
 
     fleet: str | None = option(
         "--fleet",
@@ -35,19 +35,19 @@ class FleetOptions(DeviceOptions):
     )
 
     def list_machines(self) -> Iterator[Machine]:
-        """The machine to measure on; with --fleet, one for each kind of card. Raises UsageError and DeviceError."""
+        """Yield the machine to measure on, or one per kind of card in a fleet. Raises UsageError and DeviceError."""
         with open_machines(self.device, self.fleet, TERMINAL) as machines:
             yield from machines
 
     def refuse_fleet(self, option: str) -> None:
-        """Raise UsageError for an option that uses one device."""
+        """Raise UsageError if --fleet is used with an option that uses one device."""
         if self.fleet is not None:
             raise UsageError(f"{option} uses one device; leave out --fleet")
 
 
 @dataclass(frozen=True, kw_only=True)
 class JournalOptions:
-    """Where rows are written."""
+    """Where rows are written, and which run to resume."""
 
     out: str = out_option()
     resume: bool = option(
@@ -66,7 +66,7 @@ class JournalOptions:
 
 
 class Share(click.ParamType):  # type: ignore[type-arg]  # generic only in recent releases of click
-    """A share of 1, written as 3% or 0.03."""
+    """A share, written as 3% or 0.03."""
 
     name = "share"
 
@@ -100,7 +100,7 @@ def force_option() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceOptions:
-    """Which run to compare with, and the name to keep this one under."""
+    """The run to compare with, and the name under which to keep this one."""
 
     save: str | None = option(
         "--save", metavar="NAME", heading=REFERENCE, help="Keep the run under NAME, for --against, compare and check."
@@ -115,13 +115,13 @@ class ReferenceOptions:
     force: bool = force_option()
 
     def list_given(self) -> list[str]:
-        """The options that name a run."""
+        """List the given options that name a run."""
         return [f"--{name}" for name in ("save", "against") if getattr(self, name) is not None]
 
     def read(self, folder: str, device: str) -> Run | None:
-        """The reference run, if one is named; checks the name to save under too, before anything is measured.
+        """Read the reference run, if one is named. Also checks the name to save under before anything is measured.
 
-        Raises UsageError for an unknown run, a bad name or another device, and StoreError.
+        Raises UsageError for an unknown run, an invalid name or another device, and StoreError.
         """
         if self.save is not None:
             check_name(self.save)
@@ -134,7 +134,7 @@ class ReferenceOptions:
         return reference
 
     def keep(self, result: RunResult, folder: str) -> None:
-        """Save a finished run under its name, if it has one. Raises StoreError."""
+        """Save a finished run under its name, if a name was given. Raises StoreError."""
         if self.save is None:
             return
         if result.interrupted or not result.run.records:

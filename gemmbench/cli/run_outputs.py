@@ -1,4 +1,4 @@
-"""What a run leaves behind: tables, exports, an exit code and the command it records; its plans with --dry-run."""
+"""Writes what a run leaves behind: tables, exports, its exit code and command. With --dry-run, prints its plans."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:  # few commands run networks, which take long to import
 def finish_run(
     result: RunResult, comparison: Comparison, options: OutputOptions, sustained: bool, closing: bool = True
 ) -> int:
-    """Print the tables, write the exports, return the exit code.
+    """Print the tables, write the exports, and return the exit code.
 
-    With `closing`, the tables end in who is fastest, unless the run was interrupted. Raises
-    StoreError, after the tables are printed.
+    With `closing`, the last line says which variant is fastest, unless the run was interrupted. Raises StoreError after
+    the tables have been printed.
     """
     run = result.run
     try:
@@ -69,16 +69,16 @@ def finish_run(
 
 
 def refuse_incomplete_file(result: RunResult) -> None:
-    """Raise StoreError if rows that were shown are not in the results file."""
+    """Raise StoreError if rows that were shown are missing in the results file."""
     if result.fault:
         hint = ", and --resume continues it once that is solved" if result.run.planned else ""
         raise StoreError(f"{result.fault}; the run ended{hint}")
 
 
 def save_csv(comparison: Comparison) -> list[str]:
-    """Write the CSV files next to the results file; returns their names. Raises StoreError.
+    """Write CSV files next to the results file and return their names. Raises StoreError.
 
-    A link there is replaced: a folder that somebody else made must not choose what is overwritten.
+    An existing link is replaced, so that someone else's folder cannot choose which file is overwritten.
     """
     path = comparison.run.path.with_suffix(".csv")
     for link in filter(Path.is_symlink, (path, path.with_suffix(".transfers.csv"))):
@@ -90,7 +90,7 @@ def save_csv(comparison: Comparison) -> list[str]:
 
 
 def write_exports(comparison: Comparison, options: OutputOptions) -> None:
-    """Write the exports that the options name. Raises StoreError."""
+    """Write the exports that the options ask for. Raises StoreError."""
     if options.export_csv:
         export.write_csv(Path(options.export_csv), comparison)
         export.write_transfers_csv(Path(options.export_csv), comparison)
@@ -101,7 +101,7 @@ def write_exports(comparison: Comparison, options: OutputOptions) -> None:
 
 
 def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:
-    """Print the tables of a run, or, unless they shall be `wide`, those of the post that it repeats."""
+    """Print the tables of a run. If it repeats a post, the post's tables are printed unless `wide` is set."""
     post = None if view.wide else find_post(comparison.environment)
     results = report_results(comparison, view)
     reports = [report_post(comparison), *results[1:]] if post else results
@@ -110,7 +110,7 @@ def print_results(comparison: Comparison, style: str | None, view: View, closing
 
 
 def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bool) -> int:
-    """0 if every row that ran is right, 1 if one is not, 3 if nothing ran, 130 if interrupted."""
+    """Return 0 if every row that ran is correct, 1 if one is not, 3 if nothing ran, and 130 if interrupted."""
     if interrupted:
         return INTERRUPTED
     ran = [record for record in records if record.status != "skipped"]
@@ -121,7 +121,7 @@ def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bo
 
 
 def find_missing(names: Iterable[str], records: Iterable[Record]) -> int:
-    """3 if a variant that was named for a comparison could not run at any size, and says which on stderr; else 0."""
+    """Return 3 if a variant to compare could not run at any size, which is reported on stderr; else 0."""
     rows = list(records)
     ran = {record.variant for record in rows if record.status != "skipped"}
     reasons = {record.variant: record.reason for record in rows if record.variant not in ran}
@@ -132,9 +132,9 @@ def find_missing(names: Iterable[str], records: Iterable[Record]) -> int:
 
 
 def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> list[Comparison]:
-    """The runs that `files` name, or the newest of the folder, with their warnings on stderr.
+    """Read the runs that `files` name, or the newest run of the folder. Their warnings go to stderr.
 
-    Only runs of `command`, such as `tune`, count as the newest; "" is any.
+    The newest run must be of the command `command`, such as `tune`, unless it is "".
 
     Raises UsageError and StoreError.
     """
@@ -147,7 +147,7 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
 def print_plans(
     planned: PlannedSweep | PlannedNetwork, machine: Machine, style: str | None, cut: PanelCut | None = None
 ) -> int:
-    """Print plans, skips and an estimate; opens no device."""
+    """Print plans, skips and an estimate without opening a device."""
     report, _ = _report_plans(planned, machine, cut)
     print_reports([report], style)
     return OK
@@ -156,7 +156,7 @@ def print_plans(
 def print_plans_of_posts(
     posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]], machine: Machine, style: str | None
 ) -> int:
-    """Print the plans of every post with its name, and an estimate of them all; opens no device."""
+    """Print the plans of every post under its name, and an estimate for all posts, without opening a device."""
     total = Estimate(0.0, 0.0, 0)
     for name, planned in posts:
         report, estimate = _report_plans(planned, machine)
@@ -187,16 +187,16 @@ def _report_plans(
 
 _NOT_RECORDED = ("resume", "resume_from")
 _DECIDING = (PROBLEM, MEASURING, STOPPING, TRANSFERS)
-"""The headings of options that decide which rows are measured, and how."""
+"""The headings of those options that decide which rows are measured and how."""
 _NO_FILE = "random"
-"""The value of --weights that is not a file."""
+"""A value of --weights that is not a file."""
 
 
 def complete_options(context: click.Context) -> Values:
-    """The command that the file records; with --resume, also what is not given and the recorded one gives.
+    """Return the command to record. With --resume, options that are not given come from the earlier command.
 
-    A results file may come from somebody else. So it decides rows, and nothing else: where and what is written, and
-    which files of code are run, must be given. Raises UsageError and StoreError.
+    A results file may come from someone else. So its command decides only which rows are measured. Where results are
+    written, what is written, and which code files run must be given. Raises UsageError and StoreError.
     """
     run = _find_run(context, context.params)
     values = _take_recorded(context, context.params, run) if run else {}
@@ -205,7 +205,7 @@ def complete_options(context: click.Context) -> Values:
 
 
 def _take_recorded(context: click.Context, values: Values, run: Run) -> Values:
-    """The values of the command line, and those of the recorded command that decide rows. Raises UsageError."""
+    """Combine the given values with those of the recorded command that decide rows. Raises UsageError."""
     usual = ParameterSource.DEFAULT
     given = {name: value for name, value in values.items() if context.get_parameter_source(name) != usual}
     recorded = {name: value for name, value in _parse_recorded(context, run).items() if name not in given}
@@ -231,7 +231,7 @@ def _decides_rows(parameter: click.Parameter) -> bool:
 
 
 def _names_code(parameter: click.Parameter, value: Any) -> bool:
-    """Whether a value names a file, or a revision, that holds code or says which code to run."""
+    """Return whether a value names a file or a revision that contains code or says which code to run."""
     words = value if isinstance(value, tuple) else () if value is None else (value,)
     if isinstance(parameter.type, ConfigName):
         return any(word not in list_configs() for word in words)
@@ -242,7 +242,7 @@ def _names_code(parameter: click.Parameter, value: Any) -> bool:
 
 
 def _find_run(context: click.Context, values: Values) -> Run | None:
-    """The run to resume: the one that is named, or the newest unfinished one of this command."""
+    """Find the run to resume: the one that is named, or the newest unfinished run of this command."""
     if file := values["resume_from"]:
         return read_results(find_resumed(file))
     if not values["resume"]:
@@ -254,7 +254,7 @@ def _find_run(context: click.Context, values: Values) -> Run | None:
 
 
 def _parse_recorded(context: click.Context, run: Run) -> Values:
-    """The values of the command that a run records. Raises UsageError."""
+    """Parse the command that a run records into values. Raises UsageError."""
     name = name_command(run.command)
     if name != context.info_name:
         raise UsageError(f"{run.path}: {_explain_other_command(context, name, run.path)}")
@@ -276,7 +276,7 @@ def _explain_other_command(context: click.Context, name: str, path: Path) -> str
 
 
 def _list_words(command: click.Command, values: Values) -> list[str]:
-    """The arguments and options of a command that have these values, without those that are usual."""
+    """Return the words of a command with these values. Default values are left out."""
     words: list[str] = []
     for parameter in command.params:
         value = values.get(str(parameter.name))
@@ -289,7 +289,7 @@ def _list_words(command: click.Command, values: Values) -> list[str]:
 
 
 def _write(parameter: click.Parameter, value: Any) -> list[str]:
-    """An argument, or an option with its value; one that may be repeated, once for each value."""
+    """Write an argument, or an option with its value. A repeatable option is written once for each value."""
     if isinstance(parameter, click.Argument):
         return [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
     return write_option([*parameter.opts[-1:], *parameter.secondary_opts[-1:]], value)

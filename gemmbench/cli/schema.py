@@ -1,4 +1,4 @@
-"""`gemmbench schema`: JSON schemas that let an editor check and complete manifests and configs."""
+"""`gemmbench schema`: prints JSON schemas that let an editor check and complete manifests and configs."""
 
 from __future__ import annotations
 

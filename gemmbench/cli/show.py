@@ -1,4 +1,4 @@
-"""`gemmbench show`: the tables again, from saved results, and the list of runs."""
+"""`gemmbench show`: prints the tables of saved results again, and lists runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ShowOptions:
 
     @property
     def selection(self) -> RowFilter:
-        """Which rows are shown. Raises UsageError."""
+        """The rows to show. Raises UsageError."""
         sizes = parse_sizes(self.sizes) if self.sizes else ()
         precisions = parse_precisions(self.precisions) if self.precisions else ()
         layouts = parse_layouts(self.layouts) if self.layouts else ()
@@ -76,7 +76,7 @@ class ShowOptions:
 
     @property
     def view(self) -> View:
-        """What the tables show."""
+        """The parts that the tables show."""
         return replace(self.output.view, columns=tuple(filter(None, (self.columns or "").split(","))), sort=self.sort)
 
 
@@ -105,7 +105,7 @@ def show(options: ShowOptions) -> int:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Do not look for cycles: rows have none, and with 100,000 rows the search takes a quarter of the time."""
+    """Disable the search for reference cycles. Rows have none, and with 100,000 rows it takes a quarter of the time."""
     gc.disable()
     try:
         yield

@@ -1,4 +1,4 @@
-"""The streams that a command writes to: closed, full, of another encoding, or read by GitHub Actions."""
+"""Handles output streams that are closed, full, in another encoding, or read by GitHub Actions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def open_closed_streams() -> None:
-    """Open /dev/null in place of every closed stream, so that no results file becomes stdout.
+    """Open /dev/null in place of every closed stream, so that no results file can become stdout.
 
-    Stdout cannot be written then: who closed it would miss what a command says. Messages on stderr are lost.
+    A replaced stdout cannot be written, since whoever closed it would miss the output. Messages on stderr are lost.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -32,26 +32,26 @@ def open_closed_streams() -> None:
 
 
 def escape_unencodable() -> None:
-    r"""Write `\xfc` for a letter that the encoding of stdout lacks, as stderr does: a locale may know ASCII only."""
+    r"""Write a character that stdout cannot encode as `\xfc`, as stderr does, since a locale may allow only ASCII."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def is_unwritable_output(fault: OSError) -> bool:
-    """The fault is that of a stream, such as /dev/full; faults of files name the file."""
+    """Return whether an error came from a stream, such as /dev/full. Errors of files contain a file name."""
     return fault.errno in _UNWRITABLE and fault.filename is None
 
 
 def discard_output() -> None:
-    """Send what is still to be written to stdout to /dev/null."""
+    """Send the remaining output of stdout to /dev/null."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def defuse_output() -> Iterator[None]:
-    """In GitHub Actions, whatever the block writes to stdout and stderr is text to the runner and no command.
+    """Keep GitHub Actions from treating anything that the block writes as a command.
 
-    Commands are written with `write_workflow_command`.
+    Use `write_workflow_command` to write a command.
     """
     if not runs_in_github_actions():
         yield
@@ -69,26 +69,26 @@ def defuse_output() -> Iterator[None]:
 
 
 def write_workflow_command(command: str) -> None:
-    """Write a line to stdout that the runner of GitHub Actions obeys."""
+    """Write a line to stdout that GitHub Actions executes as a command."""
     stream = sys.stdout.stream if isinstance(sys.stdout, _DefusedStream) else sys.stdout
     stream.write(f"{command}\n")
 
 
 _MAY_GO_ON = re.compile(r"[^\w!-~]*(?::[^\w\s!-~]*)?\Z")
-"""The beginning of a line that may become a command with what is written next."""
+"""Matches the beginning of a line that may become a command when more is written."""
 _TAIL = 32
-"""Characters of any other line that are kept, for a `##[` that is written in parts."""
+"""The number of characters to remember of any other line, in case `##[` is written in parts."""
 
 
 class _DefusedStream(io.TextIOBase):
-    """A stream that escapes workflow commands in what it writes to another one, even if lines come in parts."""
+    """Escapes workflow commands in what it writes to another stream, even if lines arrive in parts."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
         self._line = ""
 
     def write(self, text: str) -> int:
-        """Write text. What was written of its first line is safe, so only what follows can change."""
+        """Write text. The part of a line that was already written is safe, so only the rest can change."""
         safe = defuse_workflow_commands(self._line + text)
         self.stream.write(safe[len(self._line) :])
         line = re.split(r"[\n\r]", safe)[-1]
@@ -96,7 +96,7 @@ class _DefusedStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """True, as for every stream that is written to."""
+        """Return True, since the stream can always be written to."""
         return True
 
     def flush(self) -> None:
@@ -108,15 +108,15 @@ class _DefusedStream(io.TextIOBase):
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """The descriptor of the other stream."""
+        """Return the file descriptor of the other stream."""
         return self.stream.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the other stream, by another name: click would write past a stream that has ASCII."""
+        """The encoding that the stream claims. If it claimed ASCII, click would bypass it."""
         return "utf-8"
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """How the other stream writes letters that its encoding lacks."""
+        """How the other stream writes characters that its encoding lacks."""
         return self.stream.errors

@@ -1,4 +1,4 @@
-"""`gemmbench tune`: search for the fastest configuration of a kernel, and keep it."""
+"""`gemmbench tune`: searches for the fastest configuration of a kernel and keeps it."""
 
 from __future__ import annotations
 
@@ -192,14 +192,14 @@ def _print_searches(result: TuneResult, options: OutputOptions) -> None:
 
 
 def _choose_exit_code(result: TuneResult) -> int:
-    """0 if every search has a winner, or faster kernels next to it, 1 if one has none, 130 if interrupted."""
+    """Return 0 if every search has a winner or faster kernels next to it, 1 if not, and 130 if interrupted."""
     if result.run.interrupted:
         return INTERRUPTED
     return OK if all(each.winner or each.is_outdone for each in result.outcomes) else BAD_ROW
 
 
 def _manage_winners(request: RunRequest, options: TuneOptions) -> int:
-    """Show, forget or export the winners of the named variants, or all. Raises UsageError for an unknown kernel."""
+    """Show, forget or export the winners of the named variants or of all. Raises UsageError for an unknown kernel."""
     chosen = [winner for winner in read_winners() if _is_named(winner, options.variants)]
     for name in sorted(set(options.variants) - {winner.variant for winner in chosen}):
         open_catalog(request.selection.kernels).check_name(name)

@@ -1,4 +1,4 @@
-"""`gemmbench verify`: correctness only, over the problems where kernels often break."""
+"""`gemmbench verify`: checks only correctness, on the problems where kernels often break."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The Python interface behind `import gemmbench`: the sessions of the commands with Python types."""
+"""The Python interface behind `import gemmbench`. It runs the same sessions as the commands, with Python types."""

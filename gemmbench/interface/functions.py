@@ -61,7 +61,7 @@ class _Setup:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those that the command has too, as its options."""
+        """The arguments that the command has too, written as its options."""
         place = {"device": self.device, "fleet": self.fleet, "kernels": self.kernels or None}
         given = {"config": self.config, **place, "margin": self.margin}
         flags = ("--tuned",) if self.tuned else ()
@@ -82,24 +82,24 @@ def run(
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> RunResults:
-    """Verify and time kernels, and compare them with a baseline, as `gemmbench run` does.
+    """Verify and time kernels, and compare them with a baseline, like `gemmbench run`.
 
     Args:
-        variants: names of kernels and libraries, or paths of files; without any, those of the config.
-        config: name of a config, or path of a YAML file.
+        variants: names of kernels and libraries, or paths of files. The default is those in the config.
+        config: the name of a config or the path of a YAML file.
         device: "auto", "cpu", "cuda" or "cuda:N".
-        fleet: use many devices of one kind: "local" for all cards here, "local:N" for N workers, or the
-            address of a Dask scheduler, "tcp://HOST:8786".
+        fleet: use many devices of one kind: "local" for all cards here, "local:N" for N workers, or
+            "tcp://HOST:8786", the address of a Dask scheduler.
         kernels: a folder with more .cu files.
-        out: the folder of the results file; None to keep no file.
+        out: the folder for the results file. None keeps no file.
         resume: the results file of an unfinished run to continue, or True for the newest one in
-            `out`. The arguments must ask for at least what it was to measure.
-        tuned: run variants without `params` in the best configuration that `tune` found, if any.
-        progress: draw progress bars; None draws them in a terminal or notebook.
+            `out`. The arguments must cover everything that the run was going to measure.
+        tuned: run variants without `params` in the best configuration that `tune` has found, if any.
+        progress: whether to draw progress bars. None draws them in a terminal or notebook.
 
-    Raises UsageError for a bad argument, DeviceError for a device that cannot be used, StoreError
-    if the results cannot be written. A kernel that fails raises nothing: its row has the status
-    and the reason.
+    Raises UsageError for a bad argument, DeviceError for a device that cannot be used, and StoreError
+    if the results cannot be written. A kernel that fails raises nothing. Its row has the status and
+    the reason instead.
 
     >>> import gemmbench
     >>> result = gemmbench.run(["naive", "tiled"], sizes=[64, (8, 4, 16)], device="fake", out=None)
@@ -127,16 +127,16 @@ def compare(
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> CompareResults:
-    """Measure variants together and decide which is faster, as `gemmbench compare` does.
+    """Measure variants together and decide which is faster, like `gemmbench compare`.
 
-    A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside 1
-    +- `margin`, "same" if it lies inside, otherwise "inconclusive". "REVISION:NAME" is a kernel as
-    of a git revision.
+    A verdict is "faster" or "slower" if the whole 95 % interval of the paired ratio lies outside
+    1 +- `margin`. It is "same" if the interval lies inside, and "inconclusive" otherwise.
+    "REVISION:NAME" names a kernel at a git revision.
 
     Args:
-        margin: the share of a difference that does not matter, such as 0.03 or "3%".
+        margin: the largest difference that does not matter, as a share such as 0.03 or "3%".
 
-    The other arguments and the errors are those of `run`.
+    The other arguments and the errors are the same as for `run`.
 
     >>> import gemmbench
     >>> result = gemmbench.compare("naive", "tiled", sizes=64, device="fake", out=None)
@@ -165,15 +165,15 @@ def verify(
     progress: bool | None = None,
     **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
-    """Verify kernels on shapes where they often break, as `gemmbench verify` does; times nothing.
+    """Verify kernels on shapes where they often break, like `gemmbench verify`. Nothing is timed.
 
     Args:
-        variants: names of kernels and libraries, or paths of files; without any, all that run on the device.
+        variants: names of kernels and libraries, or paths of files. The default is all that run on the device.
         device, fleet, kernels, progress: as in `run`.
-        every: verify every configuration, not only one change per parameter; on the CPU device every precision and
-            layout too.
+        every: verify every configuration, not only one change per parameter. On the CPU device, this also includes
+            every precision and layout.
         exit_first: stop at the first failure.
-        watch: watch every access of small launches on the host first.
+        watch: first watch every access of small launches on the host.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 
@@ -191,9 +191,9 @@ def verify(
 
 
 def load(path: str | Path) -> RunResults:
-    """Read a results file that a run has written.
+    """Read the results file of a run.
 
-    Raises StoreError if it cannot be read.
+    Raises StoreError if the file cannot be read.
 
     >>> import gemmbench, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -207,7 +207,7 @@ def load(path: str | Path) -> RunResults:
 
 
 def _find_resumed(command: str, resume: bool | str | Path, folder: Path, reporter: Reporter) -> Path | None:
-    """The file to continue, if any. Raises StoreError if there is none, UsageError if it is compressed."""
+    """Find the file to continue, if any. Raises StoreError if there is none, and UsageError if it is compressed."""
     if resume is True:
         return find_unfinished(folder, command, reporter).path
     return find_resumed(resume) if resume else None
@@ -238,16 +238,16 @@ class TuneResults(RunResults):
 
     @property
     def ok(self) -> bool:
-        """Whether every search has a winner."""
+        """True if every search has a winner."""
         return bool(self.outcomes) and all(outcome.winner for outcome in self.outcomes)
 
     @property
     def best(self) -> dict[tuple[str, str], dict[str, int]]:
-        """The best configuration by variant and problem, such as ("tiled", "64 nn f32")."""
+        """The best configuration for each variant and problem, such as ("tiled", "64 nn f32")."""
         return {(each.variant, str(each.problem)): dict(each.config) for each in self.winners}
 
     def _report(self, view: View) -> list[Report]:
-        """Those of the finals and that of the searches, which says why configurations went if it is wide."""
+        """Report the finals and the searches. A wide report says why each configuration was dropped."""
         finals = super()._report(view) if self.records else []
         return [*finals, report_searches(self.outcomes, self.environment, view.wide)]
 
@@ -269,17 +269,17 @@ def tune(
     progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> TuneResults:
-    """Search for the fastest configuration of each variant at each problem, as `gemmbench tune` does, and keep it.
+    """Search for the fastest configuration of each variant at each problem and keep it, like `gemmbench tune`.
 
     Args:
         variants: names of kernels and libraries, or paths of files.
-        strategy: "exhaustive", "random" or "model"; None is "exhaustive", or "random" with a budget.
-        budget: a time for all searches, such as "5m", or a number of configurations for each search.
+        strategy: "exhaustive", "random" or "model". None means "exhaustive", or "random" with a budget.
+        budget: the time for all searches, such as "5m", or the number of configurations for each search.
         goal: what the finals minimize: "time", "sustained" or "energy".
         earlier: a results file whose fastest configurations are tried first.
         config, device, fleet, kernels, out, resume, progress: as in `run`.
 
-    The errors are those of `run`. Without `params`, all values are searched.
+    The errors are the same as for `run`. Without `params`, all values are searched.
 
     >>> import gemmbench
     >>> found = gemmbench.tune("tiled", sizes=64, device="fake", out=None)

@@ -28,14 +28,14 @@ from gemmbench.planning.sweeps.run_request import (
 )
 
 Name = str | os.PathLike[str]
-"""A name, or the path of a file."""
+"""A name or the path of a file."""
 Names = Name | Sequence[Name]
-"""One name, or several."""
+"""One name or several."""
 
 _TRANSFER = tuple(list_options(TransferOptions))
 _EXPLICIT = ("kernels", "yes")
 SWEEP: Mapping[str, Option] = {each.keyword: each for each in OPTIONS.values() if each.name not in _EXPLICIT}
-"""The options of run, compare and tune, by keyword."""
+"""The options of run, compare and tune by their Python keywords."""
 
 
 class VerifyOptions(TypedDict, total=False):
@@ -54,7 +54,7 @@ class VerifyOptions(TypedDict, total=False):
 
 
 class SweepOptions(VerifyOptions, total=False):
-    """Those of run, compare and tune."""
+    """The options of run, compare and tune, for editors and type checkers."""
 
     alpha: float | None
     beta: float | None
@@ -73,17 +73,17 @@ class SweepOptions(VerifyOptions, total=False):
 
 
 VERIFY: Mapping[str, Option] = {keyword: SWEEP[keyword] for keyword in VerifyOptions.__annotations__}
-"""The options of verify, by keyword."""
+"""The options of verify by their Python keywords."""
 
 
 def list_names(names: Names) -> tuple[str, ...]:
-    """The names as a tuple; a string is one name."""
+    """Return the names as a tuple. A string counts as one name."""
     several = [names] if isinstance(names, str | os.PathLike) else names
     return tuple(os.fspath(name) for name in several)
 
 
 def parse_margin(margin: float | str) -> float:
-    """The share of 1 that a difference may have without mattering. Raises UsageError."""
+    """Return the share of a difference that does not matter. Raises UsageError."""
     share = parse_share(margin)
     if math.isnan(share):
         raise UsageError(f"margin: '{margin}' is not a share; write '3%' or 0.03")
@@ -95,7 +95,7 @@ R = TypeVar("R")
 
 
 def takes(options: Mapping[str, Option]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Show options in help and signature, and refuse other keywords."""
+    """Make a decorator that lists options in a function's help and signature, and rejects other keywords."""
     names = list(options)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -126,7 +126,7 @@ def _explain(options: Mapping[str, Option]) -> str:
 
 
 def _adapt(text: str) -> str:
-    """The help of an option for Python: its names are keywords there, and begin with a small letter."""
+    """Adapt an option's help to Python: other options become keywords, and the first letter becomes lowercase."""
     named = re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: f"`{found[1].replace('-', '_')}`", text)
     return named if named[:2].isupper() or named.startswith("C =") else named[:1].lower() + named[1:]
 
@@ -138,14 +138,14 @@ def read_keywords(
     config: str | Path = RunRequest.config,
     destination: Destination | None = None,
 ) -> RunRequest:
-    """What keyword arguments ask for. Raises UsageError."""
+    """Turn keyword arguments into a request. Raises UsageError."""
     given = {SWEEP[keyword].name: value for keyword, value in options.items()}
     plain = {name: value for name, value in given.items() if name not in _TRANSFER}
     return make_request(str(config), destination, variants, kernels=kernels or None, yes=True, **plain)
 
 
 def read_cut(options: Mapping[str, Any]) -> PanelCut | None:
-    """How to cut the jobs that are measured with their copies; None to measure none."""
+    """Return how to cut jobs that are measured with their copies; None to measure none."""
     return TransferOptions(**{name: options[name] for name in _TRANSFER if options.get(name) is not None}).cut
 
 
@@ -153,7 +153,7 @@ _FIRST, _LAST = ("sizes", "precision", "layout"), ("params", "peaks", "gate", "p
 
 
 def shell_command(command: str, variants: Sequence[str], others: Sequence[str], options: Mapping[str, Any]) -> str:
-    """The command that measures the same in a shell; the results file records it. `others` are more options of it."""
+    """Return the shell command that measures the same, which the results file records. `others` are further options."""
     between = [keyword for keyword in options if keyword not in (*_FIRST, *_LAST)]
     words = [word for keyword in (*_FIRST, *between, *_LAST) for word in SWEEP[keyword].write(options.get(keyword))]
     return shlex.join(["gemmbench", command, *variants, *others, *words])

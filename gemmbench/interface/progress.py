@@ -1,4 +1,4 @@
-"""Progress bars in a terminal or a notebook, and messages through the log."""
+"""Draws progress bars in a terminal or a notebook, and logs messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _logger = logging.getLogger("gemmbench")
 
 @contextmanager
 def draw_bars(console: Console) -> Iterator[Progress]:
-    """Draw a bar for the sweep and one for what is being done, and write what is known, until the block ends."""
+    """Draw one bar for the sweep and one for its current step, and write what is known, until the block ends."""
     progress = SessionProgress()
     columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Time(progress))
     with _Bars(*columns, console=console, transient=True) as bars:
@@ -44,26 +44,26 @@ def draw_bars(console: Console) -> Iterator[Progress]:
 
 
 class _Bars(Bars):
-    """Bars, and a line below them with what is known so far."""
+    """Progress bars, and below them a line with what is known so far."""
 
     known = ""
 
     def get_renderables(self) -> Iterator[RenderableType]:
-        """The bars and the line, which must not be a column of theirs: it would leave them no room."""
+        """Return the bars and the line. The line is not a column of the bars, because it would leave them no room."""
         yield self.make_tasks_table(self.tasks)
         if self.known:
             yield Text(f"so far {self.known}", no_wrap=True, overflow="ellipsis")
 
 
 class _Count(ProgressColumn):
-    """`3/12`; nothing for an activity that cannot be counted."""
+    """Shows `3/12`, or nothing if an activity cannot be counted."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.completed:.0f}/{task.total:.0f}" if task.total else "")
 
 
 class _Time(ProgressColumn):
-    """How long the run has taken and, if it is known, how long it still takes; next to the bar of the sweep."""
+    """Shows next to the bar of the sweep how long the run has taken and, if known, how long it will still take."""
 
     def __init__(self, progress: SessionProgress):
         super().__init__()
@@ -76,9 +76,9 @@ class _Time(ProgressColumn):
 
 
 class NotebookReporter(Reporter):
-    """Draws progress bars, and logs messages as warnings of the logger `gemmbench`.
+    """Draws progress bars and logs messages as warnings of the logger `gemmbench`.
 
-    With `progress` None it draws only in a terminal, and in a notebook that has ipywidgets.
+    With `progress` None, it draws only in a terminal or in a notebook that has ipywidgets.
     """
 
     def __init__(self, progress: bool | None = None):
@@ -90,7 +90,7 @@ class NotebookReporter(Reporter):
         _logger.warning(text)
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
-        """Draw bars inside the block, if this reporter does."""
+        """Draw bars inside the block if this reporter draws any."""
         return draw_bars(self._console) if self._draws else nullcontext(ignore_progress)
 
 

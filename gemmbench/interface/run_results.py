@@ -1,4 +1,4 @@
-"""What the Python interface returns: records, and tables and data frames made from them."""
+"""The results of the Python interface: records, and tables and data frames made from them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class TimedRecord(Record, frozen=True, kw_only=True):
-    """A record with what its samples mean.
+    """A record with the time and speed that follow from its samples.
 
     Attributes:
         time: Seconds per launch with their 95 % interval: `time.value`, `time.low`, `time.high`.
-        percent: The speed in percent of the baseline's, in the same form.
+        percent: The speed as a percentage of the baseline's, in the same form.
 
-    A value is NaN where there is none: of a kernel that is wrong, or has no baseline.
+    A value that cannot be computed is NaN, for example if the kernel is wrong or has no baseline.
     """
 
     time: Interval
@@ -47,12 +47,12 @@ class TimedRecord(Record, frozen=True, kw_only=True):
 
     @property
     def gflops(self) -> float:
-        """Operations per second, in 1e9."""
+        """The speed in GFLOPS (1e9 operations per second)."""
         return self.flops / self.time.value / 1e9
 
 
 def _add_times(record: Record, row: Row | None) -> TimedRecord:
-    """Without a row it repeats another record, such as that of the baseline, and no table shows it."""
+    """Add times to a record. A record without a row repeats another, such as the baseline's, and is in no table."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     if row is not None:
         return TimedRecord(**fields, time=row.time, percent=row.percent_of_baseline)
@@ -62,12 +62,12 @@ def _add_times(record: Record, row: Row | None) -> TimedRecord:
 
 @dataclass(frozen=True)
 class Plot:
-    """A chart. A notebook shows it."""
+    """A chart that a notebook can show."""
 
     chart: Chart
 
     def save(self, path: str | Path) -> None:
-        """Write an SVG file. Raises UsageError for another suffix, StoreError if it cannot be written."""
+        """Write an SVG file. Raises UsageError for another suffix, and StoreError if the file cannot be written."""
         write_chart(self.chart, Path(path))
 
     def __repr__(self) -> str:
@@ -79,10 +79,10 @@ class Plot:
 
 @dataclass(frozen=True, repr=False)
 class RunResults:
-    """The rows of a run. A notebook shows them as its tables.
+    """The rows of a run, which a notebook shows as tables.
 
-    `interrupted` is true if the run ended early: after Ctrl-C, at its time limit, because its file could
-    not be written, or because it was killed. `path` is the results file; None if none was kept.
+    `interrupted` is true if the run ended early: after Ctrl-C, at its time limit, because its file could not be
+    written, or because it was killed. `path` is the results file, or None if none was kept.
     """
 
     saved: Run
@@ -91,35 +91,35 @@ class RunResults:
 
     @cached_property
     def records(self) -> list[TimedRecord]:
-        """One record per row, with every sample in seconds per launch, and the time and percentage they give.
+        """One record per row, with its samples in seconds per launch and the time and percentage derived from them.
 
-        Short loads that only chose what to measure are in `saved.records`.
+        `saved.records` also holds the short loads that only helped to choose what to measure.
         """
         rows = {id(row.record): row for row in self.comparison.rows}
         return [_add_times(record, rows.get(id(record))) for record in self.saved.full_records]
 
     @property
     def transfers(self) -> list[TransferRecord]:
-        """One record per kernel and mode of `with_transfers`: seconds of whole jobs with copies."""
+        """One record per kernel and mode of `with_transfers`, with the seconds of whole jobs, including copies."""
         return self.saved.transfers
 
     @property
     def environment(self) -> Environment:
-        """Device, versions and settings of the run."""
+        """The device, versions and settings of the run."""
         return self.saved.environment
 
     @cached_property
     def comparison(self) -> Comparison:
-        """What the samples mean: speeds with their intervals, by problem."""
+        """The comparison of the rows: speeds with their intervals, grouped by problem."""
         return compare_rows(self.saved)
 
     @property
     def ok(self) -> bool:
-        """Whether something ran and every row that ran is right."""
+        """True if at least one row ran and every row that ran is correct."""
         return _all_right([*self.records, *self.transfers])
 
     def table(self, style: str = "simple", wide: bool = False) -> str:
-        """The tables as text, in any format of tabulate. `wide` adds columns, as --wide does."""
+        """Return the tables as text in any of tabulate's formats. `wide` adds columns, like --wide."""
         return format_reports(self._report(View(wide, is_complete(style))), style)
 
     def _report(self, view: View) -> list[Report]:
@@ -139,17 +139,17 @@ class RunResults:
         y: str = "",
         title: str = "",
     ) -> Plot:
-        """A chart of the run, as `gemmbench plot` draws it; in a notebook the last line of a cell shows it.
+        """Draw a chart of the run, like `gemmbench plot`. In a notebook, it appears if it is the last line of a cell.
 
         Args:
-            kind: "speed", "heat-map", "roofline", "ladder", "search" or "transfers"; None is what fits the run.
+            kind: "speed", "heat-map", "roofline", "ladder", "search" or "transfers". None picks one that fits the run.
             size, precision, layout, variants: draw only these.
-            percent: percent of the baseline, or shares of the job's time.
-            highlight: the variant that stands out.
-            x, y: the parameters of a heat map.
-            title: another title.
+            percent: show percent of the baseline, or shares of the job's time.
+            highlight: the variant to emphasize.
+            x, y: the parameters for the axes of a heat map.
+            title: a title to replace the default.
 
-        Raises UsageError if the run holds nothing to draw.
+        Raises UsageError if the run has nothing to draw.
         """
         names = (variants,) if isinstance(variants, str) else tuple(variants)
         choices: dict[str, object] = {"size": str(size), "precision": precision, "layout": layout, "variants": names}
@@ -158,9 +158,9 @@ class RunResults:
         return Plot(draw_chart(kind or guess_kind(drawn, **choices), drawn, **choices))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with one line per row and the columns of the CSV export.
+        """Return a data frame with one line per row and the columns of the CSV export.
 
-        Times are in seconds, clocks in Hz. Raises GemmbenchError without pandas.
+        Times are in seconds and clocks in Hz. Raises GemmbenchError if pandas is missing.
         """
         return _make_frame(export_kernels(self.comparison))
 
@@ -169,7 +169,7 @@ class RunResults:
         return f"<{title}, {_count_statuses(self.records)}>"
 
     def _repr_html_(self) -> str:
-        """The tables; how to read them is folded below."""
+        """Return the tables as HTML, with a folded explanation of how to read them."""
         reports = self._report(View(details=True))
         notes = [line for report in reports for line in report.details or report.footer]
         tables = format_reports([replace(report, footer=(), details=()) for report in reports], "html")
@@ -179,9 +179,9 @@ class RunResults:
 
 @dataclass(frozen=True, repr=False)
 class CompareResults(RunResults):
-    """The rows of a comparison, and a verdict for each pair of variants at each problem.
+    """The rows of a comparison, with a verdict for each pair of variants at each problem.
 
-    A difference within 1 +- `margin` does not matter for the verdicts.
+    The verdicts ignore differences within 1 +- `margin`.
     """
 
     variants: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ class CompareResults(RunResults):
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """A verdict for each pair of variants at each problem, on the later one of the pair."""
+        """One verdict for each pair of variants at each problem, on the later variant of the pair."""
         return judge_variants(self.comparison, self.variants, self.margin)
 
     def _repr_html_(self) -> str:
@@ -199,7 +199,7 @@ class CompareResults(RunResults):
 
 @dataclass(frozen=True, repr=False)
 class VerifyResults:
-    """The checks of a verification, one record each; `broken` says which kernel files cannot be read, and why."""
+    """The checks of a verification, one record each. `broken` says which kernel files cannot be read, and why."""
 
     records: list[Record]
     interrupted: bool = False
@@ -207,20 +207,20 @@ class VerifyResults:
 
     @property
     def ok(self) -> bool:
-        """Whether something was checked, every check passed, and every file could be read."""
+        """True if something was checked, every check passed, and every file could be read."""
         return _all_right(self.records) and not self.broken
 
     @property
     def failures(self) -> list[str]:
-        """What is wrong, one line per failed configuration, with maps of C."""
+        """A description of each failed configuration on one line, with maps of C."""
         return verification_report.list_failures(self.records)
 
     def table(self, style: str = "simple") -> str:
-        """Checks passed, failed and skipped for each variant, with the worst rounding error."""
+        """Return a table with the checks passed, failed and skipped, and the worst rounding error, for each variant."""
         return Report([verification_report.tabulate_checks(self.records)]).format(style)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with one line per check. Raises GemmbenchError without pandas."""
+        """Return a data frame with one line per check. Raises GemmbenchError if pandas is missing."""
         return _make_frame([_check_cells(record) for record in self.records])
 
     def __repr__(self) -> str:

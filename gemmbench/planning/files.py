@@ -1,7 +1,7 @@
-"""Files: where kernels, configs and saved runs are, how messages name them, and text in them.
+"""Finds kernels, configs and saved runs, names files in messages, and reads text safely.
 
-Text that others wrote may be anything: a device, a FIFO or a huge file is refused, and control characters
-are made visible, since a terminal obeys them and XML cannot hold them.
+Files that others wrote may be anything. Devices, FIFOs and huge files are refused. Control characters are made visible,
+since a terminal obeys them and XML cannot contain them.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ STDOUT = "-"
 
 
 def data_folder(name: str) -> Path:
-    """Return the folder `cuda` or `configs`: package data if there, else the repository's."""
+    """Return the folder `cuda` or `configs`, from the package data if it is there, or else from the repository."""
     packaged = _PACKAGE / "data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
 
 
 def is_results_name(name: str) -> bool:
-    """Return whether a file of this name holds results, compressed or not."""
+    """Return whether a file with this name contains results, compressed or not."""
     return name.endswith((RESULTS_SUFFIX, COMPRESSED_SUFFIX))
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether a file is compressed, by its name."""
+    """Return whether a file is compressed, judging by its name."""
     return path.suffix == ".gz"
 
 
 def results_stem(path: Path) -> str:
-    """Return the name of a results file without its ending."""
+    """Return the name of a results file without its suffix."""
     return (path.with_suffix("") if is_compressed(path) else path).stem
 
 
 def list_results(folder: Path, ending: str = "") -> list[Path]:
-    """Return the results files of a folder, by name; of `x.jsonl` and `x.jsonl.gz` only the first.
+    """List the results files of a folder by name. If both `x.jsonl` and `x.jsonl.gz` exist, only the first is listed.
 
-    With an `ending`, those whose names end so, apart from their suffix.
+    With an `ending`, only files whose names end with it (before the suffix) are listed.
     """
     if not is_folder(folder):
         return []
@@ -58,19 +58,19 @@ def list_results(folder: Path, ending: str = "") -> list[Path]:
 
 
 def saved_path(results: Path, name: str) -> Path:
-    """Return the file that a run is saved as in a results folder, whether or not it exists."""
+    """Return the path under which a run is saved in a results folder, whether or not it exists."""
     return results / _SAVED / f"{name}{RESULTS_SUFFIX}"
 
 
 def list_saved(results: Path) -> list[Path]:
-    """Return the files of all saved runs of a results folder, by name."""
+    """List the files of all saved runs in a results folder, by name."""
     return list_results(results / _SAVED)
 
 
 def display_path(path: Path) -> str:
-    """Return how messages name a file: from `cuda/` or `configs/` on, else relative to the current folder.
+    """Return the name of a file for messages: beginning with `cuda/` or `configs/`, or relative to the current folder.
 
-    A link keeps its own name, which says where to find it.
+    The last part of the path is not resolved if it is a link, since its name says where to find it.
     """
     path = follow_links(path.parent) / path.name
     for name in ("cuda", "configs"):
@@ -86,9 +86,9 @@ def _find_real_folder(name: str) -> Path:
 
 
 def follow_links(path: Path) -> Path:
-    """Return the file that a path leads to; a loop of links ends at one of them, where Path.resolve may raise.
+    """Follow links to the file that a path leads to. Unlike Path.resolve, this never raises for a loop of links.
 
-    A name that no file can have leads to itself.
+    A name that no file can have is returned unchanged.
     """
     if len(str(path)) > _LONGEST_PATH:
         return path
@@ -99,27 +99,27 @@ def follow_links(path: Path) -> Path:
 
 
 _LONGEST_PATH = 4096
-"""Characters; no system opens a longer one."""
+"""Characters in the longest path that a system can open."""
 
 
 def printable(name: str) -> str:
-    r"""Return the name of a file with `\xff` for a byte that is not UTF-8, and `\n` for a newline."""
+    r"""Return a file name with `\xff` for a byte that is not UTF-8 and `\n` for a newline."""
     text = os.fsencode(name).decode(errors="backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def is_file(path: Path) -> bool:
-    """Return whether it is a file; False for an impossible name, for which Path.is_file may raise."""
+    """Return whether this is a file. Unlike Path.is_file, it returns False for an impossible name."""
     return stat.S_ISREG(_find_mode(path))
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether it is a folder; like is_file for any name."""
+    """Return whether this is a folder. Any name is allowed, as in is_file."""
     return stat.S_ISDIR(_find_mode(path))
 
 
 def exists(path: Path) -> bool:
-    """Return whether the path exists; like is_file for any name."""
+    """Return whether the path exists. Any name is allowed, as in is_file."""
     return bool(_find_mode(path))
 
 
@@ -131,9 +131,9 @@ def _find_mode(path: Path) -> int:
 
 
 LONGEST = 1 << 20
-"""Characters that a text file may have."""
+"""The most characters that a text file may have."""
 _LONGEST_CHARACTER = 4
-"""The most bytes of a character in UTF-8."""
+"""The most bytes of one character in UTF-8."""
 
 _OTHERS = {
     stat.S_IFIFO: "a FIFO",
@@ -145,7 +145,7 @@ _OTHERS = {
 
 
 def read_text_file(path: Path) -> str:
-    """Return the text of a file, which may be the target of a link. Raises SpecError, never waits."""
+    """Read a text file, which may be a link's target. Raises SpecError and never waits."""
     text, fault = _read_file(path)
     if fault:
         raise SpecError(display_path(path), None, fault)
@@ -153,7 +153,7 @@ def read_text_file(path: Path) -> str:
 
 
 def read_code_file(path: Path) -> str:
-    """Read a file of code, which may have any encoding: each byte that is not UTF-8 becomes a letter."""
+    """Read a file of code in any encoding. Each byte that is not UTF-8 becomes a letter. Raises SpecError."""
     text, fault = _read_file(path)
     if fault and "\0" in text:  # UTF-16, or no text at all
         raise SpecError(display_path(path), None, fault)
@@ -161,7 +161,7 @@ def read_code_file(path: Path) -> str:
 
 
 def _read_file(path: Path) -> tuple[str, str]:
-    """Return the text of a file without a byte order mark, and why it is not UTF-8; "" if it is."""
+    """Return the text of a file without a byte order mark, and the reason why it is not UTF-8; "" if it is."""
     location = display_path(path)
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
@@ -191,12 +191,12 @@ _BREAKS = re.compile(r"[\t\n]")
 
 
 def escape_controls(text: str) -> str:
-    r"""Text with `\x1b` for an escape character, and so on; tabs and line ends stay."""
+    r"""Replace control characters by escapes such as `\x1b`. Tabs and line ends stay."""
     return text if text.isprintable() else _CONTROLS.sub(_name_character, text)
 
 
 def escape_cell(text: str) -> str:
-    r"""Return the same on one line, with `\n` for the end of a line."""
+    r"""Replace control characters by escapes, including line ends, so that the text fits on one line."""
     return text if text.isprintable() else _BREAKS.sub(_name_character, escape_controls(text))
 
 
@@ -205,17 +205,17 @@ def _name_character(found: re.Match[str]) -> str:
 
 
 _COMMAND = re.compile(r"(?:^|(?<=[\n\r]))[^\w\n\r!-~]*:[^\w\s!-~]*(?=:)|#[^\w\s!-~]*#[^\w\s!-~]*(?=\[)")
-"""What begins a workflow command: two colons at the start of a line, blanks apart, or `##[` anywhere.
+"""The start of a workflow command: two colons at the start of a line, ignoring blanks, or `##[` anywhere.
 
-The runner compares as .NET does, which also ignores zero-width characters.
+The runner compares text as .NET does, which also ignores zero-width characters.
 """
 
 
 def runs_in_github_actions() -> bool:
-    """Return whether a runner of GitHub Actions reads the output, and obeys what looks like a command."""
+    """Return whether GitHub Actions reads the output, and so executes text that looks like a command."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def defuse_workflow_commands(text: str) -> str:
-    """Insert a blank into what a GitHub Actions runner would obey: `: :error::` for `::error::`, `## [`."""
+    """Insert a blank into text that GitHub Actions would execute: `: :error::` for `::error::`, `## [` for `##[`."""
     return _COMMAND.sub(r"\g<0> ", text) if ":" in text or "#" in text else text

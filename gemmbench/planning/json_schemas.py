@@ -1,6 +1,6 @@
-"""JSON schemas of the files that a user writes, for editors: manifests and configs.
+"""JSON schemas of the files that users write, manifests and configs, for their editors.
 
-The keys and their types come from the models, the descriptions from the models' docstrings.
+The keys and their types come from the models, and the descriptions from the docstrings of the models.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "epilogue": EPILOGUES,
     "class": tuple(CLASSES),
 }
-"""The words that a key takes, where its type is only `str`."""
+"""The words that a key accepts although its type is only `str`."""
 
 
 def write_schema(kind: str) -> str:
@@ -45,7 +45,7 @@ def _make_manifest_schema() -> Schema:
 
 
 def _make_config_schema() -> Schema:
-    """Return the schema of a config: with `layers` it describes a network, otherwise a sweep."""
+    """Return the schema of a config. A config with `layers` describes a network, any other one a sweep."""
     return {
         "title": "gemmbench config",
         "if": {"required": ["layers"]},
@@ -56,11 +56,11 @@ def _make_config_schema() -> Schema:
 
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {"manifest": _make_manifest_schema, "config": _make_config_schema}
-"""The kinds of files that have a schema, and what makes it."""
+"""The kinds of files that have a schema, each with the function that makes it."""
 
 
 def _describe_models(root: type[msgspec.Struct]) -> Schema:
-    """Return the schemas of a model and of all models inside it, by name."""
+    """Return the schemas of a model and of all models inside it by name."""
     _, components = msgspec.json.schema_components([root], ref_template=_REFERENCES)
     for model in _list_models(root):
         _describe_model(components[model.__name__], model)
@@ -75,7 +75,7 @@ def _list_models(model: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
 
 
 def _describe_model(schema: Schema, model: type[msgspec.Struct]) -> None:
-    """Replace the docstring in the schema of a model by its first line and a line for each key."""
+    """Shorten a model's description to the first line of its docstring, and describe each of its keys."""
     schema["description"] = (inspect.getdoc(model) or "").partition("\n")[0]
     meanings = read_attributes(model)
     for key, written in schema["properties"].items():
@@ -88,21 +88,21 @@ def _describe_model(schema: Schema, model: type[msgspec.Struct]) -> None:
 
 
 def _list_words(key: str, written: Schema) -> None:
-    """Add the words that a key takes to the schema of a word, or of a list of words."""
+    """Add the words that a key accepts to the schema of a word or of a list of words."""
     item = written.get("items", written)
     if key in _WORDS and item.get("type") == "string":
         item["enum"] = [*_WORDS[key], *([written["default"]] if written.get("default") == "" else [])]
 
 
 def _allow_single(written: Schema) -> None:
-    """Let a list of words be one word, as YAML documents may have it."""
+    """Allow a single word instead of a list of words, since YAML files may have either."""
     item = written.get("items", {})
     if "string" in [each.get("type") for each in (item, *item.get("anyOf", ()))]:
         written["type"] = ["array", "string"]
 
 
 def read_attributes(model: type) -> dict[str, str]:
-    """Return the section `Attributes:` of a docstring: what each name means."""
+    """Read the section `Attributes:` of a model's docstring, which explains each name."""
     _, _, text = (inspect.getdoc(model) or "").partition("Attributes:\n")
     found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     return {name: " ".join(meaning.split()) for name, meaning in found}

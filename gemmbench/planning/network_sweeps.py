@@ -1,4 +1,4 @@
-"""Sweeps of networks: from a config file to a network and the rows that compute it, and what each row launches."""
+"""Reads the config of a network into a sweep, and plans the launches of each of its rows."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         variant: A kernel or library, or `NAME+graph` to replay its launches as one CUDA graph.
-        label: Its name in the table.
-        params: Values of its parameters.
-        published_ms: The time that a post published for it, in milliseconds, with the batch of the
+        label: The name of the row in the table.
+        params: The values of its parameters.
+        published_ms: The time that a post published for it, in milliseconds, for the batch of the
             config.
-        step: Whether it is one step further than the row above that corrects nothing.
-        corrects: Whether it is the corrected kernel of the row above.
+        step: Whether the row is one step after the nearest row above that is not a correction.
+        corrects: Whether the row is the corrected kernel of the row above.
     """
 
     variant: str
@@ -47,12 +47,12 @@ class NetworkRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NetworkPostModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `post`: where the table is from. Its rows are those of the network.
+    """The key `post`: the post that the table is from. The rows of the table are the network's rows.
 
     Attributes:
         title: The title of the post.
-        source: Its address.
-        gpu: The GPU of the post.
+        source: The address of the post.
+        gpu: The GPU that the post used.
         columns: The headings of the post, as in a sweep.
         note: A line below the table.
     """
@@ -65,20 +65,20 @@ class NetworkPostModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of the config file of a network, as they are written.
+    """The keys in the config file of a network.
 
     Attributes:
         layers: Layers as inputs x outputs, such as `[784x100, 100x10]`.
         activations: `linear` or `relu` for each layer; the last may have `softmax`.
         rows: Names of kernels and libraries, or rows with the keys below.
-        batch: Rows of the input.
+        batch: The number of rows in the input.
         summary: One line about the network.
         weights: A `.npz` file with W1, b1, W2, ... next to the config (W is inputs x outputs), or
             `random`.
-        baseline: The row that counts as 1. Empty: the library with a graph, if there is one.
+        baseline: The row that counts as 1. The default is the library with a graph, if there is one.
         post: The post that the network is from.
         measure: How to measure, as in a sweep.
-        on_cpu: Keys that replace those above where kernels run on the CPU.
+        on_cpu: Keys that replace those above if kernels run on the CPU.
     """
 
     layers: list[str]
@@ -95,9 +95,9 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class NetworkRowChoice:
-    """One row of a run. With `graph` its launches are recorded once and replayed as one.
+    """One row of a run. With `graph`, its launches are recorded once and replayed as a graph.
 
-    `line` is that of the config file; None for the command line.
+    `line` is the line in the config file; None for a row from the command line.
     """
 
     variant: str
@@ -111,15 +111,16 @@ class NetworkRowChoice:
 
     @property
     def name(self) -> str:
-        """The name of the variant, with `+graph` if it is replayed as a graph."""
+        """The name of the variant, followed by `+graph` if it is replayed as a graph."""
         return self.variant + GRAPH * self.graph
 
 
 @dataclass(frozen=True)
 class NetworkSweep:
-    """Everything that a run measures. `weights` is a file, or None for random ones; `baseline` may be empty.
+    """Everything that a run measures.
 
-    `post` has no rows: they are those of the network.
+    `weights` is a file, or None for random weights. `baseline` may be empty. `post` has no rows of its own, because its
+    rows are those of the network.
     """
 
     name: str
@@ -135,9 +136,9 @@ class NetworkSweep:
 def read_network_sweep(
     request: RunRequest, on_cpu: bool, batch: int | None = None, weights: str | None = None
 ) -> NetworkSweep:
-    """Read a config file and apply what a request changes; its variants are names of rows.
+    """Read a config file and apply the changes that a request makes. The request's variants are names of rows.
 
-    `batch` and `weights` replace those of the config. Raises UsageError, or SpecError at a line.
+    `batch` and `weights` replace the values in the config. Raises UsageError, or SpecError at a line.
     """
     path = find_config(request.config)
     document = read_document(path)
@@ -165,7 +166,7 @@ def _make_post(model: NetworkModel, config: str) -> Post | None:
 
 
 def read_network_post(name: str) -> Post | None:
-    """Return the post of a network's config file, or None if it repeats none. Raises UsageError or SpecError."""
+    """Return the post that a network's config repeats; None if it repeats none. Raises UsageError or SpecError."""
     return read_network_sweep(RunRequest(config=name), on_cpu=False).post
 
 
@@ -180,7 +181,7 @@ def _read_network(reader: ConfigReader, model: NetworkModel, given: int | None) 
 
 
 def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, given: str | None) -> Path | None:
-    """Find the weights file next to the config file, or at the path that the command line gives.
+    """Find the weights file next to the config file, or at the path given on the command line.
 
     Raises UsageError or SpecError.
     """
@@ -233,7 +234,7 @@ def plan_chains(
     targets: Mapping[str, Target],
     refuses: Refusal,
 ) -> list[Chain]:
-    """Plan every row in every configuration that it asks for, in order."""
+    """Plan every row, in every configuration that it asks for, in order."""
     chains = []
     for order, (choice, variant) in enumerate(chosen):
         device = choose_backend(variant, primary, targets)
@@ -255,7 +256,7 @@ class _Planner:
     device: str
 
     def plan_steps(self, variant: Variant, config: Config, graph: bool) -> tuple[Plan, ...] | str:
-        """Return the steps of one row, or why it cannot run."""
+        """Return the steps of one row, or the reason why it cannot run."""
         target = self.targets.get(self.device)
         if graph and target and not target.has_graphs:
             return "a graph needs an NVIDIA GPU; this row runs on the CPU"
@@ -273,7 +274,7 @@ class _Planner:
         return tuple(steps)
 
     def _plan_layer(self, index: int, variant: Variant, config: Config) -> list[Plan] | Skip:
-        """Plan the GEMM of a layer with the epilogue that the variant offers, and a pass for the rest."""
+        """Plan the GEMM of a layer with as much of the epilogue as the variant offers, and a pass for the rest."""
         problem, chosen = self.network.layer(index), [(variant, [config])]
         (planned,) = make_plans([problem], chosen, self.device, self.targets, self.refuses)
         return planned if isinstance(planned, Skip) else [planned, *planned.passes]

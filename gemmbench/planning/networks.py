@@ -1,8 +1,8 @@
-"""Networks: multi-layer perceptrons, with layers as GEMMs and all parameters in one array.
+"""Networks: multi-layer perceptrons whose layers are GEMMs and whose parameters are in one array.
 
-Layer l computes activation(h W + b) with h batch x inputs, W inputs x outputs (row-major,
-layout nn), b outputs. The parameters of all layers are in one array, and each matrix and each
-bias begins at a multiple of 256 bytes:
+Layer l computes activation(h W + b), where h is batch x inputs, W is inputs x outputs (row-major,
+layout nn), and b has one element per output. The parameters of all layers are in one array. Each
+matrix and each bias begins at a multiple of 256 bytes:
 
     | W1 | b1 | W2 | b2 | ... |
 """
@@ -19,7 +19,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.problems import Problem
 
 _ACTIVATIONS = ("linear", "relu", "softmax")
-"""The index of each is its number in the macro ACTIVATIONS of a kernel."""
+"""The index of an activation is its number in the macro ACTIVATIONS of a kernel."""
 
 MACROS = ("SIZES", "ACTIVATIONS", "WEIGHTS_AT", "BIASES_AT")
 LARGEST = 2**31 - 1
@@ -28,7 +28,7 @@ _GRAIN = 64  # elements, 256 bytes
 
 @dataclass(frozen=True)
 class Network:
-    """Layer sizes from inputs to outputs, one activation per layer, and the rows of a batch."""
+    """A network: layer sizes from inputs to outputs, one activation per layer, and the number of rows in a batch."""
 
     sizes: tuple[int, ...]
     activations: tuple[str, ...]
@@ -37,12 +37,12 @@ class Network:
 
     @property
     def layers(self) -> int:
-        """The number of layers with weights, one less than sizes."""
+        """The number of layers with weights, one less than the number of sizes."""
         return len(self.activations)
 
     @property
     def problem(self) -> Problem:
-        """The batch from inputs to outputs, as a row is identified: M = batch, N = outputs, K = inputs."""
+        """The problem that identifies a row, from inputs to outputs: M = batch, N = outputs, K = inputs."""
         return Problem(self.batch, self.sizes[-1], self.sizes[0], precision_name=self.precision_name)
 
     def layer(self, index: int) -> Problem:
@@ -54,12 +54,12 @@ class Network:
 
     @property
     def flops(self) -> int:
-        """2 x batch x the sum of inputs x outputs; biases and activations are not counted."""
+        """2 x batch x the sum of inputs x outputs. Biases and activations are not counted."""
         return sum(self.layer(index).flops for index in range(self.layers))
 
     @property
     def bytes(self) -> int:
-        """Bytes of inputs, parameters and outputs: the least a launch must move."""
+        """The bytes of inputs, parameters and outputs, which are the least that a launch must move."""
         elements = self.batch * (self.sizes[0] + self.sizes[-1]) + self.parameters
         return self.problem.storage("A").nbytes(elements)
 
@@ -75,22 +75,22 @@ class Network:
 
     @property
     def weights_at(self) -> tuple[int, ...]:
-        """Where the weights of each layer begin in the parameters, in elements."""
+        """The positions, in elements, at which the weights of each layer begin among the parameters."""
         return self._offsets[0]
 
     @property
     def biases_at(self) -> tuple[int, ...]:
-        """Where the biases of each layer begin in the parameters, in elements."""
+        """The positions, in elements, at which the biases of each layer begin among the parameters."""
         return self._offsets[1]
 
     @property
     def parameters(self) -> int:
-        """Elements of all parameters, padding included."""
+        """The number of elements in all parameters, including padding."""
         return self._offsets[2]
 
     @property
     def names(self) -> dict[str, int]:
-        """What the manifest of a kernel may read: REST is the elements after W1, WIDEST the most outputs of a layer."""
+        """The names that a manifest may read. REST is the elements after W1, WIDEST the most outputs of a layer."""
         return {
             "M": self.batch,
             "IN": self.sizes[0],
@@ -103,7 +103,7 @@ class Network:
 
     @property
     def macros(self) -> tuple[tuple[str, str], ...]:
-        """The names except M, which is an argument, and lists with one number per layer."""
+        """The macros for a kernel: the names except M, which is an argument, and lists with a number for each layer."""
         numbers = [_ACTIVATIONS.index(name) for name in self.activations]
         lists = zip(MACROS, (self.sizes, numbers, self.weights_at, self.biases_at), strict=True)
         plain = [(name, str(value)) for name, value in self.names.items() if name != "M"]
@@ -143,7 +143,7 @@ def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) 
 
 
 def change_batch(network: Network, batch: int) -> Network:
-    """Return the network with another batch. Raises UsageError."""
+    """Return the network with another batch size. Raises UsageError."""
     if batch < 1:
         raise UsageError(f"batch: {batch} is not positive; a batch needs at least one row, such as 256")
     changed = Network(network.sizes, network.activations, batch, network.precision_name)

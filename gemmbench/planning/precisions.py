@@ -1,6 +1,6 @@
-"""Precisions: how operands are stored, how exactly products are made and summed, and what the hardware reaches.
+"""Precisions: how operands are stored, how exactly they are multiplied and summed, and the peak rates of the hardware.
 
-To add a precision, add its record to `_ALL`; the rest of gemmbench reads it.
+To add a precision, add its record to `_ALL`. The rest of gemmbench picks it up from there.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProductClass:
-    """A class of products.
+    """A class of products by their exactness.
 
-    `largest` is the largest error of one product, in units of the last of 24 significand bits, so
-    that one scale serves all results. It leaves room for sums that are truncated, and is about the
-    geometric mean of the errors of this class and the next. `words` say how such a product is computed.
+    `largest` is the largest error of one product, in units of the last of 24 significand bits, so that all results use
+    the same scale. It leaves room for truncated sums, and is about the geometric mean of the errors of this class and
+    the next. `words` describe how such a product is computed.
     """
 
     name: str
@@ -41,32 +41,31 @@ _CLASSES = (
     ProductClass("bf16", 400_000.0, "factors rounded to 8 bits"),
 )
 CLASSES: Mapping[str, ProductClass] = {each.name: each for each in _CLASSES}
-"""Every class by its name, the most exact first."""
+"""Every class by name, the most exact first."""
 _LADDER = ("f32", "bf16x6", "3xtf32", "bf16x3", "tf32", "bf16")
-"""The classes that an error can tell apart."""
+"""The classes that can be told apart by their errors."""
 _ROUNDED_FACTORS = 4.0
 
 
 def is_weaker(name: str, other: str) -> bool:
-    """Whether a product of the first class may have a larger error than any of the second.
+    """Return whether a product of the first class may have a larger error than any product of the second.
 
-    A class that is unknown here is weaker than those that are known.
+    An unknown class counts as weaker than all known ones.
     """
     return _bound_error(name) > _bound_error(other)
 
 
 def choose_weaker(name: str, other: str) -> str:
-    """The weaker one of two classes; "" is none."""
+    """Return the weaker of two classes. "" means that there is none."""
     return name if name and is_weaker(name, other) else other
 
 
 def name_class(stored: str, largest: float, split_error: float) -> str:
-    """The class of products with these errors, or "" if they are beyond all of them.
+    """Return the name of the class of products with these errors; "" if no class allows them.
 
-    `stored` is the class of an exact product of numbers as they are stored, which was not found.
-    `largest` is the largest error, `split_error` that of products by powers of two, which is 0 where
-    a kernel computes with parts that add up to the factors. Both are in units of the last of 24
-    significand bits.
+    `stored` is the class of exact products of the stored numbers, which has been ruled out. `largest` is the largest
+    error. `split_error` is the largest error of products by powers of two, and is 0 if a kernel computes with parts
+    that add up to the factors. Both are in units of the last of 24 significand bits.
     """
     weaker = [CLASSES[name] for name in _LADDER if is_weaker(name, stored)]
     return next((one.name for one in weaker if _fits(one, largest, split_error)), "")
@@ -84,11 +83,11 @@ def _bound_error(name: str) -> float:
 
 @dataclass(frozen=True)
 class StorageType:
-    """One element type.
+    """The type of a stored element.
 
-    `name` is NumPy's or ml_dtypes' name, `ctype` the name in C++ and `header` the file that
-    declares it. `significand` is the number of significand bits, the hidden one included: integers
-    up to 2**significand are exact. `exponent` is the number of exponent bits, 0 for an integer.
+    `name` is the name in NumPy or ml_dtypes, `ctype` the name in C++, and `header` the file that declares it.
+    `significand` is the number of significand bits, including the hidden one, so integers up to 2**significand are
+    exact. `exponent` is the number of exponent bits, or 0 for an integer.
     """
 
     name: str
@@ -100,30 +99,30 @@ class StorageType:
 
     @property
     def is_integer(self) -> bool:
-        """The type holds integers only."""
+        """Whether the type is an integer."""
         return self.exponent == 0
 
     @property
     def unit(self) -> float:
-        """Unit roundoff: the relative error of storing a number of normal size."""
+        """The unit roundoff, which is the relative error of storing a number of normal size."""
         return 2.0**-self.significand
 
     @property
     def smallest_normal(self) -> float:
-        """The smallest positive number with a full significand; the type is not an integer."""
+        """The smallest positive number with a full significand. Not for integers."""
         return float(2.0 ** (2 - 2 ** (self.exponent - 1)))
 
     @property
     def subnormal_step(self) -> float:
-        """The distance of two neighbours below `smallest_normal`; the type is not an integer."""
+        """The distance between neighbours below `smallest_normal`. Not for integers."""
         return float(self.smallest_normal * 2.0 ** (1 - self.significand))
 
     def nbytes(self, elements: int) -> int:
-        """Bytes of consecutive elements, rounded up."""
+        """Return the bytes of this number of consecutive elements, rounded up."""
         return -(-elements * self.bits // 8)
 
     def numpy_type(self) -> np.dtype:
-        """The NumPy type of an element on the host. It takes at least a byte, also where `bits` is below 8."""
+        """Return the NumPy type of an element on the host, which takes at least a byte even if `bits` is below 8."""
         # Planning needs no arrays, and `gemmbench list` would take twice as long with NumPy imported.
         import ml_dtypes
         import numpy as np
@@ -146,11 +145,11 @@ _FIRST_GEFORCE, _FIRST_TF32, _FIRST_FP8 = 75, 80, 89
 
 @dataclass(frozen=True)
 class PeakRates:
-    """Operations of a multiprocessor and cycle; `by_capability` maps 90 (for 9.0) to its rate.
+    """Operations per cycle and multiprocessor. `by_capability` maps 90 (for 9.0) to its rate.
 
-    `geforce` is the rate of GeForce cards from compute capability 7.5 on, where it differs from
-    that of the professional cards; None where it does not. `at_half_rate` names professional cards
-    with half the rate of theirs. `of_tensor_cores` if tensor cores reach it.
+    `geforce` is the rate of GeForce cards from compute capability 7.5 on if it differs from that of professional cards,
+    or else None. `at_half_rate` names the professional cards that have half the rate of the others. `of_tensor_cores`
+    says whether tensor cores reach the rate.
     """
 
     by_capability: Mapping[int, float] = field(default_factory=dict)
@@ -159,7 +158,7 @@ class PeakRates:
     of_tensor_cores: bool = False
 
     def of_device(self, name: str, sm: int) -> float | None:
-        """The rate of a device, or None if no data sheet gives one."""
+        """Return the rate of a device; None if no data sheet gives one."""
         if self.geforce is not None and "GeForce" in name and sm >= _FIRST_GEFORCE:
             return self.geforce if sm in self.by_capability else None
         rate = self.by_capability.get(sm)
@@ -226,10 +225,10 @@ _TRIPLE_TF32 = PeakRates(
 
 @dataclass(frozen=True)
 class Accumulator:
-    """The type sums are kept in; integers up to 2**exact_bits are summed without error.
+    """The type in which sums are kept. Integers up to 2**exact_bits are summed without error.
 
-    Tensor cores may keep fewer bits than the type has, and truncate instead of rounding. With
-    `promoted_every` they sum this number of products, and the partial sums are added in the type itself.
+    Tensor cores may keep fewer bits than the type has, and may truncate instead of rounding. If `promoted_every` is
+    set, they sum this number of products at a time, and the partial sums are added in the type itself.
     """
 
     type: StorageType
@@ -239,16 +238,16 @@ class Accumulator:
 
     @property
     def loses_bits(self) -> bool:
-        """Sums have fewer bits than their type, as those of fp8 on tensor cores."""
+        """Whether sums have fewer bits than their type, as for fp8 on tensor cores."""
         return self.exact_bits < self.type.significand
 
     def unit(self, products: int) -> float:
-        """Unit roundoff u of a sum of K `products`. Truncation doubles it; sums of integers have no error.
+        """Return the unit roundoff u of a sum of K `products`. Truncation doubles it. Sums of integers have no error.
 
-        A promoted sum consists of K / n partial sums of n products each. The partial sum of the products
-        a b is off by u |a| |b|, which is n / K of u |A| |B|. Data have random signs, and truncation changes a
-        partial sum towards 0. So these errors have random signs too, and sqrt(K / n) of them remain of
-        K / n: sqrt(n / K) of u |A| |B|. Adding the partial sums costs the unit roundoff of the type.
+        A promoted sum consists of K / n partial sums of n products each. The partial sum of the products a b is off by
+        u |a| |b|, which is n / K of u |A| |B|. The data have random signs, and truncation moves a partial sum toward 0.
+        So these errors have random signs too, and adding K / n of them leaves the sum off by only sqrt(K / n) of them,
+        which is sqrt(n / K) of u |A| |B|. Adding the partial sums costs the unit roundoff of the type.
         """
         if self.type.is_integer:
             return 0.0
@@ -260,15 +259,15 @@ class Accumulator:
 
 @dataclass(frozen=True)
 class Precision:
-    """One way to store operands and to sum their products.
+    """A way to store operands and to sum their products.
 
-    `a`, `b` and `c` are the storage types of the operands, `scalar` that of alpha and beta.
-    `factor_bits` is the number of significand bits of A and B that enter a product (11 for TF32,
-    whose operands are stored with 24). `product_class` is what verification must find: the class of
-    the error that a single product has. With `splits_factors` a product may be the sum of products of
-    parts of its factors, and has an error before it is summed; otherwise it is exact in the
-    accumulator or rounded once. With `is_scaled` libraries ask for a factor of A and one of B. `min_sm`
-    is the first compute capability whose hardware offers it (0: all), `peak` its peak rates.
+    `a`, `b` and `c` are the storage types of the operands, and `scalar` is the type of alpha and beta. `factor_bits` is
+    the number of significand bits of A and B that enter a product (11 for TF32, whose operands are stored with 24).
+    `product_class` is the class that verification must find, which depends on the error of a single product. With
+    `splits_factors`, a product may be the sum of products of parts of its factors, and may have an error before it is
+    summed. Otherwise it is exact in the accumulator or rounded once. With `is_scaled`, libraries ask for one factor of
+    A and one of B. `min_sm` is the first compute capability whose hardware offers the precision (0 means all). `peak`
+    holds its peak rates.
     """
 
     name: str
@@ -285,16 +284,16 @@ class Precision:
     splits_factors: bool = False
 
     def storage(self, operand: str) -> StorageType:
-        """The type of A, B or C. A workspace holds copies of A and B, in the type of A."""
+        """Return the type of A, B or C. A workspace holds copies of A and B in the type of A."""
         return {"A": self.a, "B": self.b, "C": self.c, "workspace": self.a}[operand]
 
     def may_split_factors(self, declared: str = "") -> bool:
-        """A product may have an error before it is summed: here, or in a weaker class that is `declared`."""
+        """Return whether products may have an error before they are summed, here or in a weaker `declared` class."""
         return self.splits_factors or (bool(declared) and is_weaker(declared, self.product_class))
 
     @property
     def keeps_multiples(self) -> bool:
-        """A result is exactly twice as large where A is: sums in f16 may be subnormal, and then lose bits."""
+        """Whether doubling A exactly doubles the result. Sums in f16 may be subnormal and then lose bits."""
         return self.accumulator.type.is_integer or self.accumulator.type.exponent >= FLOAT32.exponent
 
     @property
@@ -305,23 +304,23 @@ class Precision:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """What declares the C++ types of this precision, in order."""
+        """The headers that declare the C++ types of this precision, in order."""
         types = self.a, self.b, self.c, self.accumulator.type
         return tuple(dict.fromkeys(kind.header for kind in types if kind.header))
 
     @property
     def exact_bits(self) -> int:
-        """Integers up to 2**exact_bits survive both the sum and its storage in C."""
+        """The number of bits up to which integers stay exact both in the sum and in C."""
         return min(self.accumulator.exact_bits, self.c.significand)
 
     @property
     def result_unit(self) -> float:
-        """Unit roundoff of an element of C; integers are stored without error."""
+        """The unit roundoff of an element of C, which is 0 for integers."""
         return 0.0 if self.c.is_integer else self.c.unit
 
     @property
     def rounds_result(self) -> bool:
-        """Storing a sum in C loses bits."""
+        """Whether storing a sum in C loses bits."""
         return self.c.significand < self.accumulator.exact_bits
 
 
@@ -337,7 +336,7 @@ _PROMOTED_FP8_SUMS = replace(_FAST_FP8_SUMS, promoted_every=128)
 
 
 def _make_fp8(name: str, a: StorageType, accumulator: Accumulator) -> Precision:
-    """A in either 8-bit type, B in e4m3, C in bf16; each factor of a tensor is 1 here, so nothing is scaled."""
+    """Make a precision with A in either 8-bit type, B in e4m3, and C in bf16. All scale factors are 1."""
     return Precision(
         name=name,
         a=a,
@@ -472,17 +471,17 @@ SYNONYMS: Mapping[str, str] = {
     **dict.fromkeys(("__nv_fp8_e4m3", "float8_e4m3fn"), "e4m3"),
     **dict.fromkeys(("__nv_fp8_e5m2", "float8_e5m2"), "e5m2"),
 }
-"""Other names of precisions, among them those of their element types in C++ and NumPy."""
+"""Other names of precisions, including those of their element types in C++ and NumPy."""
 
 
 def resolve_precision(name: str) -> str:
-    """Return the name of a precision that has other names or is written in capitals; any other word as it is."""
+    """Return the usual name of a precision, given a synonym or capital letters. Other words stay unchanged."""
     lower = name.lower()
     return SYNONYMS.get(lower, lower if lower in PRECISIONS else name)
 
 
 def find_precision(name: str) -> Precision:
-    """Return the precision called `name`; raise UsageError with the nearest name."""
+    """Return the precision called `name`. Raises UsageError, which suggests the nearest name."""
     try:
         return PRECISIONS[resolve_precision(name)]
     except KeyError:

@@ -1,4 +1,4 @@
-"""Problems: lists of 2-D products over named operands, the grids of them that a sweep measures, and panels of one."""
+"""Problems: lists of 2-D products over named operands, grids of them for a sweep, and panels of a problem."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, siz
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
 Role = Literal["factor", "result", "addend", "scale"]
-"""What an operand is for: it is multiplied, it is the C that beta multiplies and that is written, or an
-epilogue adds it or multiplies by it."""
+"""The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. An
+epilogue adds an addend and multiplies by a scale."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An array of a problem: `shape` is as stored, outermost first, and a row is contiguous."""
+    """An array of a problem. `shape` is the stored shape, outermost first. Rows are contiguous."""
 
     name: str
     role: Role
@@ -33,26 +33,29 @@ class Operand:
 
     @property
     def rows(self) -> int:
-        """Rows of all its products together."""
+        """The number of rows in all its products together."""
         return math.prod(self.shape[:-1])
 
     @property
     def row_bytes(self) -> int:
-        """Bytes from one row to the next."""
+        """The bytes from one row to the next."""
         return self.storage.nbytes(self.shape[-1])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole array."""
+        """The bytes of the whole array."""
         return self.rows * self.row_bytes
 
 
 @dataclass(frozen=True)
 class Problem:
-    """`count` products C = alpha op(A) op(B) + beta C with op(A) M x K, op(B) K x N, C M x N, then the `epilogue`.
+    """`count` products C = alpha op(A) op(B) + beta C, followed by the `epilogue`.
 
-    Operands are packed and row-major, and those of one product follow those of the product before it. `layout` gives,
-    for A and then for B, whether it is stored as it is used (`n`) or transposed (`t`): with `tn` the array A is K x M.
+    op(A) is M x K, op(B) is K x N, and C is M x N.
+
+    Operands are packed and row-major, and the operands of each product follow those of the previous one. `layout` says
+    first for A and then for B whether it is stored as it is used (`n`) or transposed (`t`). With `tn`, the array A is K
+    x M.
     """
 
     M: Dimension
@@ -73,47 +76,47 @@ class Problem:
 
     @cached_property
     def precision(self) -> Precision:
-        """The precision class this problem is computed in."""
+        """The precision in which this problem is computed."""
         return find_precision(self.precision_name)
 
     @property
     def flops(self) -> int:
-        """Floating-point operations: 2 M N K for each product, a multiply and an add each."""
+        """The number of floating-point operations: 2 M N K for each product, since a multiply-add counts as two."""
         return 2 * self.count * self.M * self.N * self.K
 
     @property
     def dimensions(self) -> AnyShape:
-        """M, N and K, behind the count of its products if there are several."""
+        """M, N and K, preceded by the number of products if there are several."""
         return add_count(self.count, (self.M, self.N, self.K))
 
     @property
     def trans_a(self) -> bool:
-        """A is stored K x M."""
+        """Whether A is stored as K x M."""
         return self.layout[0] == "t"
 
     @property
     def trans_b(self) -> bool:
-        """B is stored N x K."""
+        """Whether B is stored as N x K."""
         return self.layout[1] == "t"
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The types in C++ of the elements of A, B and C and of the sums, by the macros that name them."""
+        """The C++ types of the elements of A, B and C and of the sums, by the macros that name them."""
         precision = self.precision
         types = {"TA": precision.a.ctype, "TB": precision.b.ctype, "TC": precision.c.ctype}
         return types | {"TACC": precision.accumulator.type.ctype}
 
     @property
     def sum_unit(self) -> float:
-        """Unit roundoff of the sum of an element of C."""
+        """The unit roundoff of the sum for an element of C."""
         return self.precision.accumulator.unit(self.K)
 
     def storage(self, operand: str) -> StorageType:
-        """How the elements of A, B or C are stored; a workspace holds copies of A and B."""
+        """Return how the elements of A, B or C are stored. A workspace holds copies of A and B."""
         return self.precision.storage(operand)
 
     def shape(self, operand: str) -> tuple[int, int]:
-        """Rows and columns of the stored array A, B or C of one product."""
+        """Return the number of rows and columns of the stored A, B or C of one product."""
         return {
             "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
             "B": (self.N, self.K) if self.trans_b else (self.K, self.N),
@@ -122,7 +125,10 @@ class Problem:
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
-        """A, B, C and those of the epilogue; all but a scale have a dimension more where there are several products."""
+        """The operands A, B and C, and those of the epilogue.
+
+        If there are several products, each but a scale has an additional leading dimension.
+        """
         roles: tuple[tuple[str, Role], ...] = (("A", "factor"), ("B", "factor"), ("C", "result"))
         several = () if self.count == 1 else (self.count,)
         found = [Operand(name, role, self.storage(name), (*several, *self.shape(name))) for name, role in roles]
@@ -146,16 +152,16 @@ class Problem:
         return next(operand for operand in self.operands if operand.role == "result")
 
     def operand(self, name: str) -> Operand:
-        """The operand of this name."""
+        """Return the operand with this name."""
         return next(operand for operand in self.operands if operand.name == name)
 
     @property
     def one(self) -> Problem:
-        """The first of its products as a problem of its own."""
+        """The first of the products as a problem."""
         return replace(self, count=1) if self.count > 1 else self
 
     def stride(self, name: str) -> int:
-        """Elements from one product to the next in an operand; 0 for one that all products share."""
+        """Return how many elements an operand has from one product to the next, or 0 if all products share it."""
         operand = self.operand(name)
         if operand.role == "scale":
             return 0
@@ -166,28 +172,28 @@ class Problem:
         return self.operand(name).storage.nbytes(self.stride(name))
 
     def operand_bytes(self, operand: str) -> int:
-        """Bytes of the stored array A, B or C, of all products."""
+        """Return the bytes of the stored A, B or C of all products."""
         return self.operand(operand).nbytes
 
     @property
     def column_major(self) -> Problem:
-        """The product as column-major matrices in the same bytes: C^T = op(B)^T op(A)^T, so B comes first."""
+        """The same problem if its bytes hold column-major matrices: C^T = op(B)^T op(A)^T, so B comes first."""
         return replace(self, M=self.N, N=self.M, layout=self.layout[::-1])
 
     @property
     def bytes(self) -> int:
-        """Bytes of A, B and C together: the least a launch must move (C twice if beta is not 0)."""
+        """The bytes of A, B and C together, which are the least a launch must move (C twice if beta is not 0)."""
         once = sum(operand.nbytes for operand in self.operands)
         return once + (self.operand_bytes("C") if self.beta else 0)
 
     @property
     def size(self) -> str:
-        """`4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
+        """The size as text: `4096` for a cube, else `1024x768x1024` (M, N, K); `64*4096` for 64 products."""
         return size_text(self.dimensions)
 
     @property
     def title(self) -> str:
-        """`M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0`, for the heading of a table."""
+        """A title such as `M = 1024, N = 768, K = 512, nn, f32, alpha 2, beta 0` for the heading of a table."""
         scalars = f", alpha {self.alpha:g}, beta {self.beta:g}" if self.scaled else ""
         several = f"{self.count} products of " if self.count > 1 else ""
         steps = f", then {', '.join(self.epilogue)}" if self.epilogue else ""
@@ -196,7 +202,7 @@ class Problem:
 
     @property
     def scaled(self) -> bool:
-        """alpha is not 1 or beta is not 0."""
+        """Whether alpha is not 1 or beta is not 0."""
         return (self.alpha, self.beta) != (1, 0)
 
     def __repr__(self) -> str:
@@ -220,14 +226,14 @@ def make_problem(
     beta: float = 0.0,
     epilogue: tuple[str, ...] = (),
 ) -> Problem:
-    """The problem of this shape."""
+    """Make the problem with this shape."""
     *several, M, N, K = shape
     return Problem(M, N, K, layout, precision_name, alpha, beta, several[0] if several else 1, epilogue)
 
 
 @dataclass(frozen=True)
 class ProblemGrid(Sequence[Problem]):
-    """Every combination of precision, layout and shape, with one alpha, beta and epilogue; shapes change fastest."""
+    """Every combination of precision, layout and shape, with one alpha, beta and epilogue. Shapes change fastest."""
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
@@ -258,12 +264,12 @@ class ProblemGrid(Sequence[Problem]):
 
 
 ROWS = 64
-"""The rows of every panel but the last are a multiple of this: tiles fit, and panels begin at aligned addresses."""
+"""Every panel except the last has a multiple of this many rows, so that tiles fit and panels are aligned."""
 
 
 @dataclass(frozen=True)
 class PanelCut:
-    """How a job is cut: into at most `panels` panels, which `streams` streams take in turn."""
+    """How to cut a job: into at most `panels` panels, which `streams` streams process in turn."""
 
     panels: int = 8
     streams: int = 3
@@ -277,12 +283,12 @@ class Panel:
     rows: int
 
     def make_problem(self, problem: Problem) -> Problem:
-        """Return the panel as a problem: the same layout and scalars, fewer rows."""
+        """Return the panel as a problem with the same layout and scalars but fewer rows."""
         return replace(problem, M=self.rows)
 
 
 def cut_into_panels(problem: Problem, panels: int) -> tuple[Panel, ...]:
-    """Cut a problem into `panels` panels, or as many as ROWS allows; all but the last have the same height."""
+    """Cut a problem into `panels` panels, or as many as ROWS allows. All but the last have the same height."""
     height = -(-problem.M // panels)
     height = -(-height // ROWS) * ROWS
     return tuple(Panel(first, min(height, problem.M - first)) for first in range(0, problem.M, height))

@@ -1,4 +1,4 @@
-"""The search space of `tune`: configurations, strategies that order them, a budget, and rows of a `pick`."""
+"""The search space of `tune`: configurations, strategies that order them, budgets, and the rows of a `pick`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gemmbench.planning.sizes import check_digits
 
 Configuration = Mapping[str, int]
 Place = tuple[int, ...]
-"""For each axis, the index of the value among the sorted values."""
+"""For each axis, the index of a value among the sorted values."""
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The allowed configurations, without duplicates. Raises UsageError if none is allowed."""
+    """The allowed configurations without duplicates. Raises UsageError if there are none."""
 
     configurations: tuple[Configuration, ...]
 
@@ -37,22 +37,22 @@ class SearchSpace:
 
     @cached_property
     def axes(self) -> dict[str, list[int]]:
-        """The sorted values of every parameter that has several."""
+        """The sorted values of every parameter that has several values."""
         values = {name: sorted({each[name] for each in self.configurations}) for name in self.configurations[0]}
         return {name: sorted_values for name, sorted_values in values.items() if len(sorted_values) > 1}
 
     def find_place(self, configuration: Configuration) -> Place:
-        """Return where a configuration lies."""
+        """Return the place of a configuration."""
         return tuple(values.index(configuration[name]) for name, values in self.axes.items())
 
     @cached_property
     def by_place(self) -> dict[Place, Configuration]:
-        """The configurations by their places."""
+        """The configurations by place."""
         return {self.find_place(each): each for each in self.configurations}
 
 
 def find_nearest(place: Place, places: Iterable[Place]) -> Place:
-    """Return the place that differs on the fewest axes; among equals, by the fewest values."""
+    """Return the place that differs on the fewest axes or, among equals, by the fewest steps."""
 
     def distance(other: Place) -> tuple[int, int]:
         steps = [abs(a - b) for a, b in zip(place, other, strict=True)]
@@ -62,7 +62,7 @@ def find_nearest(place: Place, places: Iterable[Place]) -> Place:
 
 
 class ExhaustiveSearch:
-    """Asks for every configuration; `seed` changes nothing."""
+    """Asks for every configuration in order. The `seed` has no effect."""
 
     learns = False
 
@@ -71,16 +71,16 @@ class ExhaustiveSearch:
         self._left = dict(space.by_place)
 
     def ask(self) -> Configuration | None:
-        """Return the next one that was neither asked for nor told."""
+        """Return the next configuration that has been neither asked for nor told."""
         return self._left.pop(next(iter(self._left))) if self._left else None
 
     def tell(self, configuration: Configuration, seconds: float | None) -> None:
-        """Strike a configuration off the list."""
+        """Remove a configuration from those that are left."""
         self._left.pop(self._space.find_place(configuration), None)
 
 
 class RandomSearch(ExhaustiveSearch):
-    """Asks for every configuration in an order that depends on the seed only."""
+    """Asks for every configuration in an order that depends only on the seed."""
 
     def __init__(self, space: SearchSpace, seed: int) -> None:
         shuffled = random.Random(seed).sample(space.configurations, len(space.configurations))
@@ -88,14 +88,14 @@ class RandomSearch(ExhaustiveSearch):
 
 
 _RANDOM_FIRST = 10
-"""How many are chosen at random first; Optuna's default."""
+"""The number of configurations to choose at random first, which is Optuna's default."""
 
 
 class ModelSearch:
-    """Asks for the untried configuration nearest to what the model suggests.
+    """Asks for the untried configuration that is nearest to the model's suggestion.
 
-    The model fits the logarithm of the seconds to the index of each value among its axis' sorted values.
-    Raises UsageError if Optuna is not installed.
+    The model fits the logarithm of the seconds to the index of each value among the sorted values of its axis. Raises
+    UsageError if Optuna is not installed.
     """
 
     learns = True
@@ -111,7 +111,7 @@ class ModelSearch:
         self._axes = {name: integers(0, len(values) - 1) for name, values in space.axes.items()}
 
     def ask(self) -> Configuration | None:
-        """Return the next one that was neither asked for nor told."""
+        """Return the next configuration that has been neither asked for nor told."""
         if not self._left:
             return None
         trial = self._study.ask(self._axes)
@@ -120,7 +120,7 @@ class ModelSearch:
         return self._left.pop(find_nearest(tuple(trial.params[name] for name in self._axes), self._left))
 
     def tell(self, configuration: Configuration, seconds: float | None) -> None:
-        """Add a result to the model; one that failed only leaves the list."""
+        """Add a result to the model. A failed configuration is only removed from those that are left."""
         place = self._space.find_place(configuration)
         self._left.pop(place, None)
         if seconds is not None:
@@ -143,9 +143,9 @@ _WRITTEN = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 @dataclass(frozen=True)
 class Budget:
-    """The seconds for a command with all its searches, and the configurations that each search may try.
+    """The seconds for a command with all its searches, and the number of configurations that each search may try.
 
-    The command starts when its budget is created; `started` is that time on the monotonic clock.
+    The time starts when the budget is created, at `started` on the monotonic clock.
     """
 
     seconds: float = math.inf
@@ -153,17 +153,17 @@ class Budget:
     started: float = field(default_factory=time.monotonic, compare=False)
 
     def count(self, space: int) -> int:
-        """Return how many of the configurations of a space a search may try."""
+        """Return how many configurations of a space a search may try."""
         return space if self.configurations is None else min(space, self.configurations)
 
     def share(self, searches: int) -> float:
-        """Return the seconds of each search, of those that planning has left."""
+        """Divide the seconds that are left after planning equally among the searches."""
         left = self.seconds - (time.monotonic() - self.started)
         return max(left, 0.0) / max(searches, 1)
 
 
 def parse_budget(text: str | None) -> Budget:
-    """Parse `90s`, `5m`, `1h` or a number of configurations; None has no limit. Raises UsageError."""
+    """Parse `90s`, `5m`, `1h` or a number of configurations. None means no limit. Raises UsageError."""
     if text is None:
         return Budget()
     check_digits("--budget", text)
@@ -188,9 +188,9 @@ def parse_budget(text: str | None) -> Budget:
 class Strategy(Protocol):
     """Chooses what to try next.
 
-    `ask` returns an untried configuration, or None if all were asked for or told. `tell` takes the seconds
-    of a configuration, asked for or not; None for one that failed. If it `learns`, what it asks for
-    depends on what it was told.
+    `ask` returns an untried configuration, or None if all have been asked for or told. `tell` takes a configuration,
+    asked for or not, and its seconds, or None if it failed. If a strategy `learns`, what it asks for depends on what it
+    was told.
     """
 
     learns: bool
@@ -208,12 +208,12 @@ STRATEGIES: dict[str, Callable[[SearchSpace, int], Strategy]] = {
 
 
 def choose_strategy(name: str | None, budget: Budget) -> str:
-    """The strategy of this name; without one `random` if there is a budget, which may end before all were tried."""
+    """Return the name of the strategy. The default is `random` with a budget, which may end a search early."""
     return name or ("exhaustive" if budget == Budget() else "random")
 
 
 def make_strategy(name: str, space: SearchSpace, seed: int) -> Strategy:
-    """Raises UsageError for an unknown name, or if a strategy's library is missing."""
+    """Make the strategy with this name. Raises UsageError if the name is unknown or a library is missing."""
     if name not in STRATEGIES:
         raise UsageError(f"unknown strategy '{name}'{nearest(name, STRATEGIES)}; choose {', '.join(STRATEGIES)}")
     return STRATEGIES[name](space, seed)
@@ -228,7 +228,7 @@ Scores = Mapping[Problem, Mapping[Candidate, float]]
 def find_row(
     problem: Problem, variant: Variant, device: str, targets: Mapping[str, Target], why_refused: Refusal
 ) -> int | None:
-    """Return the number of the row that computes a problem; None if there is none. The rest is as in make_plans."""
+    """Return the number of the row that computes a problem; None if there is none. See make_plans for the arguments."""
     for number in list_rows(problem, variant, device, targets):
         chosen = [(replace(variant, picks=(variant.picks[number],)), [Config()])]
         (plan,) = make_plans([problem], chosen, device, targets, why_refused)
@@ -240,9 +240,9 @@ def find_row(
 def choose_candidate(
     problems: Sequence[Problem], scores: Scores, is_allowed: Callable[[str], bool]
 ) -> Candidate | None:
-    """Return the candidate with the highest geometric mean, over the problems, of its speed relative to the best.
+    """Return the candidate that is fastest over all problems, by the geometric mean of its speed relative to the best.
 
-    Only candidates of allowed variants that ran at all these problems count; None if there is none.
+    Candidates must be of allowed variants and have run at all these problems. Returns None if there is none.
     """
     known = [set(scores.get(problem, {})) for problem in problems]
     complete = [each for each in set.intersection(*known) if is_allowed(each[0])] if known else []
@@ -250,7 +250,7 @@ def choose_candidate(
 
 
 def choose_held_out(rows: Mapping[int, Sequence[Problem]], share: float, seed: int) -> set[Problem]:
-    """Choose the problems left out of the choice: this share of each row's problems, but never all."""
+    """Choose the problems to hold out: this share of each row's problems, but never all of them."""
     rng, held = random.Random(seed), set[Problem]()
     for problems in rows.values():
         count = min(round(share * len(problems)), len(problems) - 1)

@@ -1,4 +1,4 @@
-"""Sizes as they are written, `1024`, `1024x768x512` (M x N x K), `512:4096:512` or `64*512`, and their limits."""
+"""Parses sizes such as `1024`, `1024x768x512` (M x N x K), `512:4096:512` and `64*512`, and sets their limits."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ from gemmbench.errors import UsageError
 _MOST = 10**18
 
 Count = Annotated[int, Meta(ge=0, le=_MOST)]
-"""A number of things, or of bytes."""
+"""A number of things or of bytes."""
 KnownCount = Annotated[int, Meta(ge=-1, le=_MOST)]
-"""The same; -1 if it is unknown."""
+"""A number of things or of bytes; -1 if it is unknown."""
 Dimension = Annotated[int, Meta(ge=1, le=_MOST)]
-"""A size of which there is at least 1."""
+"""A dimension or a number of products, at least 1."""
 Integer = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
 """Any integer, such as the value of a parameter."""
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
-"""A quantity that may be 0 or unknown: Hz, watts, bytes per second."""
+"""A quantity that may be 0 or unknown, such as Hz, watts or bytes per second."""
 Rate = Annotated[float, Meta(ge=1e-9, le=1e18)]
-"""A quantity that others are divided by."""
+"""A quantity by which others are divided."""
 Seconds = Annotated[float, Meta(ge=1e-15, le=1e9)]
-"""A time that was measured."""
+"""A measured time."""
 Scalar = Annotated[float, Meta(ge=-1e300, le=1e300)]
 """Any number, such as alpha or the order of a row."""
 
 
 _MOST_PLANS = 100_000
-"""Of one command: planning them takes about 5 s and 0.3 GB."""
+"""The most plans of one command. Planning this many takes about 5 s and 0.3 GB."""
 MOST_CONFIGURATIONS = 50_000
-"""Of one variant."""
+"""The most configurations of one variant."""
 MOST_DIGITS = 18
-"""Of a number; an integer then fits 64 bits."""
+"""The most digits of a number. An integer with so many digits fits into 64 bits."""
 _MOST_BITS = 14_000
 
 
 def check_plans(count: int) -> None:
-    """Raise UsageError for more plans than one command may have."""
+    """Raise UsageError if a command has too many plans."""
     if count > _MOST_PLANS:
         advice = "choose fewer sizes, or fewer values of parameters"
         raise UsageError(f"{format_count(count)} plans are too many, at most {_MOST_PLANS:,}; {advice}")
 
 
 def check_configurations(name: str, count: int) -> None:
-    """Raise UsageError for more configurations than a variant may have."""
+    """Raise UsageError if a variant has too many configurations."""
     if count > MOST_CONFIGURATIONS:
         limit = f"at most {MOST_CONFIGURATIONS:,}; choose fewer values of its parameters"
         raise UsageError(f"{name}: {format_count(count)} configurations are too many, {limit}")
 
 
 def format_count(count: int) -> str:
-    """`64,000,000`, or `over 10^40` for a number with very many digits."""
+    """Format a count such as `64,000,000`, or `over 10^40` if it has very many digits."""
     digits = len(str(count))
     return f"{count:,}" if digits <= MOST_DIGITS else f"over 10^{digits - 1}"
 
 
 def check_digits(what: str, number: str | int) -> None:
-    """Raise UsageError for a number that is too long to be meant, such as `TILE` with 5,000 digits."""
+    """Raise UsageError for a number that is too long to be intended, such as `TILE` with 5,000 digits."""
     if isinstance(number, str) and len(number) <= MOST_DIGITS:
         return  # nearly all of them
     count = count_digits(number)
@@ -71,7 +71,7 @@ def check_digits(what: str, number: str | int) -> None:
 
 
 def count_digits(number: str | int) -> int:
-    """Count the digits of a number from the first that is not 0, without those of an exponent."""
+    """Count the digits of a number without leading zeros and without the digits of an exponent."""
     if isinstance(number, int):
         bits = number.bit_length()
         # str() refuses very long integers, of which the digits are counted by their bits.
@@ -84,7 +84,7 @@ Shape = tuple[int, int, int]
 
 
 class Many(NamedTuple):
-    """A batch of products of M x N x K, at least two."""
+    """A batch of at least two products of M x N x K."""
 
     products: int
     M: int
@@ -99,19 +99,19 @@ _FORMS = "write 1024, 1024x768x512, 512:4096:512 or 64*512"
 
 
 def size_text(shape: AnyShape) -> str:
-    """`4096` for a cube, else `1024x768x1024`; `64*4096` for 64 products."""
+    """Format a shape: `4096` for a cube, else `1024x768x1024`; `64*4096` for 64 products."""
     *several, M, N, K = shape
     size = str(M) if M == N == K else f"{M}x{N}x{K}"
     return f"{several[0]}*{size}" if several else size
 
 
 def add_count(count: int, shape: Shape) -> AnyShape:
-    """So many products of a shape; one is the shape itself."""
+    """Return a shape with a number of products, or the shape itself if there is only one product."""
     return Many(count, *shape) if count > 1 else shape
 
 
 def parse_sizes(text: str | int) -> list[AnyShape]:
-    """Parse sizes separated by commas; a single number is a cube. Raises UsageError."""
+    """Parse sizes separated by commas. A single number means a cube. Raises UsageError."""
     items = _parse_items(text)
     check_plans(sum(map(len, items)))
     return [shape for item in items for shape in item]
@@ -119,14 +119,14 @@ def parse_sizes(text: str | int) -> list[AnyShape]:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The shapes to measure, and the text that they were written as."""
+    """The shapes to measure and the text in which they were written."""
 
     text: str
     shapes: tuple[AnyShape, ...]
 
 
 def read_sizes(written: str | int | Sequence[int | Shape] | Sizes) -> Sizes:
-    """Read sizes as --sizes or Python takes them. Raises UsageError."""
+    """Read sizes in the forms that --sizes and the Python interface accept. Raises UsageError."""
     if isinstance(written, Sizes):
         return written
     text = _format_sizes(written)
@@ -154,12 +154,12 @@ def _format_size(size: object) -> str:
 
 
 def count_sizes(text: str | int) -> int:
-    """Count sizes without making a list of them. Raises UsageError."""
+    """Count sizes without listing them. Raises UsageError."""
     return sum(map(len, _parse_items(text)))
 
 
 def check_shape(written: Sequence[int]) -> None:
-    """Raise UsageError for what is not M, N and K."""
+    """Raise UsageError unless the list is a valid M, N and K."""
     if len(written) != 3:
         raise UsageError(f"shapes: {written} should be [M, N, K]")
     for part in written:
@@ -167,13 +167,13 @@ def check_shape(written: Sequence[int]) -> None:
 
 
 def check_size(written: int) -> None:
-    """Raise UsageError for what is not a size."""
+    """Raise UsageError unless the number is a valid size."""
     _check_part(str(written), str(written))
 
 
 @dataclass(frozen=True)
 class _Item:
-    """What an item means: one shape, or a range of cubes, each of them `count` times."""
+    """One item of a list of sizes: one shape or a range of cubes, each of them `count` times."""
 
     count: int
     shapes: tuple[Shape, ...] | range
@@ -197,7 +197,7 @@ def _parse_item(item: str) -> _Item:
 
 
 def check_count(count: int | str, written: str = "") -> int:
-    """Return the products of a batch. Raises UsageError for fewer than one, or too many."""
+    """Return the number of products in a batch. Raises UsageError if there are none or too many."""
     if re.fullmatch("-.*|0+", str(count)):
         place = f"size '{written}'" if written else f"count {count}"
         raise UsageError(f"{place}: a batch of {count} products; write at least 1")

@@ -1,10 +1,10 @@
-"""The sources that figures depend on: the name of their revision, and git's hash of them, computed without git.
+"""Identifies the sources that figures depend on by their revision and by git's hash of them, computed without git.
 
-The hash is that of a tree with the folders FOLDERS and nothing else. Of a revision, this prints it:
+The hash belongs to a tree with only the folders FOLDERS. This command prints it for a revision:
 
     git ls-tree REVISION benchmarks configs cuda gemmbench | git mktree
 
-The build of a wheel reads this module, so it imports nothing that must be installed.
+The build of a wheel imports this module, so it must not import anything that needs to be installed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,18 @@ from gemmbench.planning.files import data_folder
 
 FOLDERS = ("benchmarks", "configs", "cuda", "gemmbench")
 CHANGED = "+"
-"""Follows the name of a revision whose files were changed."""
+"""The suffix of a revision's name if its files have been changed."""
 BUILT = "built.json"
-"""What a wheel keeps in gemmbench/data: the revision, its hash, and that of benchmarks/, which is not in a wheel."""
+"""The file in gemmbench/data in which a wheel keeps its revision, the hash, and the hash of benchmarks/.
+
+The folder benchmarks/ is not part of a wheel.
+"""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _VARIABLE = "GEMMBENCH_REVISION"
 _FILE, _PROGRAM, _LINK, _FOLDER = b"100644", b"100755", b"120000", b"40000"
 _NEVER = "__pycache__/", "*.pyc", ".git", "/gemmbench/data/"
-"""Rules that come before those of a .gitignore; only a wheel has the last folder."""
+"""Rules to apply before those of a .gitignore. Only a wheel has the last folder."""
 _PATIENCE = 5.0  # seconds
 _GIT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS": "0"}
 
@@ -42,7 +45,7 @@ _GIT = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_OPTIONAL_LOCKS"
 class Sources:
     """The sources of this program: the name of the revision, with CHANGED if they differ from it, and their hash.
 
-    A name or a hash that cannot be found is "".
+    The name or hash is "" if it cannot be found.
     """
 
     revision: str
@@ -50,10 +53,10 @@ class Sources:
 
 
 def identify_sources() -> Sources:
-    """Name the sources as they are on disk now.
+    """Identify the sources as they are on disk now.
 
-    $GEMMBENCH_REVISION names the revision if there is no git. Raises UsageError if the sources of that
-    revision are known to differ.
+    If there is no git, $GEMMBENCH_REVISION names the revision. Raises UsageError if that revision is known to have
+    other sources.
     """
     tree, built = hash_sources(), _read_built()
     given = os.environ.get(_VARIABLE, "")
@@ -83,13 +86,13 @@ def hash_sources() -> str:
 
 
 def combine_trees(trees: Mapping[str, str]) -> str:
-    """Return the hash of a tree with only these folders, from their hashes by name; "" means a folder without files."""
+    """Return the hash of a tree with only these folders, given their hashes by name ("": a folder without files)."""
     entries = [(_FOLDER, os.fsencode(name), bytes.fromhex(tree)) for name, tree in trees.items() if tree]
     return _hash_tree(entries).hex()
 
 
 def find_tree(root: Path, revision: str) -> str:
-    """Return the hash of the sources of a revision in the repository at `root`; "" if git does not know it there."""
+    """Return the hash of a revision's sources in the repository at `root`; "" if git does not find the revision."""
     named = "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
     commit = revision and _ask_git(root, "rev-parse", *named)
     listed = commit and _ask_git(root, "ls-tree", commit, *FOLDERS)
@@ -98,25 +101,25 @@ def find_tree(root: Path, revision: str) -> str:
 
 
 def is_complete(root: Path) -> bool:
-    """Return whether `root` is a repository with all its commits, which a shallow clone lacks."""
+    """Return whether `root` is a repository with all its commits. A shallow clone is not."""
     return _ask_git(root, "rev-parse", "--is-shallow-repository") == "false"
 
 
 def describe_build() -> dict[str, str]:
-    """Return what a wheel built from these sources stores in BUILT."""
+    """Return the content of BUILT for a wheel built from these sources."""
     root, sources = _PACKAGE.parent, identify_sources()
     benchmarks = hash_folder(root / "benchmarks", root / ".gitignore")
     return {"revision": sources.revision, "tree": sources.tree, "benchmarks": benchmarks}
 
 
 def _read_built() -> dict[str, str]:
-    """Return what the wheel keeps; nothing in a checkout."""
+    """Read the content of BUILT in a wheel; empty in a checkout."""
     path = _PACKAGE / "data" / BUILT
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def _ask_git(root: Path, *words: str) -> str:
-    """Return git's output; "" if it fails or `root` is not the root of a repository (it may be inside another)."""
+    """Return git's output; "" if git fails or `root` is not the root of a repository, even if it is inside one."""
     if not (root / ".git").exists():
         return ""
     command, environment = ["git", "-C", str(root), *words], {**os.environ, **_GIT}
@@ -128,9 +131,9 @@ def _ask_git(root: Path, *words: str) -> str:
 
 
 def hash_folder(folder: Path, rules: Path) -> str:
-    """Git's hash of a folder of the repository, without what its .gitignore, `rules`, leaves out; "" without files.
+    """Compute git's hash of a folder of the repository, without ignored files; "" if no files are left.
 
-    Raises OSError.
+    `rules` is the .gitignore of the repository. Raises OSError.
     """
     lines = rules.read_text(encoding="utf-8").splitlines() if rules.is_file() else []
     written = (line.strip() for line in lines if not line.startswith("#"))
@@ -138,7 +141,7 @@ def hash_folder(folder: Path, rules: Path) -> str:
 
 
 def _hash_folder(folder: Path, place: str, rules: Sequence[str]) -> bytes:
-    """Return the hash of a folder that is at `place` in the repository; b"" without files."""
+    """Return the hash of a folder that is at `place` in the repository; b"" if it has no files."""
     entries = []
     for entry in os.scandir(folder) if folder.is_dir() else ():
         path, about = f"{place}/{entry.name}", entry.stat(follow_symlinks=False)
@@ -159,13 +162,13 @@ def _hash_folder(folder: Path, place: str, rules: Sequence[str]) -> bytes:
 
 
 def _is_ignored(path: str, is_folder: bool, rules: Sequence[str]) -> bool:
-    """Return whether the last rule that matches a path leaves it out; no rule leaves out its folder."""
+    """Return whether a path is ignored by the last rule that matches it. Its folder must not be ignored."""
     found = next((rule for rule in reversed(rules) if _matches(rule.lstrip("!"), path, is_folder)), "!")
     return not found.startswith("!")
 
 
 def _matches(rule: str, path: str, is_folder: bool) -> bool:
-    """Return whether a rule of a .gitignore, one without `**`, means a path from the root of the repository."""
+    """Return whether a rule of a .gitignore matches a path from the root of the repository. `**` is not supported."""
     if rule.endswith("/") and not is_folder:
         return False
     rule = rule.rstrip("/")
@@ -177,12 +180,12 @@ def _matches(rule: str, path: str, is_folder: bool) -> bool:
 
 @lru_cache(maxsize=4096)
 def _hash_file(path: str, *_: int) -> bytes:
-    """Return the hash of a file; what follows its path changes with its content."""
+    """Return the hash of a file. The arguments after the path change when the content does."""
     return _hash_object(b"blob", Path(path).read_bytes())
 
 
 def _hash_tree(entries: Sequence[tuple[bytes, bytes, bytes]]) -> bytes:
-    """The hash of a tree with these modes, names and hashes; git sorts a folder as if a slash followed its name."""
+    """Return the hash of a tree with these entries. git sorts a folder as if its name ended in a slash."""
     ordered = sorted(entries, key=lambda entry: entry[1] + b"/" * (entry[0] == _FOLDER))
     return _hash_object(b"tree", b"".join(b"%s %s\0%s" % entry for entry in ordered))
 

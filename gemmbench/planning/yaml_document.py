@@ -1,8 +1,7 @@
-"""YAML with line numbers and without its traps.
+"""Reads YAML with line numbers and without its traps.
 
-YAML 1.1 reads `010` as 8, `no` as False, `1e3` as text and lets a later key replace
-an earlier one in silence; a flow list splits `cdiv(N, BN)` at its comma. Each of
-these is refused here with the line and the fix.
+YAML 1.1 reads `010` as 8, `no` as False, and `1e3` as text. It lets a later key silently replace an earlier one, and in
+a flow list it splits `cdiv(N, BN)` at the comma. Here each of these is an error that names the line and the fix.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ _LONGEST = 50_000  # libyaml crashes on very deep nesting
 
 @dataclass
 class Document:
-    """Plain data, the line of every path in it, and the name of the file they came from."""
+    """Plain data, the line of every path in it, and the name of the file it came from."""
 
     location: str
     data: Any
     lines: dict[Path, int]
 
     def line(self, path: Path) -> int:
-        """Return the line of `path`, or of the nearest key around it."""
+        """Return the line of `path`, or that of the nearest key around it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def error_at(self, path: Path, message: str) -> SpecError:
-        """Return an error at the line of `path`."""
+        """Make an error at the line of `path`."""
         return SpecError(self.location, self.line(path), message)
 
     def convert(self, model: type[Model]) -> Model:
-        """Validate against a msgspec struct. Raises SpecError at the line of the fault."""
+        """Convert the data to a msgspec struct. Raises SpecError at the line of a fault."""
         try:
             return msgspec.convert(_complete_lists(self.data, model), model, strict=True)
         except msgspec.ValidationError as fault:
@@ -66,7 +65,7 @@ class Document:
 
 
 def _complete_lists(value: Any, kind: Any) -> Any:
-    """Return the data with a word or number in a list of its own where `kind` wants a list: `layouts: nn`."""
+    """Put a single word or number into a list if `kind` wants a list: `layouts: nn`."""
     if get_origin(kind) is list:
         (inside,) = get_args(kind)
         items = [value] if isinstance(value, str | int | float) and get_origin(inside) is not list else value
@@ -84,7 +83,7 @@ def _describe_unknown_key(name: str, model: type[msgspec.Struct]) -> str:
 
 
 def _list_known(model: type[msgspec.Struct], key: str | int) -> str:
-    """Return the values that a key takes, where its type is a Literal."""
+    """Return the values that a key accepts if its type is a Literal, else ""."""
     kind = next((field.type for field in msgspec.structs.fields(model) if field.encode_name == key), None)
     kinds = [part for part in get_args(kind) if get_args(part)]  # of a key that may be empty
     words = get_args(kinds[0] if kinds else kind)
@@ -102,7 +101,7 @@ def _find_model(model: type[msgspec.Struct], path: Path) -> type[msgspec.Struct]
 
 
 def find_structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """Yield the structs inside a type: PostRowModel of list[str | PostRowModel]."""
+    """Yield the structs inside a type, such as PostRowModel in list[str | PostRowModel]."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         yield kind
     for part in get_args(kind):
@@ -115,7 +114,7 @@ def _parse_path(where: str) -> Path:
 
 
 def parse_document(text: str, location: str, first_line: int = 1) -> Document:
-    """Parse `text`, whose first line is line `first_line` of `location`. Raises SpecError."""
+    """Parse `text`, which begins at line `first_line` of `location`. Raises SpecError."""
     if len(text) > _LONGEST:
         raise SpecError(location, first_line, f"{len(text)} characters of YAML are too many; at most {_LONGEST}")
     if (odd := _SURROGATE.search(text)) is not None:  # an escape in the docstring of a Python file
@@ -139,7 +138,7 @@ def _describe_fault(fault: yaml.YAMLError) -> str:
 
 
 class _Reader:
-    """Turns composed nodes into plain data, noting lines and refusing traps."""
+    """Turns composed nodes into plain data, records their lines, and rejects traps."""
 
     def __init__(self, location: str, first_line: int):
         self.location, self.first_line = location, first_line
@@ -219,7 +218,7 @@ class _Reader:
         return number
 
     def check_length(self, node: yaml.Node, number: str | int) -> None:
-        """Refuse a number with more digits than any that is meant."""
+        """Reject a number that has more digits than anyone would intend."""
         try:
             check_digits("number", number)
         except UsageError as fault:

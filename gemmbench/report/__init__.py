@@ -1,1 +1,1 @@
-"""What came out of a run: read, compared with the baseline, and shown."""
+"""Reads the results of a run, compares them with the baseline, and shows them."""

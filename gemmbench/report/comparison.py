@@ -1,4 +1,4 @@
-"""What the samples of a run mean, computed once: rows by problem, each compared with its baseline."""
+"""Computes what the samples of a run mean: rows grouped by problem, each compared with its baseline."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gemmbench.report.store.recorded_run import Run
 
 @dataclass(frozen=True)
 class PartTimes:
-    """Seconds of a job's parts, medians over the rounds; NaN if unknown."""
+    """The median time of each part of a job, in seconds; NaN if unknown."""
 
     h2d: float = math.nan
     kernel: float = math.nan
@@ -37,9 +37,9 @@ class PartTimes:
 
 @dataclass(frozen=True)
 class TransferRow:
-    """One record with everything that follows from it; a number that does not exist is NaN.
+    """A transfer record and the figures derived from it. A figure that cannot be computed is NaN.
 
-    `total`, `bound` and `pipeline_bound` are in seconds, `speedup` is relative to the pageable row.
+    `total`, `bound` and `pipeline_bound` are in seconds. `speedup` is relative to the pageable row.
     """
 
     environment: Environment
@@ -52,12 +52,12 @@ class TransferRow:
 
     @property
     def percent_of_bound(self) -> float:
-        """The bound in percent of the total: 100 means that the bound is reached."""
+        """The bound as a percentage of the total. 100 means that the job reaches the bound."""
         return 100 * self.bound / self.total.value
 
     @property
     def percent_of_pipeline_bound(self) -> float:
-        """The pipeline's bound in percent of the total."""
+        """The pipeline's bound as a percentage of the total."""
         return 100 * self.pipeline_bound / self.total.value
 
 
@@ -80,7 +80,10 @@ class TransferProblem:
 
 
 def _compare_transfers(run: Run) -> list[TransferProblem]:
-    """Rows by problem, in the order of the records; of a job that was measured again, the last."""
+    """Group the rows by problem, in the order of the records.
+
+    If a job was measured again, only its last record counts.
+    """
     problems: dict[Problem, dict[tuple[object, ...], list[TransferRecord]]] = {}
     latest = {(record.kernel_key, record.mode): record for record in run.transfers}
     for record in latest.values():
@@ -128,13 +131,13 @@ def _median_parts(record: TransferRecord) -> PartTimes:
 
 
 def bound(record: TransferRecord, pinned: PartTimes) -> float:
-    """Seconds of the longest part, if all parts ran at the same time."""
+    """Return how many seconds the longest part takes, which is the bound if all parts run at the same time."""
     copies = (pinned.h2d, pinned.d2h) if record.copy_engines > 1 else (pinned.h2d + pinned.d2h,)
     return max(pinned.kernel, *copies)
 
 
 def pipeline_bound(record: TransferRecord, parts: PartTimes) -> float:
-    """Least seconds with B copied first and `panels` equal panels."""
+    """Return the fewest seconds in which a pipeline can finish if B is copied first and all `panels` are equal."""
     b = parts.h2d * record.b_bytes / record.h2d_bytes
     a, k, c, panels = parts.h2d - b, parts.kernel, parts.d2h, record.panels
     through = a / panels + k + c / panels
@@ -154,7 +157,7 @@ class ProblemRows:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The results of a run, as every output shows them."""
+    """The results of a run in the form that every output shows."""
 
     run: Run
     problems: list[ProblemRows]
@@ -167,12 +170,12 @@ class Comparison:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows of all problems, by number."""
+        """The rows of all problems, sorted by number."""
         return [row for problem in self.problems for row in problem.rows]
 
 
 def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
-    """The size, with layout and precision if it is ambiguous without them; for a network, the batch."""
+    """Return a name for each problem: its size, with layout and precision if needed, or the batch of a network."""
     sizes = Counter(problem.problem.size for problem in problems)
 
     def name(problem: ProblemRows) -> str:
@@ -185,7 +188,7 @@ def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
 
 @dataclass(frozen=True)
 class RowFilter:
-    """Which rows of a run to show; what is empty selects all. `variants` are names or patterns such as `sgemm*`."""
+    """Selects the rows of a run to show. An empty field selects all. `variants` may hold patterns such as `sgemm*`."""
 
     sizes: tuple[AnyShape, ...] = ()
     precisions: tuple[str, ...] = ()
@@ -193,7 +196,7 @@ class RowFilter:
     variants: tuple[str, ...] = ()
 
     def choose(self, comparison: Comparison) -> Comparison:
-        """The rows of a run that are selected, with the figures that they have in all of it. Raises UsageError."""
+        """Select rows without changing their figures, which come from the whole run. Raises UsageError."""
         if self == RowFilter():
             return comparison
         problems = [
@@ -224,7 +227,7 @@ class RowFilter:
         return not self.variants or any(fnmatchcase(variant, each) for each in self.variants)
 
     def _check(self, comparison: Comparison, names: Sequence[str]) -> None:
-        """Raise UsageError for a name or a size that no row has."""
+        """Raise UsageError if a given name or size matches no row."""
         for asked in self.variants:
             if not any(fnmatchcase(name, asked) for name in names):
                 held = ", ".join(dict.fromkeys(names))
@@ -237,10 +240,10 @@ class RowFilter:
 
 
 def compare_rows(run: Run) -> Comparison:
-    """Derive everything from the samples of a run; call it once, since every interval is computed.
+    """Compute the results of a run from its samples. Call this only once, since it computes every interval.
 
-    Problems keep the order of the records; those of a fleet, which come as they are finished, that of the
-    batches. A baseline measured in several batches appears once.
+    Problems keep the order of the records. The records of a fleet are sorted by batch first, because batches finish in
+    any order. A baseline that was measured in several batches appears once.
     """
     by_problem: dict[Problem, list[Record]] = {}
     for record in sorted(run.full_records, key=lambda record: record.batch if record.card else 0):
@@ -274,12 +277,12 @@ def _compare_problem(environment: Environment, records: list[Record]) -> list[Ro
 
 
 def _batch(record: Record) -> tuple[int, str]:
-    """Rows of one batch share their rounds."""
+    """Return a key that is the same for rows that share their rounds."""
     return record.batch, record.batch_key
 
 
 def _ladder_position(row: Row) -> tuple[float, str, bool, float]:
-    """Rungs in order; within a rung the final first, then the fastest, then rows without a time."""
+    """Return a sort key: by rung, then the re-measured final rows, then by speed, with untimed rows last."""
     seconds = row.time.value if row.ranked else math.inf
     return row.record.order, row.record.variant, row.record.phase != "final", seconds
 

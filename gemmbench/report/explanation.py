@@ -1,4 +1,4 @@
-"""One row in sentences: how it was measured, what bounds it, its flags, and the command that repeats it."""
+"""Explains one row: how it was measured, what bounds it, its flags, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemmbench.report.text import count_noun, number, number_within, percent, wi
 
 
 def _describe_load(row: Row) -> Iterator[str]:
-    """Speed, clock, power and energy of a kernel under a steady load; empty without one."""
+    """Describe the speed, clock, power and energy under a steady load; yields nothing if there was none."""
     found = row.record.sustained
     if found is None:
         return
@@ -52,11 +52,11 @@ def _describe_sensors(found: Sustained) -> Iterator[str]:
 
 _POLICY = ("rounds", "until", "max_time")
 _KEPT = ("--device", "--kernels", "--weights", "--config", "-c")
-"""Options of the run's command that a row does not record."""
+"""Options that appear only in the run's command, because rows do not record them."""
 
 
 def rerun_command(environment: Environment, record: Record) -> str:
-    """`gemmbench run ...` with every option that the row depends on; it measures the baseline too."""
+    """Return a `gemmbench run` command with every option that the row depends on. It also measures the baseline."""
     words = _network_command(record) if record.network else _gemm_command(record)
     config = {} if record.picked else record.config  # the variant that was picked brings its own parameters
     policy = environment.policy
@@ -75,7 +75,7 @@ def rerun_command(environment: Environment, record: Record) -> str:
 
 
 def _write_options(options: Mapping[str, Any]) -> list[str]:
-    """The words of options of the table; none for an empty value."""
+    """Write options as words of a command line; empty values are left out."""
     return [word for name, value in options.items() for word in OPTIONS[name].write(None if value == "" else value)]
 
 
@@ -91,7 +91,7 @@ def _network_command(record: Record) -> list[str]:
 
 
 def _keep_options(environment: Environment, record: Record) -> list[str]:
-    """Options taken from the run's command; the device in any case."""
+    """Return the options to keep from the run's command. The device is always among them."""
     kept = {"--device": environment.backend, **_read_options(environment.command)}
     if not record.network:  # the row of a GEMM records all that a config sets
         kept.pop("--config", None)
@@ -100,12 +100,12 @@ def _keep_options(environment: Environment, record: Record) -> list[str]:
 
 
 def find_recorded_option(environment: Environment, name: str) -> str | None:
-    """The value of an option in a run's command, if it is one that a row does not record; else None."""
+    """Return the value of an option in a run's command, or None for an option that the rows record."""
     return _read_options(environment.command).get(name)
 
 
 def _read_options(command: str) -> dict[str, str]:
-    """The options of a command that a row does not record."""
+    """Return the options of a command that rows do not record."""
     typed = _split_command(command)
     found: dict[str, str] = {}
     for word, following in zip_longest(typed, typed[1:], fillvalue=""):
@@ -116,7 +116,7 @@ def _read_options(command: str) -> dict[str, str]:
 
 
 def _split_command(command: str) -> list[str]:
-    """The words of a recorded command; those of old files may have unbalanced quotes."""
+    """Split a recorded command into words. Commands in old files may have unbalanced quotes."""
     try:
         return shlex.split(command)
     except ValueError:
@@ -136,7 +136,7 @@ _STOPPED = {
 
 
 def explain_row(row: Row, width: int | None = None) -> list[str]:
-    """Everything that is known of a row, in lines that fit a screen; None if it has no limit."""
+    """Explain all that is known about a row in lines of at most `width` characters (None: no limit)."""
     record, width = row.record, min(width or _WIDEST, _WIDEST)
     lines = [line for name, text in explain_in_paragraphs(row) for line in _wrap(name, text, width)]
     drawn = [" " * _INDENT + line for line in record.wrong_map.splitlines()]
@@ -144,7 +144,7 @@ def explain_row(row: Row, width: int | None = None) -> list[str]:
 
 
 def explain_in_paragraphs(row: Row) -> list[tuple[str, str]]:
-    """Everything that is known of a row but its map of C: paragraphs, each with its name."""
+    """Explain all that is known about a row, except its map of C, as pairs of a name and a paragraph."""
     environment, record = row.environment, row.record
     device = f"{environment.device_name(record.backend)} ({record.backend})"
     paragraphs = [
@@ -204,7 +204,7 @@ def _describe_check(record: Record) -> Iterator[str]:
 
 
 def explain_unranked(record: Record) -> str:
-    """Why a row is not ranked: by the class of its products, or by how it was timed."""
+    """Explain why a row is not ranked: because of the class of its products or the way it was timed."""
     if not record.is_of_weaker_class:
         return "overlapping with the previous product, so it is not ranked with other rows"
     found, wanted = record.product_class, record.problem.precision.product_class
@@ -228,7 +228,7 @@ def _describe_time(row: Row) -> Iterator[str]:
 
 
 def _describe_clock_share(row: Row) -> str:
-    """`: of the 17.1 %, -0.2 % is clock`, where the clock of both is known."""
+    """Return text such as `: of the 17.1 %, -0.2 % is clock`; "" if a clock is unknown."""
     if math.isnan(row.clock_ratio):
         return ""
     difference = number_within(row.percent_of_baseline.value - 100, row.percent_of_baseline, 3)
@@ -254,7 +254,7 @@ def _describe_method(row: Row) -> Iterator[str]:
 
 
 def _describe_rounds(record: Record) -> str:
-    """How the time was formed."""
+    """Describe how the time was computed from the rounds."""
     rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
     spread = stats.spread_of_blocks(record.by_round)
     if math.isnan(spread):
@@ -264,7 +264,7 @@ def _describe_rounds(record: Record) -> str:
 
 
 def _describe_ranking(ranking: Ranking) -> str:
-    """How its configuration was chosen."""
+    """Describe how the configuration was chosen."""
     times = " and ".join(number(each * 1e3) for each in ranking.best)
     found = f"; the two shortest times were {times} ms" if len(ranking.best) == 2 else ""
     chosen = count_noun(len(ranking.shortlist), "configuration")
@@ -345,7 +345,7 @@ _MOST_LISTED = 12
 
 
 def find_row(comparison: Comparison, wanted: str) -> Row:
-    """The row with this number, or the only one of KERNEL or KERNEL@SIZE. Raises UsageError."""
+    """Find a row by its number, or the only row of KERNEL or KERNEL@SIZE. Raises UsageError."""
     rows, file = comparison.rows, comparison.run.path.name
     if wanted.isdecimal():
         if not 1 <= int(wanted) <= len(rows):

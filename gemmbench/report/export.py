@@ -1,4 +1,4 @@
-"""Exports of a run: CSV, JSON and Markdown, each written completely or not at all."""
+"""Exports a run as CSV, JSON or Markdown. Each file is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from gemmbench.report.tables.view import View
 
 
 def export_kernels(comparison: Comparison) -> list[ExportRow]:
-    """Every kernel row by key, in seconds, bytes and Hz; None if unknown."""
+    """Return every kernel row as a mapping, with values in seconds, bytes and Hz; None if unknown."""
     return export_rows(all_columns.COLUMNS, comparison.rows)
 
 
 def export_transfers(comparison: Comparison) -> list[ExportRow]:
-    """Every row of transfers by key."""
+    """Return every transfer row as a mapping."""
     return export_rows(transfer_columns.COLUMNS, (row for problem in comparison.transfers for row in problem.rows))
 
 
@@ -48,7 +48,7 @@ def write_csv(path: Path, comparison: Comparison) -> None:
 
 
 def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
-    """Write the rows of transfers, if any, next to `path` as NAME.transfers.csv, or after the rest to stdout.
+    """Write the transfer rows, if any, to NAME.transfers.csv next to `path`. On stdout they follow the other rows.
 
     Raises StoreError.
     """
@@ -63,7 +63,7 @@ def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
 
 
 def write_json(path: Path, comparison: Comparison) -> None:
-    """Write the header, the kernel rows and the rows of transfers. Raises StoreError."""
+    """Write the header, the kernel rows and the transfer rows. Raises StoreError."""
     write_text(path, format_json(comparison.environment, export_kernels(comparison), export_transfers(comparison)))
 
 
@@ -73,7 +73,7 @@ def write_markdown(path: Path, comparison: Comparison, view: View) -> None:
 
 
 def format_csv(rows: Sequence[ExportRow]) -> str:
-    """Rows as CSV, under the keys of the first. A spreadsheet computes none of the texts."""
+    """Format rows as CSV with the keys of the first row as headings. Text that looks like a formula is escaped."""
     out = io.StringIO()
     if rows:
         writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
@@ -83,12 +83,12 @@ def format_csv(rows: Sequence[ExportRow]) -> str:
 
 
 def _escape_value(value: object) -> object:
-    """A text that is one cell for every reader: some end a row at a carriage return, which csv does not quote."""
+    """Make a text safe for one cell. Some readers end a row at a carriage return, which csv does not quote."""
     return escape_controls(escape_formula(value)) if isinstance(value, str) else value
 
 
 def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: Sequence[ExportRow] = ()) -> str:
-    """The header and the rows as one JSON object, with the key `transfers` if there are any."""
+    """Format the header and the rows as one JSON object. The key `transfers` exists only if there are any."""
     header = msgspec.structs.replace(environment, schema=SCHEMA)  # the names of a header are those of this schema
     exported: dict[str, object] = {"environment": msgspec.to_builtins(header), "rows": rows}
     if transfers:
@@ -97,12 +97,12 @@ def format_json(environment: Environment, rows: Sequence[ExportRow], transfers: 
 
 
 def encode_json(exported: Mapping[str, object]) -> str:
-    """Indented JSON that ends with a newline."""
+    """Encode as indented JSON that ends with a newline."""
     return msgspec.json.format(msgspec.json.encode(exported), indent=1).decode() + "\n"
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file, completely or not at all; or to stdout. Raises StoreError."""
+    """Write a file completely or not at all, or write to stdout. Raises StoreError."""
     if str(path) == STDOUT:
         sys.stdout.write(text)
         return
@@ -117,7 +117,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a new file, or new text into a file or what a link leads to: completely or not at all. Raises OSError."""
+    """Write text to a new or existing file, completely or not at all. Links are followed. Raises OSError."""
     path = follow_links(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,4 +1,4 @@
-"""Who is fastest at a problem, or who is too close to call: the line that ends a run, and the cards of its page."""
+"""Finds which variant is fastest at each problem, or which variants are too close to call."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _DIGITS, _MOST_NAMES = 3, 4
 
 @dataclass(frozen=True)
 class Fastest:
-    """Who is fastest at a problem: the best rows of those variants that are, or may be, the fastest first.
+    """The fastest variants of a problem: the best row of each variant that is, or may be, the fastest, sorted by speed.
 
-    `word` is `faster` if there is one row, which is faster than all others; `same` if the rows lie within the
-    margin of the first; `inconclusive` if the data cannot decide between them, or `too few` if there are too
-    few rounds for that. `level` is that of each comparison. `second` is the row behind the first, `baseline` that
-    of the baseline, if it is ranked.
+    `word` is `faster` if a single row is faster than all others, and `same` if all rows lie within the margin of the
+    first. It is `inconclusive` if the data cannot decide between the rows, and `too few` if there are too few rounds to
+    decide. `level` is the confidence level of each comparison. `second` is the row behind the first. `baseline` is the
+    row of the baseline, if it is ranked.
     """
 
     rows: Sequence[Row]
@@ -43,22 +43,22 @@ class Fastest:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the rows are the fastest."""
+        """Whether these rows are known to be the fastest."""
         return self.word in (FASTER, SAME)
 
     @property
     def beats_baseline(self) -> bool:
-        """Whether there is one row, faster than the baseline and all others."""
+        """Whether a single row is faster than the baseline and all others."""
         return self.word == FASTER and self.baseline is not None and self.rows[0] is not self.baseline
 
     @property
     def names(self) -> str:
-        """`sgemm`, `sgemm and cublas`, or `sgemm or cublas` if that is not decided."""
+        """The names, such as `sgemm`, `sgemm and cublas`, or, if undecided, `sgemm or cublas`."""
         return _join_names(self.rows, "and" if self.is_decided else "or")
 
     @property
     def sentence(self) -> str:
-        """`sgemm is fastest, 1.17x cublas`, or who cannot be told apart."""
+        """A sentence such as `sgemm is fastest, 1.17x cublas`, or which variants are too close to call."""
         names, details = _join_names(self.rows, "and"), self.details
         if self.word == FASTER:
             return f"{names} is fastest{'; ' if self.rows[0] is self.baseline else ', '}{details[0]}"
@@ -68,7 +68,7 @@ class Fastest:
 
     @property
     def details(self) -> list[str]:
-        """How the rows compare with each other, and with the baseline."""
+        """How the rows compare with each other and with the baseline."""
         first, factor = self.rows[0], self._compare_with_baseline()
         if self.word == FASTER:
             return [factor or self._describe_alone()]
@@ -80,21 +80,21 @@ class Fastest:
 
     @property
     def baseline_ratio(self) -> Interval | None:
-        """How many times as fast as the baseline the first row is; None if that is one of the rows, or not known."""
+        """The speed of the first row relative to the baseline; None if unknown or if the baseline is among the rows."""
         if self.baseline is None or any(row is self.baseline for row in self.rows):
             return None
         ratio = compare_speeds(self.rows[0], self.baseline)
         return ratio if ratio.known else None
 
     def _compare_with_baseline(self) -> str:
-        """`1.17x cublas`; "" if the baseline is one of the rows, or is not known well enough."""
+        """Return text such as `1.17x cublas`; "" if the ratio is unknown or the baseline is one of the rows."""
         ratio = self.baseline_ratio
         if ratio is None or self.baseline is None:
             return ""
         return f"{number_within(ratio.value, ratio, _DIGITS)}x {self.baseline.record.variant}"
 
     def _describe_alone(self) -> str:
-        """How far the next row is behind the baseline; of another row its speed."""
+        """Describe a row that has no ratio to the baseline: its speed, or the baseline's lead over the next row."""
         first = self.rows[0]
         on_gpu = first.environment.gpu
         if first is not self.baseline and not on_gpu:
@@ -107,7 +107,7 @@ class Fastest:
         return f"{self.second.record.variant} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it"
 
     def _describe_ratio(self) -> str:
-        """`, 1.0x +- 0.1` or `, about 8x apart` for two rows; "" if the interval is wider than its ratio."""
+        """Return `, 1.0x +- 0.1` or `, about 8x apart` for two rows; "" if the interval is wider than its ratio."""
         if len(self.rows) > 2:
             return ""
         ratio = compare_speeds(*self.rows).at_level(self.level)
@@ -119,7 +119,7 @@ class Fastest:
 
 
 def _join_names(rows: Sequence[Row], link: str) -> str:
-    """`a`, `a and b`, `a, b and c`; of many the first ones, and how many more."""
+    """Join names as `a`, `a and b` or `a, b and c`. A long list is cut and ends with a count."""
     names = [row.record.variant for row in rows]
     if len(names) > _MOST_NAMES:
         names = [*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"]
@@ -128,11 +128,11 @@ def _join_names(rows: Sequence[Row], link: str) -> str:
 
 
 def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest | None:
-    """Who is fastest of the best rows of all variants; None if fewer than two are ranked.
+    """Find the fastest variants by their best rows; None if fewer than two variants are ranked.
 
-    The first row is compared with the second, the third and so on, until one is slower by more than the margin;
-    those behind it, whose times are longer still, are not tested. Each comparison has a level of 1 - 5 % / (rows
-    - 1), so that all of them together err at no more than 5 % of problems (Bonferroni).
+    The first row is compared with the second, the third and so on, until a row is slower by more than the margin. The
+    rows behind it take even longer and are not tested. Each comparison has a level of 1 - 5 % / (rows - 1), so that all
+    of them together are wrong for at most 5 % of problems (Bonferroni).
     """
     ranked = _sort_by_speed(find_best_rows(problem.rows).values())
     if len(ranked) < 2:
@@ -151,7 +151,7 @@ def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest 
 
 
 def _sum_up(words: Collection[str]) -> str:
-    """One word for those of all rows that are not clearly slower."""
+    """Combine the verdicts on all rows that are not clearly slower into one word."""
     if not words:
         return FASTER
     if words == {SAME}:
@@ -160,7 +160,7 @@ def _sum_up(words: Collection[str]) -> str:
 
 
 def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
-    """The fastest first: by the ratio to the baseline if all have one, since batches differ in their clocks."""
+    """Sort the fastest first. Uses ratios to the baseline if all rows have one, since clocks differ between batches."""
     by_time = sorted(rows, key=lambda row: row.time.value)
     baseline = by_time[0].environment.baseline if by_time else ""
     if all(row.percent_of_baseline.known or row.record.variant == baseline for row in by_time):
@@ -169,15 +169,15 @@ def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
 
 
 _MOST_LINES = 2
-"""With more problems than this, those with the same answer share a line."""
+"""If there are more problems than this, those with the same answer share a line."""
 _MOST_SIZES = 6
 
 
 def list_fastest(comparison: Comparison) -> list[str]:
-    """`4096: sgemm is fastest, 1.17x cublas`, for each problem with at least two ranked variants.
+    """Return a line such as `4096: sgemm is fastest, 1.17x cublas` for each problem with two or more ranked variants.
 
-    Of more than two problems those with the same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to
-    1.77x cublas`. A problem that was interrupted is left out.
+    With more than two problems, those with the same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to
+    1.77x cublas`. Problems that were interrupted are left out.
     """
     scope, name = comparison.environment.scope, name_problems(comparison.problems)
     judged = [
@@ -197,7 +197,7 @@ def list_fastest(comparison: Comparison) -> list[str]:
 
 
 def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:
-    """`sgemm is fastest at 5 of 9 sizes (256, 512, 1024 and 2 more), 1.14x to 1.77x cublas`."""
+    """Return a line such as `sgemm is fastest at 5 of 9 sizes (256, 512, 1024 and 2 more), 1.14x to 1.77x cublas`."""
     _, first = group[0]
     names, count = _join_names(first.rows, "and"), len(group)
     labels = [where for where, _ in group]
@@ -229,9 +229,10 @@ _MOST_TIES = 3
 
 
 def list_best_configurations(comparison: Comparison, margin: float = stats.MARGIN) -> list[str]:
-    """`naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie`, for each kernel of which several configurations ran.
+    """Name the best configuration of each kernel that ran in more than one, and the configurations that tie with it.
 
-    Only where there are one or two problems. Algorithms of libraries do not count, since users do not choose them.
+    A line reads `naive: best BX=16 BY=16; BX=16 BY=8 and 3 more tie`. The list is empty if there are more than two
+    problems. Library algorithms are left out, since users do not choose them.
     """
     lines, several = [], len(comparison.problems) > 1
     for problem in comparison.problems if len(comparison.problems) <= _MOST_LINES else ():

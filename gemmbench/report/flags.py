@@ -1,4 +1,4 @@
-"""Flags: letters on rows whose numbers deserve a second look, their meanings and reasons."""
+"""Flags: letters on rows whose numbers deserve a second look, with their meanings and reasons."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from gemmbench.bench.timing import stats
 from gemmbench.report.row import Row, is_forged
 
 _MOST_CLOCK_SPREAD = 0.02
-"""The clock may differ between rounds by this share of its median."""
+"""The largest spread of the clock between rounds that raises no flag, as a share of the median."""
 _MOST_TIME_SPREAD = 0.02
-"""The 95 % interval of the time may span this share of it."""
+"""The widest 95 % interval of the time that raises no flag, as a share of the time."""
 _MOST_TIME_SPREAD_ON_CPU = 0.2
-"""The same on a CPU, for the flag in a table."""
+"""The same limit on a CPU, for the flags in a table."""
 _LEAST_GAP = 0.005
-"""Two modes of the samples are reported if they are further apart than this share of the time."""
+"""Two modes of the samples raise a flag if they are further apart than this share of the time."""
 _LEAST_WINDOW = 1e-3
-"""Seconds that a window should last."""
+"""How long a window should last, in seconds."""
 _TOLERANCE = 0.9  # the launches in a window are chosen from a slower window before it
 
 _SLOWING = (
@@ -48,11 +48,11 @@ MEANINGS = {
     "E": "each product launched: the kernel takes no batch, so it was launched per product",
     "U": "ungated: host time may be in some samples",
 }
-"""Every letter, in the order in which rows show them."""
+"""Every letter and its meaning, in the order in which rows show them."""
 
 
 def find_flags(row: Row) -> dict[str, str]:
-    """The letters of a row, each with its reason in numbers; none for a row without a valid time."""
+    """Find the flags of a row, each with its reason in numbers. A row without a valid time has none."""
     if not row.record.samples or not row.valid:
         return {}
     found = dict([*_flag_device(row), *_flag_samples(row)])
@@ -60,16 +60,15 @@ def find_flags(row: Row) -> dict[str, str]:
 
 
 def flag_letters(row: Row) -> str:
-    """`CT`, or "" for a row without flags."""
+    """Return the letters of a row, such as `CT`; "" for a row without flags."""
     return "".join(find_flags(row))
 
 
 def notable_letters(row: Row) -> str:
-    """The letters that a table shows: without those that are normal on the device or were asked for.
+    """Return the letters that a table shows, without those that are normal on the device or were asked for.
 
-    On a CPU operands are rarely cold, the timer is fine enough for short windows, and times vary by
-    more than those of a GPU, often between two modes. With `--cache hot` every row is hot, with
-    `--no-gate` ungated.
+    On a CPU, operands are rarely cold, the timer is fine enough for short windows, and times vary more than on a GPU,
+    often between two modes. With `--cache hot` every row is hot, and with `--no-gate` every row is ungated.
     """
     letters = flag_letters(row)
     if row.environment.policy.get("cache") == "hot":
@@ -83,7 +82,7 @@ def notable_letters(row: Row) -> str:
 
 
 def explain_letters(rows: Iterable[Row]) -> list[str]:
-    """One line that explains the letters that tables of these rows show; empty without letters."""
+    """Explain in one line the letters that tables of these rows show; an empty list if there are none."""
     shown = list(rows)
     letters = {letter for row in shown for letter in notable_letters(row)}
     if not letters:
@@ -95,7 +94,7 @@ def explain_letters(rows: Iterable[Row]) -> list[str]:
 
 
 def name_letters(rows: Iterable[Row]) -> list[str]:
-    """`Flags: N noisy, B bimodal; why: show --explain NAME.`; none if the rows have no flags."""
+    """Return a line such as `Flags: N noisy, B bimodal; why: show --explain NAME.`; empty if no row has a flag."""
     letters = {letter for row in rows for letter in notable_letters(row)}
     names = ", ".join(
         f"{letter} {meaning.partition(':')[0]}" for letter, meaning in MEANINGS.items() if letter in letters
@@ -151,10 +150,10 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _time_spread(row: Row) -> float:
-    """The width of the time's 95 % interval as a share of the time; NaN if unknown."""
+    """Return the width of the time's 95 % interval as a share of the time; NaN if unknown."""
     return (row.time.high - row.time.low) / row.time.value
 
 
 def spread(values: Sequence[float]) -> float:
-    """Largest minus smallest, as a share of the median; 0 if there are none."""
+    """Return the largest minus the smallest value as a share of the median; 0 if there are no values."""
     return (max(values) - min(values)) / stats.median(values) if values else 0.0

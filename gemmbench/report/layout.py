@@ -1,4 +1,4 @@
-"""How a table fits a screen: which columns it shows and how wide, cells and sentences as lines, or a block per row."""
+"""Fits a table to a screen: chooses and sizes its columns, wraps cells and sentences, or draws a block for each row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ TITLE, HEADING, RULE, FOOTER = "title", "heading", "rule", "footer"
 
 @dataclass(frozen=True)
 class Line:
-    """One line. `kind` is one of the above or the status of a row; "" for other text.
+    """A line of output. `kind` is one of the constants above, the status of a row, or "" for other text.
 
-    `status` are the start and the end of the cell that tells the status.
+    `status` is the start and end of the cell that contains the status.
     """
 
     text: str
@@ -26,12 +26,12 @@ GAP = 2
 """Spaces between columns."""
 _LINES = 3
 _LONGEST_WORD = 24
-"""Longer ones, such as paths, may be broken."""
+"""A longer word, such as a path, may be broken."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The columns that are shown, by index, and the width of each."""
+    """The indexes of the columns that are shown, and the width of each."""
 
     columns: list[int]
     widths: list[int]
@@ -39,7 +39,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class _Extent:
-    """Widths of a column: on one line, folded to about three lines, folded at every word."""
+    """The widths of a column: on one line, folded to about three lines, and folded at every word."""
 
     natural: int
     folded: int
@@ -54,10 +54,10 @@ def fit_columns(
     width: int | None,
     fold_headings: bool = False,
 ) -> Fit | None:
-    """Fit columns into `width` characters; None if they cannot. With width None everything fits.
+    """Fit columns into `width` characters; returns None if they do not fit. With width None everything fits.
 
-    `fold` and `hide` are headings, those to hide in the order in which they go. With `fold_headings`, headings are
-    broken between words, so that a column is as wide as its cells.
+    `fold` and `hide` are headings. Those in `hide` are hidden one by one, in their order. With `fold_headings`,
+    headings are broken between words, so a column can be as narrow as its cells.
     """
     least = [max(map(len, heading.split()), default=0) if fold_headings else len(heading) for heading in headings]
     extents = [_measure(least[i], [row[i] for row in cells], heading in fold) for i, heading in enumerate(headings)]
@@ -76,7 +76,7 @@ def fit_columns(
 
 
 def split_fit(fit: Fit, width: int | None) -> list[Fit]:
-    """The columns in parts that fit a width and hold about as many each, every part beginning with the first column."""
+    """Split the columns into parts of similar size that fit a width. Each part begins with the first column."""
     first, *rest = zip(fit.columns, fit.widths, strict=True)
     room = math.inf if width is None else width - first[1]
     parts = _cut(rest, room, len(rest))
@@ -88,7 +88,7 @@ _Columns = list[tuple[int, int]]
 
 
 def _cut(columns: _Columns, room: float, most: int) -> list[_Columns]:
-    """Split columns into parts of at most `most` that fit into `room`; a wider column becomes a separate part."""
+    """Split columns into parts of at most `most` that fit into `room`. A column that is too wide gets its own part."""
     parts: list[_Columns] = []
     for column in columns:
         if not parts or len(parts[-1]) == most or sum(width + GAP for _, width in [*parts[-1], column]) > room:
@@ -102,7 +102,7 @@ def _join(columns: _Columns) -> Fit:
 
 
 def _measure(heading: int, cells: Sequence[str], folds: bool) -> _Extent:
-    """The widths of a column whose heading has this number of characters."""
+    """Measure the widths of a column. `heading` is the length of its heading."""
     natural = max(heading, *map(len, cells), 0)
     if not folds:
         return _Extent(natural, natural, natural)
@@ -116,7 +116,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _share_room(extents: Sequence[_Extent], width: int) -> list[int]:
-    """Widths that fill `width` as far as the columns need it; the column that lacks most grows first."""
+    """Share `width` among the columns up to what they need. The column that lacks the most grows first."""
     folded = [extent.folded for extent in extents]
     widths = folded if _total(folded) <= width else [extent.least for extent in extents]
     for _ in range(width - _total(widths)):
@@ -128,32 +128,32 @@ def _share_room(extents: Sequence[_Extent], width: int) -> list[int]:
 
 
 def _tighten(texts: Sequence[str], width: int) -> int:
-    """The width of the longest line of texts that are folded to a width."""
+    """Return the length of the longest line after these texts are folded to a width."""
     return max(len(line) for text in texts for line in _fold_cell(text, width))
 
 
 def _fold_cell(text: str, width: int) -> list[str]:
-    """The lines of a cell, broken between words."""
+    """Break a cell into lines between words."""
     if len(text) <= width and text.isprintable() and text == text.strip():
         return [text]  # which is most of them, and textwrap is slow
     return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
 
 
 BOUND = "\xa0"
-"""A space at which no line is broken."""
+"""A space at which lines are not broken."""
 _INDENT = "  "
 _NARROWEST = 20
 
 
 def wrap_text(text: str, width: int | None) -> list[str]:
-    """The lines of a sentence at a width. Text that begins with a space is a drawing and stays."""
+    """Wrap a sentence to a width. Text that begins with a space is a drawing and is not wrapped."""
     if width is None or text.startswith(" ") or not text.strip():
         return text.splitlines() or [""]
     return [line for part in text.splitlines() for line in _wrap(part, width)]
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """A number stays with what belongs to it: `0.5 %`, `+- 0.5`. Further lines are indented more than the first."""
+    """Wrap a line, keeping `0.5 %` and `+- 0.5` together. Continuation lines are indented further."""
     indent = " " * (len(text) - len(text.lstrip())) + _INDENT
     bound = text.replace(" %", f"{BOUND}%").replace("+- ", f"+-{BOUND}")
     lines = textwrap.wrap(
@@ -163,7 +163,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def draw_row(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> list[str]:
-    """One row of a table as one or several lines."""
+    """Draw one row of a table, which may take several lines."""
     folded = [_fold_cell(cell, width) for cell, width in zip(cells, widths, strict=True)]
     height = max(map(len, folded), default=1)
     columns = [
@@ -181,10 +181,10 @@ _UNKNOWN = ("", "-")
 def draw_blocks(
     headings: Sequence[str], cells: Sequence[Sequence[str]], titles: Collection[str], width: int
 ) -> list[list[str]]:
-    """The lines of a block for each row, without values that are unknown.
+    """Draw a block of lines for each row. Unknown values are left out.
 
-    The first line holds the first column and those named in `titles`. The others hold as many
-    values as fit next to each other.
+    The first line holds the first column and those named in `titles`. The other lines hold as many values as fit side
+    by side.
     """
     names = [index for index, heading in enumerate(headings) if index == 0 or heading in titles]
     rest = [index for index in range(len(headings)) if index not in names]
@@ -201,7 +201,7 @@ def draw_blocks(
 
 
 def _flow(values: Sequence[str], count: int, step: int, width: int) -> list[str]:
-    """Values in `count` columns of `step` characters, read line by line."""
+    """Arrange values in `count` columns of `step` characters, line by line."""
     lines = [values[start : start + count] for start in range(0, len(values), count)]
     drawn = ["".join(value.ljust(step) for value in line).rstrip() for line in lines]
     return [_BLOCK_INDENT + part for line in drawn for part in wrap_text(line, width - len(_BLOCK_INDENT))]

@@ -1,4 +1,4 @@
-"""Speed in percent of the baseline's and of the best library's, and the ratio of clocks."""
+"""Speeds as a percentage of the baseline and of the best library, and the ratio of clocks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gemmbench.report.row import Row, is_too_good
 
 
 def is_valid_baseline(environment: Environment, record: Record) -> bool:
-    """The record is the baseline's, may be ranked, and has a time that the device can reach."""
+    """Return whether this is the baseline's record, may be ranked, and has a time that is possible on the device."""
     if record.variant != environment.baseline or not record.ranked or not record.samples:
         return False
     return not is_too_good(environment, record, stats.median(record.samples))
 
 
 def percent_of_baseline(record: Record, baseline: Record) -> Interval:
-    """The speed of a record with its 95 % interval; the interval is unknown if the two shared no rounds."""
+    """Return the speed of a record with its 95 % interval, which is unknown if the two shared no rounds."""
     if record is baseline:
         return Interval(100.0)
     ratio = stats.speed_ratio(record.by_round, baseline.by_round)
@@ -33,10 +33,10 @@ _CUBLAS, _CUBLASLT = "cublas", "cublaslt"
 
 
 def compare_with_best_library(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one problem, each with its speed in percent of the better of cuBLAS and cuBLASLt.
+    """Add to each row of a problem its speed as a percentage of the better of cuBLAS and cuBLASLt.
 
-    Only if cuBLAS is the baseline, in the same rounds as every row, and cuBLASLt has a right row with the class of its
-    precision. Of several algorithms, the one that was measured again after it was chosen counts.
+    Nothing is added unless cuBLAS is the baseline and cuBLASLt has a correct, ranked row that shares rounds with it. If
+    an algorithm of cuBLASLt was measured again after it was chosen, only that measurement counts.
     """
     lt = [row for row in rows if row.record.variant == _CUBLASLT and row.ranked]
     chosen = [row for row in lt if row.record.phase == "final"] or lt
@@ -50,7 +50,7 @@ def compare_with_best_library(rows: Sequence[Row]) -> list[Row]:
 
 
 def _relate(percent: Interval, best: Interval) -> Interval:
-    """A percentage of the baseline as one of the best library; that of the best one itself is 100."""
+    """Convert a percentage of the baseline to one of the best library. The best library itself gets 100."""
     if percent is best:
         return Interval(100.0)
     if percent == Interval(100.0):  # the baseline itself
@@ -59,7 +59,7 @@ def _relate(percent: Interval, best: Interval) -> Interval:
 
 
 def clock_ratio(record: Record, baseline: Record) -> float:
-    """The SM clock relative to the baseline's: the median over the rounds of both; NaN if a clock is unknown."""
+    """Return the median ratio of the SM clock to that of the baseline in the same rounds; NaN if a clock is unknown."""
     if record.backend != baseline.backend:
         return math.nan
     clocks, base = _clocks_by_round(record), _clocks_by_round(baseline)
@@ -67,6 +67,6 @@ def clock_ratio(record: Record, baseline: Record) -> float:
 
 
 def _clocks_by_round(record: Record) -> dict[int, float]:
-    """Nothing if the clock of a round is unknown: then the others cannot be assigned to theirs."""
+    """Return the clock of each round. If one is unknown, return none, since the others cannot be assigned to rounds."""
     known = len(record.clocks_hz) == len(record.rounds)
     return dict(zip(record.rounds, record.clocks_hz, strict=True)) if known else {}

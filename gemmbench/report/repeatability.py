@@ -1,4 +1,4 @@
-"""How much ratios and times of the same code differ between processes and runs, which no interval contains."""
+"""How much ratios and times of the same code differ between processes and runs, which no interval covers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
 
 RUN_TO_RUN = 0.005
-"""How much the ratio of the same code to a library differs between runs at most, where both take over 100 us."""
+"""The most that the ratio of the same code to a library differs between runs, if both take over 100 us."""
 TIME_TO_TIME = 0.1
-"""How much a time of the same code differs between runs at most."""
+"""The most that a time of the same code differs between runs."""
 
 
 @dataclass(frozen=True)
 class SpeedClass:
-    """Rows of which the kernel or the baseline, whichever is faster, takes less than `limit` seconds.
+    """A class of rows: the faster of the kernel and the baseline takes less than `limit` seconds.
 
     `deviation` is the standard deviation of their ratio between processes on one card, as a share
     (`benchmarks/intervals.py`).
@@ -36,12 +36,12 @@ SPEED_CLASSES = (
 
 
 def find_speed_class(seconds: float) -> SpeedClass:
-    """The class of a row by its time or the baseline's, whichever is shorter."""
+    """Find the class of a row by its own time or that of the baseline, whichever is shorter."""
     return next((each for each in SPEED_CLASSES if seconds < each.limit), SPEED_CLASSES[-1])
 
 
 def explain_process_deviation(shortest: Iterable[float]) -> list[str]:
-    """One line on what differs between processes, for rows with these seconds; none without rows."""
+    """Explain in one line how much ratios differ between processes at these times; an empty list without times."""
     found = {find_speed_class(seconds) for seconds in shortest}
     classes = [each for each in SPEED_CLASSES if each in found]
     words = [
@@ -53,13 +53,13 @@ def explain_process_deviation(shortest: Iterable[float]) -> list[str]:
 
 
 def compare_ratios(value: Interval, base: Interval, seconds: float) -> Interval:
-    """`value` relative to `base`: ratios of two rows to their baselines, measured in separate processes.
+    """Return `value` divided by `base`, two ratios to a baseline that were measured in separate processes.
 
-    The interval covers what differs between processes; `seconds` is the shortest time of a kernel or baseline.
+    The interval covers the differences between processes. `seconds` is the shortest time of a kernel or baseline.
     """
     return stats.unpaired_ratio(value, base, find_speed_class(seconds).deviation)
 
 
 def widen(ratio: Interval, share: float) -> Interval:
-    """The ratio with both ends moved outwards by a share."""
+    """Widen the interval of a ratio by a share at both ends."""
     return Interval(ratio.value, ratio.low * (1 - share), ratio.high * (1 + share), ratio.freedom)

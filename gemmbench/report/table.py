@@ -1,8 +1,8 @@
-"""Tables with titles, notes and a footer, and how they become text.
+"""Tables with titles, notes and a footer, and their conversion to text.
 
-`simple` is for reading: it fits a width. All other formats are tabulate's, for programs and
-documents, and always hold every column. Names and reasons come from files, so what a format would
-take for markup is escaped; formats for which nothing here does that are not offered.
+`simple` is meant for reading and fits a width. All other formats are tabulate's. They are meant for programs and
+documents and always contain every column. Names and reasons come from files, so anything that a format would take for
+markup is escaped. Formats that cannot be escaped here are not offered.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from gemmbench.report.text import count_noun
 
 PLAIN = "simple"
 RICH = "rich"
-"""The format of a terminal."""
+"""The format for terminals."""
 _LEAST_WIDE = 200
-"""A wide table needs at least this number of characters to be drawn as a table; otherwise it becomes blocks."""
+"""A wide table is drawn as a table only if it has this many characters of width. Otherwise it becomes blocks."""
 _MARKDOWN = ("github", "pipe")
 _HTML = ("html", "unsafehtml")
 _LATEX = ("latex", "latex_raw", "latex_booktabs", "latex_longtable")
 _ESCAPED_CELLS = ("html", "latex", "latex_booktabs", "latex_longtable")
-"""The formats in which tabulate escapes cells."""
+"""The formats in which tabulate itself escapes cells."""
 _STATUS = "status"
 
 
@@ -47,13 +47,12 @@ _STATUS = "status"
 class Table:
     """Cells of text below their headings.
 
-    `notes` are the lines below the table. `left` names the headings of columns that are aligned
-    left. `statuses` are those of the rows: a terminal colors them. `fold` names the columns whose
-    text may be wrapped, such as configurations and reasons; they are aligned left. `hide` names the
-    columns that a narrow screen leaves out, the first one first. A `wide` table hides nothing, and one
-    with `split` neither: it goes on below itself, each part with the first column. With
-    `fold_headings`, a screen breaks headings between words. Control characters become visible, since
-    some text comes from files.
+    `notes` are the lines below the table. `left` lists the headings of columns that are aligned left. `statuses` are
+    the statuses of the rows, which a terminal shows in color. `fold` lists the columns whose text may be wrapped, such
+    as configurations and reasons; they are aligned left. `hide` lists the columns that a narrow screen leaves out, in
+    this order. A `wide` table hides nothing. A `split` table hides nothing either: it continues below in parts, each
+    beginning with the first column. With `fold_headings`, a screen breaks headings between words. Control characters
+    are made visible, since some text comes from files.
     """
 
     title: str
@@ -77,9 +76,9 @@ class Table:
             object.__setattr__(self, name, [escape_cell(each) for each in getattr(self, name)])
 
     def fit(self, width: int | None, others: Sequence[Table] = ()) -> Fit | None:
-        """The columns that fit a width; None if the rows must be drawn as blocks.
+        """Fit the columns into a width; None if the rows must be drawn as blocks.
 
-        They hold the cells of `others` too, which have the same headings.
+        The columns are wide enough for the cells of `others` too, which must have the same headings.
         """
         hide = () if self.wide else self.hide
         if self.wide and width is not None and width < _LEAST_WIDE:
@@ -88,11 +87,11 @@ class Table:
         return fit_columns(self.headings, cells, self.fold, hide, None if self.split else width, self.fold_headings)
 
     def aligns_left(self, heading: str) -> bool:
-        """Whether the column is text."""
+        """Return whether the column contains text."""
         return heading in self.left or heading in self.fold
 
     def draw(self, width: int | None, fit: Fit | None) -> list[Line]:
-        """The lines of the table on a screen: title, rows, notes. `fit` is what `fit` found for its tables."""
+        """Draw the table on a screen: title, rows and notes. Pass the result of the method `fit`."""
         title = [Line(part, TITLE) for part in wrap_text(self.title, width)] if self.title else []
         parts = [fit] if fit and not self.split else split_fit(fit, width) if fit else []
         rows = [line for part in parts for line in (Line(""), *self._draw_rows(part))][1:]
@@ -124,18 +123,18 @@ class Table:
         return self.statuses or [""] * len(self.cells)
 
     def list_hidden(self, fit: Fit | None) -> list[str]:
-        """Headings of the columns that a screen does not show."""
+        """Return the headings of the columns that a screen does not show."""
         return [name for index, name in enumerate(self.headings) if index not in fit.columns] if fit else []
 
 
 @dataclass(frozen=True)
 class Report:
-    """Tables and the lines below them all.
+    """A list of tables and the lines below all of them.
 
-    On a screen, all tables with the same headings show the same columns. `remarks` are about rows, such as why
-    some are skipped. `wider` is the option that shows hidden columns, and `more` says which options show more
-    of the rest. `details` replace the footer in documents, where there is room for them. `closing` are the last
-    lines of all.
+    On a screen, all tables with the same headings show the same columns. `remarks` are about rows, such as why some are
+    skipped. `wider` is the option that shows hidden columns, and `more` describes the options that show further
+    details. `details` replaces the footer in documents, which have room for it. `closing` holds the last lines of the
+    report.
     """
 
     tables: Sequence[Table]
@@ -151,7 +150,7 @@ class Report:
             object.__setattr__(self, name, [escape_controls(line) for line in getattr(self, name)])
 
     def format(self, style: str, width: int | None = None) -> str:
-        """The report in one of tabulate's formats; "" if it is empty. Only `simple` fits `width`."""
+        """Format the report in one of tabulate's formats; "" if it is empty. Only `simple` fits `width`."""
         if style == PLAIN:
             return "".join(f"{line.text}\n" for line in self.draw(width))
         parts = [_format_table(table, style) for table in self.tables]
@@ -161,7 +160,7 @@ class Report:
         return f"{text}\n" if text else ""
 
     def draw(self, width: int | None) -> list[Line]:
-        """The lines of the report on a screen of this width; None if it has no limit."""
+        """Draw the report on a screen of this width (None: no limit)."""
         alike: dict[tuple[str, ...], list[Table]] = {}
         for table in self.tables:
             alike.setdefault(tuple(table.headings), []).append(table)
@@ -175,7 +174,7 @@ class Report:
         return [line for part in parts if part for line in (*part, Line(""))][:-1]
 
     def _describe_rest(self, hidden: Sequence[str], width: int | None) -> list[str]:
-        """What is not shown, and the options that show it, if anything is left out."""
+        """Describe what is left out, and the options that show it; an empty list if nothing is."""
         more = f" {self.more}" if self.more else ""
         names = ", ".join(name.replace(" ", BOUND) for name in hidden)
         lines = [f"Hidden: {each} ({self.wider}).{more}" for each in (names, count_noun(len(hidden), "column"))]
@@ -187,12 +186,12 @@ class Report:
 
 
 def is_complete(style: str | None) -> bool:
-    """Whether a format is for documents and programs, which get every column and row; None is that of the screen."""
+    """Return whether a format is for documents and programs, which get every column and row. None means a screen."""
     return style not in (None, PLAIN, RICH)
 
 
 def _find_status(headings: Sequence[str], widths: Sequence[int]) -> tuple[int, int] | None:
-    """The start and the end of the cells below the heading `status`."""
+    """Find the start and end of the cells below the heading `status`."""
     if _STATUS not in headings:
         return None
     index = list(headings).index(_STATUS)
@@ -212,12 +211,12 @@ def _format_table(table: Table, style: str) -> str:
 
 
 def _escape_cell(cell: str, side: str, style: str) -> str:
-    """A cell, escaped; a dash for what is missing stays one, and in `tsv` so does a number that begins with a sign."""
+    """Escape a cell, except a dash for a missing value and, in `tsv`, a number that begins with a sign."""
     return cell if cell == "-" or (style == _TSV and side == "right") else _escape(cell, style)
 
 
 def _keep_together(table: Table) -> list[list[str]]:
-    """Cells that a browser breaks only in columns that fold."""
+    """Keep browsers from breaking cells, except in columns that fold."""
     folds = [heading in table.fold for heading in table.headings]
     return [
         [cell if fold else cell.replace(" ", BOUND) for cell, fold in zip(row, folds, strict=True)]
@@ -226,21 +225,21 @@ def _keep_together(table: Table) -> list[list[str]]:
 
 
 def _draw_list(lines: Sequence[str], width: int | None) -> list[Line]:
-    """An empty line and the lines; nothing if there are none."""
+    """Draw an empty line and then these lines; returns an empty list if there are none."""
     return [Line(part) for line in ["", *lines] for part in wrap_text(line, width)] if lines else []
 
 
 def format_cells(
     cells: Sequence[Sequence[str]], headings: Sequence[str], style: str, align: Sequence[str] | None = None
 ) -> str:
-    """Cells in one of tabulate's formats, without changing their text."""
+    """Format cells in one of tabulate's formats without changing their text."""
     from tabulate import tabulate  # takes longer to import than most commands take to answer
 
     return tabulate(cells, headings, tablefmt=style, disable_numparse=True, colalign=align if cells else None)
 
 
 def _format_heading(title: str, style: str) -> str:
-    """A title, escaped and marked up as the format does it."""
+    """Escape a title and mark it up as a heading in this format."""
     text = _escape(title, style)
     if style in _MARKDOWN:
         return f"### {text}"
@@ -248,7 +247,7 @@ def _format_heading(title: str, style: str) -> str:
 
 
 def format_list(lines: Sequence[str], style: str) -> list[str]:
-    """An empty line and the lines, escaped: list items in Markdown, paragraphs in HTML."""
+    """Return an empty line and the escaped lines: list items in Markdown, paragraphs in HTML."""
     if not lines:
         return []
     if style in _MARKDOWN:
@@ -257,7 +256,7 @@ def format_list(lines: Sequence[str], style: str) -> list[str]:
 
 
 def _format_item(text: str) -> str:
-    """An item of a list in Markdown; text of several lines stays in it."""
+    """Format a Markdown list item. A text of several lines stays in one item."""
     return "- " + "\n  ".join(escape_markdown(line.strip()) for line in text.splitlines() if line.strip())
 
 
@@ -266,7 +265,7 @@ def _format_paragraph(line: str) -> str:
 
 
 def _escape(text: str, style: str) -> str:
-    """Text that the format does not take for markup; formats of which no writer is known keep it."""
+    """Escape text that a format would take for markup. Text in formats without a known writer is unchanged."""
     return _WRITERS[style](text) if style in _WRITERS else text
 
 
@@ -280,13 +279,13 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def escape_markdown(text: str) -> str:
-    """One line of text that Markdown shows as it is."""
+    """Escape one line of text so that Markdown shows it unchanged."""
     marked = _MARKUP.sub(_put_backslash, text)
     return _ENTITY.sub("&amp;", marked).replace("<", "&lt;")
 
 
 def _put_backslash(found: re.Match[str]) -> str:
-    """A backslash before a sign, which may follow blanks; a number gets it before the dot behind it."""
+    """Put a backslash before a sign, which may follow blanks. A number gets it before the dot that follows."""
     text = found[0]
     if text[0] == "`" != text:
         return text
@@ -304,7 +303,7 @@ _LATEX_NAMES = {
 
 
 def _escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it is, with the same commands as in tabulate's cells."""
+    """Escape text for LaTeX with the same commands that tabulate uses in cells."""
     return "".join(_LATEX_NAMES.get(sign, sign) for sign in text)
 
 
@@ -312,9 +311,9 @@ _FORMULA = re.compile(r"((?:^|;)\"*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20].)")
 
 
 def escape_formula(text: str) -> str:
-    """Text that a spreadsheet does not evaluate: an apostrophe precedes a sign that begins a formula.
+    """Keep spreadsheets from evaluating text: an apostrophe is added before a sign that begins a formula.
 
-    In many countries a cell ends at a semicolon, whatever is quoted.
+    In many countries a semicolon ends a cell, even within quotes.
     """
     return _FORMULA.sub(r"\1'", text)
 
@@ -329,5 +328,5 @@ _WRITERS: dict[str, Callable[[str], str]] = {
 
 
 def format_reports(reports: Sequence[Report], style: str, width: int | None = None) -> str:
-    """Reports below each other, in one of tabulate's formats; `simple` fits `width`."""
+    """Format several reports, one below the other, in one of tabulate's formats. Only `simple` fits `width`."""
     return "\n".join(filter(None, (report.format(style, width) for report in reports)))

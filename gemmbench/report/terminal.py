@@ -18,14 +18,14 @@ _BAD = "red"
 
 
 def print_reports(reports: Iterable[Report], width: int | None, stream: TextIO) -> None:
-    """Print reports in lines of at most `width` characters (None: of any length). NO_COLOR is respected."""
+    """Print reports in lines of at most `width` characters (None: no limit). Respects NO_COLOR."""
     console = Console(file=stream, highlight=False, soft_wrap=True)
     drawn = [text for report in reports if (text := draw_report(report, width))]
     console.print(Text("\n\n").join(drawn))
 
 
 def draw_report(report: Report, width: int | None) -> Text:
-    """The lines of a report, with colors by status."""
+    """Return the lines of a report, with statuses in color."""
     return Text("\n").join(_draw_line(line) for line in report.draw(width))
 
 

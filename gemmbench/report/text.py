@@ -1,4 +1,4 @@
-"""Numbers and names as text, for tables and sentences."""
+"""Formats numbers and names as text, for tables and sentences."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 _KIB = 1024
 _DIGITS, _DIGITS_ALONE, _LEAST, _MOST, _FINEST = 4, 3, 2, 5, 8
-"""Significant digits: of exact figures, of estimates without an interval, least and most of others, and of widths."""
+"""Significant digits: of exact figures, estimates without an interval, the fewest and most of others, and of widths."""
 
 
 def number(value: float | None, digits: int = _DIGITS) -> str:
-    """Significant digits without an exponent, integers in full; `-` for a number that does not exist or overflowed."""
+    """Format with significant digits and no exponent; integers in full. `-` stands for a missing or infinite number."""
     if value is None or not math.isfinite(value):
         return "-"
     return f"{value:.{max(0, _count_decimals(value, digits))}f}" if value else "0"
 
 
 def with_interval(interval: Interval) -> str:
-    """`51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
+    """Format as `51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
 
-    An estimate without an interval has three digits. A width below the eighth is shown as 0.
+    An estimate without an interval has three digits. A width smaller than the eighth digit is shown as 0.
     """
     if not interval.known:
         return number(interval.value, _DIGITS_ALONE)
@@ -34,16 +34,16 @@ def with_interval(interval: Interval) -> str:
 
 
 def interval_ends(interval: Interval) -> tuple[str, str]:
-    """Both ends of a known interval, with the decimals of its value."""
+    """Format both ends of a known interval with as many decimals as its value."""
     decimals = _supported_decimals(interval.value, interval, _MOST)
     return _round(interval.low, decimals), _round(interval.high, decimals)
 
 
 def number_within(value: float, source: Interval, most: int = _MOST) -> str:
-    """A number that is proportional to the estimate `source`, with the digits that its interval supports.
+    """Format a number that is proportional to the estimate `source` with the digits that its interval supports.
 
-    The unit of the last digit is the largest power of ten that does not exceed the interval, so
-    rounding stays inside it. At least two digits, and at most `most`.
+    The unit of the last digit is the largest power of ten that does not exceed the interval, so rounding stays inside
+    it. There are at least two digits and at most `most`.
     """
     if not value or not math.isfinite(value) or not source.known:
         return number(value, _DIGITS_ALONE)
@@ -57,28 +57,31 @@ def _supported_decimals(value: float, source: Interval, most: int) -> int:
 
 
 def _round(value: float, decimals: int) -> str:
-    """Negative decimals round to tens, hundreds and so on."""
+    """Round to a number of decimals. A negative number of decimals rounds to tens, hundreds and so on."""
     return f"{round(value, decimals):.{max(0, decimals)}f}"
 
 
 def _count_decimals(value: float, digits: int) -> int:
-    """Decimals of a number with significant digits, after rounding: 99.996 is 100.0; negative for 1235 in two."""
+    """Count the decimals of a number after rounding to significant digits.
+
+    99.996 becomes 100.0, so it has one decimal. The count is negative for 1235 in two digits.
+    """
     return digits - 1 - int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
 def percent(share: float | None) -> str:
-    """A share as `75 %`; `-` if unknown."""
+    """Format a share such as `75 %`; `-` if unknown."""
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
 def format_share(share: float) -> str:
-    """A share in percent with one decimal, if it is not zero: `5.1 %`, `3 %`."""
+    """Format a share in percent with one decimal if that is not zero: `5.1 %`, `3 %`."""
     percent = f"{100 * share + 0.0:.1f}".removesuffix(".0")
     return "0 %" if percent == "-0" else f"{percent} %"
 
 
 def shorten_device(name: str) -> str:
-    """The name of a GPU without its memory: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
+    """Remove the memory from the name of a GPU: NVIDIA H100 for an NVIDIA H100 80GB HBM3."""
     return re.sub(r" \d+GB| HBM\w+", "", name)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts: which of two variants is faster, by how much, and whether the difference is real."""
+"""Verdicts on which of two variants is faster, by how much, and whether the difference is real."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ SLOWER, SAME, INCONCLUSIVE = "slower", "same", "inconclusive"
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a variant compares with an earlier one: faster, slower, same or inconclusive."""
+    """How a variant compares with an earlier one in the list: faster, slower, same or inconclusive."""
 
     word: str
     sentence: str
 
 
 def judge_variants(comparison: Comparison, names: Sequence[str], margin: float = stats.MARGIN) -> list[Verdict]:
-    """A verdict for each problem and pair of variants, on the later one of the pair.
+    """Judge each pair of variants at each problem. Each verdict is on the later one of the pair.
 
-    A difference within 1 +- `margin` does not matter.
+    Differences within 1 +- `margin` are ignored.
     """
     verdicts, named = [], name_problems(comparison.problems)
     for problem in comparison.problems:
@@ -44,43 +44,43 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
 
 
 def explain_margin(margin: float) -> str:
-    """The line above the verdicts: which differences do not matter for them."""
+    """Return the line above the verdicts, which says which differences they ignore."""
     return f"Verdicts, where differences within {format_share(margin)} do not matter (--margin):"
 
 
 def _find_best_row(rows: Sequence[Row], name: str) -> Row | None:
-    """The fastest ranked row of a variant; if some were measured again, the fastest of those."""
+    """Find the fastest ranked row of a variant. If rows were measured again, only those count."""
     return choose_fastest([row for row in rows if row.record.variant == name and row.ranked])
 
 
 def _find_best(rows: Sequence[Row], name: str, pair: Sequence[str]) -> Row | None:
-    """The best row of a variant of a pair; where none of the pair is ranked, the fastest of a weaker class."""
+    """Find the best row of one variant of a pair. If neither is ranked, take the fastest of a weaker class."""
     own = [row for row in rows if row.record.variant == name and row.timed]
     ranked = any(row.ranked for row in rows if row.record.variant in pair)
     return _find_best_row(rows, name) if ranked else choose_fastest(own)
 
 
 def choose_fastest(rows: Sequence[Row]) -> Row | None:
-    """The fastest row; if some were measured again, the fastest of those."""
+    """Choose the fastest row. If rows were measured again, only those count."""
     finals = [row for row in rows if row.record.phase == "final"]
     return min(finals or rows, key=lambda row: row.time.value, default=None)
 
 
 def find_row_beside_others(best: Row, rows: Sequence[Row]) -> Row:
-    """The row of the best configuration that shared rounds with the others, where it was measured again."""
+    """Find the row of the best configuration that shared rounds with the other rows, if it was measured again."""
     same = [row for row in rows if row.record.configuration == best.record.configuration]
     others = [row for row in rows if row.record.configuration != best.record.configuration]
     return next((row for row in same if any(_share_rounds(row, other) for other in others)), best)
 
 
 def find_best_rows(rows: Sequence[Row]) -> dict[str, Row]:
-    """The best row of each variant that has a ranked one."""
+    """Find the best row of each variant that has a ranked row."""
     best = {name: _find_best_row(rows, name) for name in dict.fromkeys(row.record.variant for row in rows)}
     return {name: row for name, row in best.items() if row is not None}
 
 
 def _refuse_pair(rows: Sequence[Row], earlier: str, later: str) -> Verdict:
-    """Why two variants cannot be compared: one has no time, or is of a weaker class."""
+    """Explain why two variants cannot be compared: one has no valid time, or is in a weaker class."""
     unranked = [row for row in rows if row.record.variant in (earlier, later) and row.status == UNRANKED]
     reasons = [f"{row.record.variant} is {_name_category(row)}" for row in unranked[:1]]
     missing = [name for name in (earlier, later) if _find_best_row(rows, name) is None]
@@ -111,16 +111,16 @@ def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -
 
 
 def _share_rounds(one: Row, other: Row) -> bool:
-    """Whether two rows were measured together."""
+    """Return whether two rows were measured together."""
     one_batch, other_batch = ((each.record.batch, each.record.batch_key, each.record.backend) for each in (one, other))
     return one_batch == other_batch
 
 
 def compare_speeds(row: Row, other: Row) -> Interval:
-    """The speed of a row relative to another of its run; without an interval if there are too few rounds.
+    """Compare the speed of a row with another of its run. There is no interval if there are too few rounds.
 
-    Rows without common rounds are compared by their ratios to the baseline, like rows of two runs, or by their times,
-    which differ more between runs.
+    Rows without common rounds are compared by their ratios to the baseline, like rows of two runs. Without these, they
+    are compared by their times, which vary more between runs.
     """
     if _share_rounds(row, other):
         return stats.speed_ratio(row.record.by_round, other.record.by_round)
@@ -135,12 +135,12 @@ def compare_speeds(row: Row, other: Row) -> Interval:
 
 
 def _format_speed(ratio: Interval) -> str:
-    """`2.2x slower than`, or `as fast as`."""
+    """Return `2.2x slower than` or `as fast as`."""
     change = describe_change(ratio.value, ratio)
     return "as fast as" if float(change.partition("x")[0]) == 1 else f"{change} than"
 
 
 def describe_change(value: float, ratio: Interval) -> str:
-    """`2.2x faster`, `2.2x slower`, with the digits that the interval of the ratio supports."""
+    """Return `2.2x faster` or `2.2x slower`, with the digits that the interval of the ratio supports."""
     source = ratio.scale(1 / ratio.value)
     return f"{number_within(1 / value, source)}x slower" if value < 1 else f"{number_within(value, source)}x faster"

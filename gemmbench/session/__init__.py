@@ -1,4 +1,4 @@
-"""What a command does, without the command line; `gemmbench.cli` and the Python interface call it.
+"""Does the work of each command, without the command line. `gemmbench.cli` and the Python interface call it.
 
-Nothing here prints: messages go to the `Reporter` that the caller passes in.
+Nothing here prints. Messages go to the `Reporter` that the caller passes in.
 """

@@ -1,4 +1,4 @@
-"""What `inspect --accesses` does: count the accesses of a kernel on the CPU, for a GPU that need not be there."""
+"""Counts the accesses of a kernel on the CPU for a GPU that need not be present (`inspect --accesses`)."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def count_accesses(
     report_skip: Callable[[str], None],
     asks_nvcc: bool = True,
 ) -> list[CountedKernel]:
-    """Count every configuration of a kernel; needs g++ only. `clock` is in GHz (None: that of a usual GPU).
+    """Count the accesses of a kernel in every configuration; needs only g++.
 
-    With `asks_nvcc`, machine code decides how accesses are joined, where there is an nvcc. What cannot be counted is
-    passed to `report_skip` as a sentence. Raises UsageError, DeviceError.
+    `clock` is in GHz (None: a typical clock for this GPU). With `asks_nvcc`, and if nvcc is installed, the machine code
+    decides how accesses are joined. `report_skip` receives a sentence about each configuration that cannot be counted.
+    Raises UsageError and DeviceError.
     """
     variant = find_variant(selection)
     if reason := explain_uncountable(variant):
@@ -65,7 +66,7 @@ def count_accesses(
 
 
 def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> list[str]:
-    """Explain in sentences how each of these CPU device rows would differ from the first on a GPU.
+    """Describe how each of these rows of the CPU device would differ from the first on a GPU, one sentence per row.
 
     Rows whose kernels cannot be counted are left out.
     """
@@ -81,14 +82,17 @@ def compare_accesses_of_rows(records: Sequence[Record], kernels: str | None) -> 
 
 
 def explain_uncountable(variant: Variant) -> str:
-    """Return why the accesses of a variant cannot be counted on any machine; "" if they can be."""
+    """Explain why the accesses of a variant cannot be counted on any machine; "" if they can."""
     if variant.computes == "mlp":
         return "computes a network"
     return "" if variant.is_kernel else "is not a kernel that gemmbench launches itself"
 
 
 def describe_counting_machine(cores: int = USUAL_SMS[int(_USUAL_ARCHITECTURE)]) -> Machine:
-    """The CPU device with this number of cores, by default a GPU's, since some grids depend on the device's size."""
+    """Describe the CPU device as if it had this number of cores, since some grids depend on the size of the device.
+
+    The default is the number of multiprocessors of a typical GPU.
+    """
     machine = describe_local(registry.choose_device(_HOST))
     host = machine.devices[_HOST]
     return replace(machine, devices={_HOST: replace(host, target=replace(host.target, sms=cores))})
@@ -106,14 +110,14 @@ def _bound(plan: Plan, counts: AccessCounts, architecture: Architecture, clock: 
 
 
 class _ReadingChoice:
-    """Asks nvcc's machine code, where there is an nvcc, how accesses to shared memory are joined."""
+    """Decides from nvcc's machine code, if nvcc is installed, how accesses to shared memory are joined."""
 
     def __init__(self, selection: Selection, architecture: Architecture):
         self._selection, self._architecture = selection, architecture
         self._plans: Mapping[tuple[Problem, Config], Plan] | None = None
 
     def decide(self, plan: Plan, counts: AccessCounts) -> tuple[AccessCounts, str]:
-        """Return the counts as the machine code gives them, and why it does not if so."""
+        """Return the counts as decided by the machine code, or unchanged with the reason why it could not decide."""
         if counts.is_decided:
             return counts, ""
         try:

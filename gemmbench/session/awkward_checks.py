@@ -1,4 +1,4 @@
-"""Before a kernel is timed, verifies the same configuration on one awkward problem, in a separate process."""
+"""Verifies each configuration on one awkward problem in a separate process before it is timed."""
 
 from __future__ import annotations
 
@@ -31,17 +31,19 @@ if TYPE_CHECKING:  # what measures is imported where it is used: where all answe
     from gemmbench.session.open_session import Session
 
 _SECONDS, _LEAST_SECONDS = 10.0, 2.0
-"""For the check of a configuration, its compilation included, and at least after that."""
+"""The time for checking a configuration, including compilation, and the least time that remains after compiling."""
 _METHOD = 3
-"""Goes up when the check changes, so that answers of an earlier one do not count."""
+"""The version of the check. Increase it when the check changes, so that cached answers no longer apply."""
 _LINE = re.compile(r"; see [^;]*:\d+")
 _WORDS = re.compile(r"should be [^:]{1,80}: ")
 _EXPLAINED = ": as if "
 _WIDE = (31, 97, 61)
-"""A kernel that reads outside its operands at the usual shape has a mistake that shows what it is where N is largest:
-most leading dimensions that are wrong are then too small."""
+"""A second shape for kernels that read outside their operands at the usual one.
+
+N is the largest side, so most wrong leading dimensions are too small, and the result shows which mistake it is.
+"""
 _MOST_PRODUCTS = 3
-"""Of an awkward batch."""
+"""The number of products in an awkward batch."""
 _OK, _FAULT, _REFUSAL = "ok", "fault", "refusal"
 _Answer = Mapping[str, str]
 
@@ -51,8 +53,8 @@ def plan_awkwardly(
 ) -> Plan | Skip:
     """Plan a configuration on an awkward problem that its rules allow, in the layout and precision of `problem`.
 
-    The shape is the usual one, or `shape`, or one near it, and there are a few products if `problem` has several; if
-    none is allowed, the Skip is for this shape.
+    The shape is the usual awkward shape or `shape`, or one near it. If `problem` has several products, a few are
+    planned. If no shape is allowed, the Skip is for the shape that was wanted.
     """
     wanted = shape or configurations.AWKWARD
 
@@ -60,7 +62,7 @@ def plan_awkwardly(
         return _plan_shape(variant, config, problem, machine, shape)
 
     def turn(shape: Shape) -> Shape:
-        """A shape by columns, which the rules of some variants mean, for one by rows and the other way round."""
+        """Convert a shape by rows to one by columns, or back, for variants whose rules count in columns."""
         M, N, K = shape
         return (N, M, K) if variant.call.column_major else shape
 
@@ -77,9 +79,9 @@ def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Mac
 
 
 def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporter) -> list[Chain]:
-    """Return the chains with the results of their awkward checks, from the cache if they are known.
+    """Return the chains together with the results of their awkward checks. Known results come from the cache.
 
-    Libraries, networks and what cannot run are left out. Raises DeviceError if a compiler is missing.
+    Libraries, networks and chains that cannot run are not checked. Raises DeviceError if a compiler is missing.
     """
     planned = {chain: check for chain in chains if (check := _plan_check(chain, machine)) is not None}
     answers: dict[str, _Answer] = {}
@@ -97,7 +99,7 @@ def check_elsewhere(chains: Sequence[Chain], machine: Machine, reporter: Reporte
 
 
 def _plan_check(chain: Chain, machine: Machine) -> Plan | Skip | None:
-    """The plan of the code of a chain on an awkward problem; None if there is nothing to check."""
+    """Plan the code of a chain on an awkward problem; None if there is nothing to check."""
     if chain.reason or chain.network or len(chain.steps) != 1 or chain.steps[0].variant.is_library:
         return None
     step = chain.steps[0]  # of what was picked, where a variant dispatches
@@ -134,17 +136,17 @@ def _add_answer(chain: Chain, check: Plan | Skip | None, answers: Mapping[str, _
 
 @dataclass
 class _Deadline:
-    """When the check of a configuration ends, in seconds of the monotonic clock."""
+    """The time at which the check of a configuration must end, in seconds of the monotonic clock."""
 
     end: float = math.inf
 
     def is_over(self) -> bool:
-        """Whether it has passed."""
+        """Return whether the deadline has passed."""
         return time.monotonic() > self.end
 
 
 def _check_plans(plans: Mapping[str, Plan], machine: Machine, reporter: Reporter) -> dict[str, _Answer]:
-    """Verify plans in order, and keep the answers. Raises KeyboardInterrupt after Ctrl-C."""
+    """Verify the plans in order and store the answers. Raises KeyboardInterrupt after Ctrl-C."""
     from gemmbench.session.open_session import open_session
 
     answers: dict[str, _Answer] = {}
@@ -188,7 +190,7 @@ def _check_plan(session: Session, plan: Plan, built: Built, deadline: _Deadline)
 
 
 def _ignore_records(records: Sequence[Record]) -> None:
-    """Write nothing: what was found becomes a part of other rows."""
+    """Ignore the records, because the answers become part of other rows."""
 
 
 def _never() -> bool:
@@ -210,9 +212,9 @@ def _judge(plan: Plan, record: Record | None) -> _Answer:
 
 
 def _shorten(reason: str) -> str:
-    """The cause of a wrong result without the counts before it, where a cause is known.
+    """Shorten the reason for a wrong result to its cause if that is known, without the counts before it.
 
-    A line of the kernel is left out: the answer is kept for the same code with other comments.
+    Line numbers are removed, because the answer is also used for the same code with other comments.
     """
     reason = _LINE.sub("", reason)
     found = _WORDS.search(reason)

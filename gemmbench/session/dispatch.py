@@ -1,4 +1,4 @@
-"""A dispatch table from searches: which configuration serves each row of a `pick`, and writing it into the manifest."""
+"""Chooses the configuration for each row of a `pick` from the results of searches, and writes it into the manifest."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KEY = re.compile(r"\s*(?:-\s+)?params:")
 
 @dataclass(frozen=True)
 class PickRow:
-    """What a row of `pick` names: a variant and the values of its parameters."""
+    """The variant and parameter values that a row of `pick` names."""
 
     variant: str
     params: Mapping[str, int]
@@ -43,9 +43,9 @@ class PickRow:
 
 
 def replace_pick_rows(text: str, rows: Mapping[int, PickRow], location: str) -> str:
-    """Return the text of a manifest with other variants and parameters in some rows of `pick`, by their numbers from 0.
+    """Return the text of a manifest with new variants and parameters in some rows of `pick`, numbered from 0.
 
-    Conditions, comments and all other rows stay. Raises SpecError for a row that is written in another style.
+    Conditions, comments and all other rows stay unchanged. Raises SpecError for a row that is written in another style.
     """
     lines = text.split("\n")
     places = list(_find_rows(lines))
@@ -58,7 +58,7 @@ def replace_pick_rows(text: str, rows: Mapping[int, PickRow], location: str) -> 
 
 
 def _find_rows(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first line of each row of `pick`, and the line after its last."""
+    """Yield the first line of each row of `pick` and the line after its last line."""
     start = next((number for number, line in enumerate(lines) if _PICK.match(line)), len(lines))
     end = next((number for number in range(start + 1, len(lines)) if _NEXT_KEY.match(lines[number])), len(lines))
     firsts = [number for number in range(start + 1, end) if re.match(r"\s*- ", lines[number])]
@@ -87,7 +87,10 @@ def _substitute(pattern: re.Pattern[str], line: str, value: str) -> str:
 
 
 def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) -> Variant | None:
-    """The named variant if it has a `pick`, else None. Raises UsageError for others next to it, or if it is needed."""
+    """Return the named variant if it has a `pick`, else None.
+
+    Raises UsageError if other variants are named too, or if a `pick` is needed and there is none.
+    """
     found = [variant for variant in map(catalog.get, names) if variant.picks]
     if found and len(names) > 1:
         raise UsageError(f"{found[0].name} picks from other kernels; tune it alone")
@@ -97,19 +100,19 @@ def find_dispatching(names: Sequence[str], catalog: Catalog, is_needed: bool) ->
 
 
 def list_candidate_names(variant: Variant) -> tuple[str, ...]:
-    """Return the variants that a variant picks from, each once."""
+    """List the variants that a variant picks from, without duplicates."""
     return tuple(dict.fromkeys(pick.variant for pick in variant.picks))
 
 
 def list_present_choices(variant: Variant, problems: Sequence[Problem], machine: Machine) -> list[VariantChoice]:
-    """List what the rows of a variant's `pick` that compute these problems name now."""
+    """List the variants and parameters now named by those rows of a `pick` that compute these problems."""
     numbers = {_find_row(problem, variant, machine) for problem in problems}
     picks = [pick for number, pick in enumerate(variant.picks) if number in numbers]
     return [VariantChoice(pick.variant, _list_values(pick), own=True) for pick in picks]
 
 
 def list_present_keys(variant: Variant, name: str) -> list[Key]:
-    """Return the configurations of a variant that the rows of another one's `pick` name now."""
+    """List the configurations of the variant `name` that the rows of a `pick` name now."""
     picks = [pick for pick in variant.picks if pick.variant == name and pick.code]
     return [make_key({**pick.code.default(), **dict(pick.params)}) for pick in picks if pick.code]
 
@@ -125,9 +128,9 @@ def _list_values(pick: Pick) -> Params:
 def choose_rows(
     variant: Variant, outcomes: Sequence[SearchOutcome], machine: Machine, share: float, seed: int
 ) -> tuple[list[ChosenRow], dict[Problem, int]]:
-    """Choose the candidate of every row, and the row of every problem that is held out.
+    """Choose a candidate for every row, and find the row of every held-out problem.
 
-    A row keeps its condition. The row without one, for all other devices and problems, stays as it is.
+    Rows keep their conditions. The row without a condition serves all other devices and problems and is not changed.
     """
     scores = _collect_scores(outcomes)
     rows: dict[int, list[Problem]] = {}
@@ -162,7 +165,7 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
 
 
 def _collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Candidate, float]]:
-    """Return each candidate's score at each problem."""
+    """Return the score of each candidate at each problem."""
     scores: dict[Problem, dict[Candidate, float]] = {}
     for outcome in outcomes:
         known = scores.setdefault(outcome.task.problem, {})
@@ -173,7 +176,7 @@ def _collect_scores(outcomes: Sequence[SearchOutcome]) -> dict[Problem, dict[Can
 def evaluate_rows(
     rows: Sequence[ChosenRow], held: dict[Problem, int], outcomes: Sequence[SearchOutcome], batches: CandidateBatches
 ) -> list[HeldOut]:
-    """Measure in full what the rows pick at the held-out problems, next to the best candidate there."""
+    """Measure in full, at the held-out problems, what the rows pick and the best candidate there."""
     scores, found = _collect_scores(outcomes), []
     for problem, number in held.items():
         picked = rows[number].candidate
@@ -187,7 +190,7 @@ def evaluate_rows(
 def _measure_loss(
     problem: Problem, picked: Candidate, best: Candidate, outcomes: Sequence[SearchOutcome], batches: CandidateBatches
 ) -> Interval:
-    """Return the picked candidate's time divided by that of the best; NaN if it does not run there."""
+    """Return the time of the picked candidate divided by that of the best; NaN if one of them does not run."""
     if picked == best:
         return Interval(1.0, 1.0, 1.0)
     tasks = [outcome.task for outcome in outcomes if outcome.task.problem == problem]
@@ -209,9 +212,9 @@ def _find_chain(candidate: Candidate, tasks: Sequence[TuningTask]) -> list[Chain
 
 
 def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None) -> Path | None:
-    """Write the chosen rows into the variant's manifest, and return its path.
+    """Write the chosen rows into the variant's manifest and return its path; None if no row has a candidate.
 
-    Raises StoreError, also if the rows were edited since the variant was read, and SpecError.
+    Raises StoreError, also if the rows were edited after the variant was read, and SpecError.
     """
     if not any(row.candidate for row in rows):
         return None
@@ -234,13 +237,16 @@ def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None)
 
 
 def refuse_unwritable(variant: Variant, catalog: Catalog) -> None:
-    """Raise StoreError, UsageError or SpecError if `write_rows` could not change every row of a variant's `pick`."""
+    """Check that `write_rows` can change every row of a variant's `pick`.
+
+    Raises StoreError, UsageError and SpecError.
+    """
     present = {number: PickRow(pick.variant, dict(pick.params)) for number, pick in enumerate(variant.picks)}
     _replace_rows(variant, present, catalog)
 
 
 def _replace_rows(variant: Variant, rows: Mapping[int, PickRow], catalog: Catalog) -> tuple[Path, str]:
-    """Return the file of a variant, and its text with other rows. Raises StoreError, UsageError and SpecError."""
+    """Return the path of a variant's file and its text with new rows. Raises StoreError, UsageError and SpecError."""
     path = catalog.find_file(variant.name)
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What `doctor` examines and measures: the machine, how small a difference it can show, each worker of a fleet."""
+"""Examines the machine or a fleet's workers for `doctor`, and measures how small a difference they can show."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gemmbench.session.single_kernel import find_variant, plan_kernel
 
 
 def examine_machine(option: str, results: Path) -> list[HealthCheck]:
-    """Check everything that `--device option` needs, without opening a device.
+    """Check everything that `--device option` needs without opening a device.
 
     Raises UsageError for an unknown device.
     """
@@ -49,19 +49,19 @@ def _check_cache() -> HealthCheck:
 
 
 def _examined_backends(option: str, choice: DeviceChoice) -> list[str]:
-    """Return the back ends to check; with `auto`, including those that were passed over."""
+    """List the back ends to check. With `auto` they include those that were passed over."""
     wanted = {choice.primary, *find_entry(choice.primary).companions}
     return [entry.name for entry in list_entries() if entry.name in wanted or (option == AUTO and entry.automatic)]
 
 
 SECONDS = 4.0
-"""Seconds of timing for each plan."""
+"""How long each plan is timed, in seconds."""
 
 
 def measure_noise(
     machine: Machine, kernels: str | None, limits: TimeLimits, reporter: Reporter = SILENT
 ) -> tuple[list[Noise], bool]:
-    """Measure plans against themselves; returns the noise of each, and whether it was interrupted.
+    """Compare plans with themselves. Returns the noise of each and whether this was interrupted.
 
     A plan that fails is reported and left out.
     """
@@ -81,7 +81,7 @@ def measure_noise(
 
 
 def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
-    """Yield the first variant that can run from each line that the back end lists."""
+    """Yield one plan from each line that the back end lists: the first variant there that can run."""
     for names, size in registry.find_entry(machine.choice.primary).noise_plans:
         asked = [Selection((name,), read_sizes(size), ("f32",), ("nn",), kernels=kernels) for name in names]
         expanded = [item for one in asked for item in plan_kernel(one, find_variant(one), machine)]
@@ -91,7 +91,7 @@ def choose_plans(machine: Machine, kernels: str | None) -> Iterator[Plan]:
 def examine_fleet(
     device: str, fleet: str, kernels: str | None, limits: TimeLimits, reporter: Reporter, quick: bool
 ) -> Iterator[WorkerHealth]:
-    """Describe each worker; unless `quick`, measure its noise too, one worker after the other.
+    """Describe each worker and, unless `quick`, measure the noise of one worker after the other.
 
     Raises UsageError and DeviceError.
     """
@@ -109,7 +109,7 @@ def examine_fleet(
 def _measure_noise(
     machine: FleetMachine, health: WorkerHealth, kernels: str | None, limits: TimeLimits, reporter: Reporter, name: str
 ) -> WorkerHealth:
-    """Compare a kernel with itself on one worker; `name` is what the progress shows."""
+    """Compare a kernel with itself on one worker. `name` is the text of the progress bar."""
     alone = _keep_only(machine, health.facts)
     plan = next(iter(choose_plans(alone, kernels)), None)
     if plan is None:

@@ -1,4 +1,4 @@
-"""Variants of files without a manifest: it is found by trying on the CPU, or drafted where nothing is in doubt."""
+"""Makes variants from files without a manifest: it is found by trying on the CPU, or drafted if nothing is in doubt."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MOST_OTHERS = 5
 
 
 def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Variant:
-    """The variant of a file without a manifest; `symbol` is its kernel, "" for the first that multiplies matrices.
+    """Make a variant from a file without a manifest. `symbol` is its kernel, or "" for the first that computes a GEMM.
 
-    What was found is reported in two lines. Raises SpecError, UsageError for an unknown kernel.
+    The result is reported in two lines. Raises SpecError, and UsageError for an unknown kernel.
     """
     text = read_code_file(path)
     place = display_path(path)
@@ -85,7 +85,7 @@ _COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")
 
 
 def _cite_compiler(text: str, place: str) -> SpecError:
-    """What the compiler says of a file, at the line that it names."""
+    """Turn a compiler's message about a file into an error at the line that it names."""
     found = _COMPILER_ERROR.search(text)
     if found is None:
         return SpecError(place, None, text)
@@ -94,12 +94,12 @@ def _cite_compiler(text: str, place: str) -> SpecError:
 
 _MOST_SECONDS, _MOST_USUAL, _MOST_LISTED = 4.0, 2, 3
 _LEAST_RIGHT, _CLEARLY_MORE = 0.3, 0.2
-"""The share of right elements that says which roles are meant, and by how much it must be larger than other shares."""
+"""The smallest share of correct elements that decides which roles are meant, and its smallest lead over others."""
 
 
 @dataclass(frozen=True)
 class _Assumption:
-    """What a wrong kernel is taken for, and why, in words that continue "assumed"; None if that is not known."""
+    """The attempt that a wrong kernel is taken for, and the reason, worded to follow "assumed"; None if unknown."""
 
     attempt: Attempt | None
     reason: str
@@ -112,10 +112,10 @@ def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporte
 
 
 def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
-    """The attempt that is likely to be meant.
+    """Choose the attempt that was probably meant.
 
-    It is what names and launch say; else the one whose result a single mistake explains; else the one that is right
-    in most elements.
+    If the names and the launch make clear which one was meant, it is chosen. Otherwise it is the attempt whose result a
+    single mistake explains, or else the one with the most correct elements.
     """
     first = attempts[0]
     if first.is_meant:
@@ -142,7 +142,7 @@ def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
 
 @dataclass(frozen=True)
 class _Explained:
-    """An attempt whose result a mistake explains: its cause, and words for it."""
+    """An attempt whose result is explained by a mistake, with the cause and a description of it."""
 
     attempt: Attempt
     cause: str
@@ -150,12 +150,12 @@ class _Explained:
 
     @property
     def changes(self) -> int:
-        """How many matrices it concerns."""
+        """The number of matrices that the mistake concerns."""
         return 1 + self.cause.count(" and ")
 
 
 def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
-    """The attempts whose result a mistake explains; no more are looked at when time is up."""
+    """Find the attempts whose result is explained by a mistake. Stops when the time is up."""
     found, deadline = list[_Explained](), time.monotonic() + _MOST_SECONDS
     for attempt in attempts:
         for result in attempt.results:
@@ -169,7 +169,7 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
 
 
 def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
-    """Which sizes a kernel tests and is wrong nevertheless, in sentences."""
+    """Describe in sentences the sizes for which a kernel has guards but is still wrong."""
     for guard, result in found.broken_guards:
         diagnosis = _explain_result(result)
         sizes, lacking = "x".join(map(str, result.sizes)), guard.needed[0]
@@ -186,7 +186,7 @@ _FLIPPED = {"n": "t", "t": "n"}
 
 
 def _explain_result(result: TriedResult) -> Diagnosis | None:
-    """Why a result is wrong; a column-major C is the transposed product, with B for A."""
+    """Diagnose a wrong result. A column-major C is treated as the transposed product, with A and B exchanged."""
     M, N, K = result.sizes
     a, b, layout = result.A, result.B, result.layout
     if result.storage == "column":
@@ -203,12 +203,12 @@ def _describe_effort(found: FoundManifest) -> str:
 
 @cache
 def _find(text: str, path: Path, symbol: str) -> FoundManifest:
-    """The manifest, looked for once in a command. Raises NotFound, DeviceError, UsageError."""
+    """Find the manifest of a file, only once per command. Raises NotFound, DeviceError and UsageError."""
     return registry.find_manifest(text, path, path.parent, symbol or None)
 
 
 def find_manifest_text(code: Path, home: Path, symbol: str | None) -> FoundManifest:
-    """The manifest of a file for the folder `home`. Raises UsageError if none is found, and DeviceError."""
+    """Find the manifest of a file by trying, for the folder `home`. Raises UsageError if it fails, and DeviceError."""
     try:
         return registry.find_manifest(read_code_file(code), code, home, symbol)
     except NotFound as fault:

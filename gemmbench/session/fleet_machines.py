@@ -1,4 +1,4 @@
-"""The machines of a fleet: the kinds of cards that its workers have."""
+"""The machines of a fleet, one for each kind of card that its workers have."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DESCRIBING_SECONDS = 120.0
 
 @contextmanager
 def open_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[list[FleetMachine]]:
-    """One machine for each kind of card of the cluster, for the block. What sets a worker apart is reported.
+    """Open one machine for each kind of card in the cluster, for the block. Reports how the workers differ.
 
     Raises UsageError and DeviceError.
     """
@@ -40,7 +40,7 @@ def open_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[list[Fle
 
 @contextmanager
 def connect_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[tuple[DeviceChoice, Connection]]:
-    """The device that each worker has, and the connection to its cluster, which has at least one such worker.
+    """Connect to a cluster that has at least one worker with the device. Yields the device and the connection.
 
     Raises UsageError and DeviceError.
     """
@@ -76,7 +76,7 @@ def _refuse_cluster(connection: Connection) -> None:
 
 
 def describe_workers(choice: DeviceChoice, connection: Connection) -> list[WorkerFacts]:
-    """Describe each worker with the resource; one with another gemmbench has a fault. Raises DeviceError."""
+    """Describe each worker that has the resource. Another version of gemmbench there is a fault. Raises DeviceError."""
     workers = connection.list_workers()
     tasks = {address: connection.submit(describe_worker, choice.option, workers=[address]) for address in workers}
     return [_describe(connection, address, workers[address], task) for address, task in tasks.items()]

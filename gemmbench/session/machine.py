@@ -55,7 +55,7 @@ class LocalMachine(Machine):
     def open_worker(
         self, request: Open, message: Callable[[str], None], *how: Any
     ) -> Iterator[LocalWorker | RemoteWorker]:
-        """See Machine; in a separate process if a kernel could destroy the device's context."""
+        """See Machine. Uses a separate process if a kernel could destroy the device's context."""
         from gemmbench.bench.workers.device_workers import LocalWorker, RemoteWorker  # planning needs no worker
 
         if registry.needs_own_process(self):
@@ -72,19 +72,19 @@ class LocalMachine(Machine):
                 backend.close()
 
     def make_runner(self, worker: LocalWorker | RemoteWorker, *how: Any) -> Runner[Any]:
-        """See Machine; one batch after the other."""
+        """See Machine. Runs one batch after the other."""
         from gemmbench.bench.runner import Runner  # see above
 
         return Runner(worker, *how)
 
 
 def describe_local(choice: DeviceChoice) -> LocalMachine:
-    """Describe the devices of this computer; opens none. Raises DeviceError."""
+    """Describe the devices of this computer without opening any. Raises DeviceError."""
     return LocalMachine(**vars(registry.describe_machine(choice)))
 
 
 def find_machine(device: str, reporter: Reporter) -> Machine:
-    """Find the devices that `--device` names, and report why `auto` takes the CPU."""
+    """Find the devices that `--device` names, and report why `auto` chose the CPU."""
     choice = registry.choose_device(device)
     if choice.note:
         reporter.message(choice.note)
@@ -93,9 +93,9 @@ def find_machine(device: str, reporter: Reporter) -> Machine:
 
 @contextmanager
 def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Sequence[Machine]]:
-    """The machine of `--device`; with `--fleet`, one for each kind of card of the cluster, for the block.
+    """Open the machine of `--device` or, with `--fleet`, one machine for each kind of card in the cluster.
 
-    `cuda:all` is `cuda` with the fleet `local`. Raises UsageError and DeviceError.
+    `cuda:all` means `cuda` with the fleet `local`. Raises UsageError and DeviceError.
     """
     if fleet is None and device.endswith(registry.ALL):
         device, fleet = device.removesuffix(registry.ALL), _LOCAL
@@ -110,7 +110,7 @@ def open_machines(device: str, fleet: str | None, reporter: Reporter) -> Iterato
 
 @contextmanager
 def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator[Machine]:
-    """The machine to measure on, for commands that need a single kind of card. Raises UsageError and DeviceError."""
+    """Open the machine for a command that needs a single kind of card. Raises UsageError and DeviceError."""
     with open_machines(device, fleet, reporter) as machines:
         if len(machines) > 1:
             names = ", ".join(machine.primary.name for machine in machines)
@@ -126,15 +126,15 @@ def find_gpu(device: str, purpose: str) -> Machine:
 
 
 def list_kernel_folders(kernels: str | None) -> list[Path]:
-    """Return the folders of kernels: the project's, and `kernels`."""
+    """List the folders with kernels: the project's folder and `kernels`."""
     return [data_folder("cuda"), *([Path(kernels)] if kernels else [])]
 
 
 def open_catalog(kernels: str | None, reporter: Reporter = SILENT) -> Catalog:
-    """Open the catalog of the project's kernels, the folder `kernels`, and the libraries.
+    """Open the catalog of the project's kernels, those in the folder `kernels`, and the libraries.
 
-    It also finds kernels of a git revision, such as HEAD~3:tiled, and finds the manifest of a file without
-    one, which is reported. Raises UsageError.
+    The catalog also finds kernels at a git revision, such as HEAD~3:tiled. If a file has no manifest, it finds one by
+    trying and reports it. Raises UsageError.
     """
     folders = list_kernel_folders(kernels)
 

@@ -1,4 +1,4 @@
-"""Runs networks, from the request to the results: what mlp does, and what posts does for the post on networks."""
+"""Runs networks, from the request to the results, for `mlp` and for the post on networks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gemmbench.session.reporter import SILENT, Reporter, announce_long_run, anno
 
 @dataclass(frozen=True)
 class PlannedNetwork:
-    """A network with its parameters, and its rows planned for a machine."""
+    """A network, its parameters, and its rows as planned for a machine."""
 
     sweep: NetworkSweep
     parameters: Parameters
@@ -42,14 +42,14 @@ class PlannedNetwork:
 
     @property
     def devices(self) -> list[str]:
-        """Back ends that the rows need."""
+        """The back ends that the rows need."""
         return sorted({row.device for row in self.rows if not row.reason})
 
 
 def plan_network_rows(
     request: RunRequest, machine: Machine, batch: int | None = None, weights: str | None = None
 ) -> PlannedNetwork:
-    """Read the config and plan its rows, the baseline included; `batch` and `weights` replace those of the config.
+    """Read the config and plan its rows and the baseline. `batch` and `weights` replace the values in the config.
 
     Raises UsageError and SpecError.
     """
@@ -72,7 +72,7 @@ def _make_parameters(sweep: NetworkSweep) -> Parameters:
 
 
 def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:
-    """Return the sweep with a baseline, which is one of its rows."""
+    """Return the sweep with its baseline among the rows."""
     baseline = sweep.baseline or default
     rows = sweep.rows
     if baseline not in [row.name for row in rows]:
@@ -81,7 +81,7 @@ def _add_baseline(sweep: NetworkSweep, default: str) -> NetworkSweep:
 
 
 def _look_up_variants(sweep: NetworkSweep, catalog: Catalog) -> list[tuple[NetworkRowChoice, Variant]]:
-    """Each row with its variant, parameters checked. Raises UsageError and SpecError."""
+    """Look up the variant of each row and check its parameters. Raises UsageError and SpecError."""
     chosen = []
     for row in sweep.rows:
         with at_line(sweep.location, row.line):
@@ -97,7 +97,7 @@ def run_network(
     batch: int | None = None,
     weights: str | None = None,
 ) -> RunResult:
-    """Plan the rows of a network and measure them into a results file. Raises GemmbenchError."""
+    """Plan the rows of a network, measure them and write a results file. Raises GemmbenchError."""
     planned = plan_network_rows(request, machine, batch, weights)
     sweep, rows, parameters = planned.sweep, planned.rows, planned.parameters
     header = Sweep(sweep.name, (), (), sweep.baseline, sweep.policy, post=sweep.post)
@@ -120,7 +120,7 @@ def run_network(
 
 @dataclass(frozen=True)
 class DigitReading:
-    """One test digit: its image, its label, and the probabilities that the row `row` computed."""
+    """A test digit: its image and label, and the probabilities that the row named `row` computed."""
 
     image: np.ndarray
     label: int
@@ -133,7 +133,7 @@ def read_digit(
 ) -> DigitReading:
     """Classify the first stored test image of `digit` with the first row that can run.
 
-    Raises UsageError if the weights have no image of it, DeviceError if no row can run.
+    Raises UsageError if the weights come without an image of the digit, and DeviceError if no row can run.
     """
     planned = plan_network_rows(request, machine, batch, weights)
     digits = planned.parameters.digits

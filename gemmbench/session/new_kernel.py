@@ -1,4 +1,4 @@
-"""Writes a new kernel, or the draft of a manifest for the code in a file. Never overwrites anything."""
+"""Writes a new kernel, or a draft of the manifest for existing code. Never overwrites a file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TILED = Path(__file__).with_name("new_kernel.cu")
 
 @dataclass(frozen=True)
 class NewVariant:
-    """A variant that was written, and its path.
+    """A variant that was written and its path.
 
-    `fault` is why its manifest cannot be read yet, "" if it can; `effort` is how the manifest was found. `sizes` are
-    some that it computes, "" if it takes the usual ones.
+    `fault` says why its manifest cannot be read yet; "" if it can. `effort` says how the manifest was found. `sizes`
+    are sizes that it can compute; "" if it can compute the usual ones.
     """
 
     path: Path
@@ -32,16 +32,16 @@ class NewVariant:
 
 
 def write_kernel(name: str) -> NewVariant:
-    """Write a tiled kernel that is right to NAME.cu. Raises UsageError."""
+    """Write a correct tiled kernel to NAME.cu. Raises UsageError."""
     path = _place(name, Path(), ".cu")
     _write_new(path, read_text_file(_TILED))
     return NewVariant(path)
 
 
 def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool = False) -> NewVariant:
-    """Write a draft of the manifest for a file with code to NAME.yaml, next to the file unless NAME has a folder.
+    """Draft a manifest for a file and write it to NAME.yaml, next to the file unless NAME includes a folder.
 
-    `symbol` is the function that it launches. With `tried` it is found by running the kernel. Raises UsageError.
+    `symbol` is the function to launch. With `tried`, the manifest is found by running the kernel. Raises UsageError.
     """
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
@@ -61,7 +61,10 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
 
 
 def _draft(code: Path, home: Path, symbol: str | None) -> Draft:
-    """The draft of a file, or of what the preprocessor makes of it if that hides the kernels. Raises UsageError."""
+    """Draft a manifest from the text, or from the preprocessor's output if only that shows the kernels.
+
+    Raises UsageError.
+    """
     text = read_code_file(code)
     try:
         expanded, kernels = registry.expand_kernels(text, code, home)
@@ -75,9 +78,9 @@ def _draft(code: Path, home: Path, symbol: str | None) -> Draft:
 
 
 def _place(name: str, home: Path, suffix: str) -> Path:
-    """Return the path of the file to write; a name with a folder is not in `home`.
+    """Return the path of the file to write, which is in `home` unless the name includes a folder.
 
-    Raises UsageError for a name that no variant can have, and for a folder that is not there.
+    Raises UsageError if no variant can have this name, or if the folder does not exist.
     """
     path = Path(name)
     stem = path.stem if path.suffix in SUFFIXES else path.name
@@ -90,7 +93,7 @@ def _place(name: str, home: Path, suffix: str) -> Path:
 
 
 def _write_new(path: Path, text: str) -> None:
-    """Write a file that does not exist yet. Raises UsageError."""
+    """Write a file that must not exist yet. Raises UsageError."""
     if exists(path) or path.is_symlink():
         raise UsageError(f"{display_path(path)} exists already; choose another name, or remove it")
     try:

@@ -1,4 +1,4 @@
-"""An open run: a session, and the results file, new or resumed, that takes every record as it is made."""
+"""An open run: a session with a results file, new or resumed, to which each record is written as soon as it is made."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:  # what measures is imported where it is used: a dry run measu
 
 
 def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
-    """Return the newest run of `gemmbench COMMAND` that is unfinished and that no process is writing.
+    """Find the newest unfinished run of `gemmbench COMMAND` that no process is writing to.
 
-    Files that cannot be read are reported and left out. Raises StoreError if there is none.
+    Files that cannot be read are reported and left out. Raises StoreError if there is no such run.
     """
     for path in _list_newest_first(folder, command, reporter):
         try:
@@ -62,7 +62,7 @@ def find_unfinished(folder: Path, command: str, reporter: Reporter) -> Run:
 
 
 def find_resumed(file: str | Path) -> Path:
-    """Return the results file to continue. Raises UsageError for a compressed one."""
+    """Return the path of the results file to continue. Raises UsageError if it is compressed."""
     path = Path(file)
     if is_compressed(path):
         raise UsageError(
@@ -86,13 +86,13 @@ def _list_newest_first(folder: Path, command: str, reporter: Reporter) -> Iterat
 
 
 def name_command(text: str) -> str:
-    """`run` for `gemmbench run naive`; "" if the text is not a gemmbench command."""
+    """Return the name of the command, such as `run` for `gemmbench run naive`; "" for other programs."""
     words = split_command(text)
     return words[1] if words[:1] == ["gemmbench"] and len(words) > 1 else ""
 
 
 def split_command(text: str) -> list[str]:
-    """Return the words of a recorded command; none if its quotes are not balanced."""
+    """Split a recorded command into words. Returns an empty list if its quotes are not balanced."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -103,14 +103,14 @@ _DIGEST_BYTES = 4
 
 
 def hash_plans(chains: Iterable[Chain], cut: PanelCut | None = None) -> list[str]:
-    """Return a short hash of every row that is planned, and of how jobs with transfers are cut."""
+    """Return a short hash of each planned row, and of the way in which jobs with transfers are cut."""
     asked = [f"{chain.problem_or_network!r} {chain.name} {sorted(chain.config.values)}" for chain in chains]
     asked += [f"transfers in {cut.panels} panels on {cut.streams} streams"] if cut else []
     return [hashlib.blake2s(text.encode(), digest_size=_DIGEST_BYTES).hexdigest() for text in asked]
 
 
 def _explain_difference(there: Run, here: Environment) -> str:
-    """Explain why the rows of a run must not be mixed with those requested now, or return ""."""
+    """Explain why the rows of a run must not be mixed with those requested now; "" if they may be."""
     earlier = there.environment
     if difference := explain_other_machine(earlier, here):
         return f"measured {difference}"
@@ -129,7 +129,7 @@ def _explain_difference(there: Run, here: Environment) -> str:
 
 
 def _explain_missing_rows(there: Run, here: Environment) -> str:
-    """Explain which rows are missing, or return "": a run may be resumed with more rows than it had, not with fewer."""
+    """Explain which rows are missing; "" if none. A resumed run may have more rows than before, but not fewer."""
     missing = set(there.planned) - set(here.planned)
     if not missing:
         return ""
@@ -138,7 +138,7 @@ def _explain_missing_rows(there: Run, here: Environment) -> str:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The rows of a run, whether it ended early, and why its file could not be written if that is the reason."""
+    """The rows of a run and whether it ended early. `fault` says why its file could not be written, if so."""
 
     run: Run
     interrupted: bool
@@ -146,7 +146,7 @@ class RunResult:
 
 
 def choose_results(environment: Environment, destination: Destination, reporter: Reporter) -> Run:
-    """Choose the results of `environment`, new or resumed.
+    """Choose the results to write to: new ones for `environment`, or those to resume.
 
     Raises StoreError, and UsageError if the earlier rows must not be mixed with new ones.
     """
@@ -166,7 +166,7 @@ def choose_results(environment: Environment, destination: Destination, reporter:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A session whose records go to a journal; `earlier` are the rows of the resumed run."""
+    """A session whose records go to a journal. `earlier` are the rows that a resumed run already had."""
 
     session: Session
     run: Run
@@ -174,21 +174,21 @@ class OpenRun:
     earlier: tuple[Record, ...]
 
     def finish(self) -> RunResult:
-        """Say in the file that the run is finished, unless it was interrupted, and return what was measured."""
+        """Mark the run in the file as finished, unless it was interrupted, and return what was measured."""
         self.journal.finish(is_complete=not self.is_interrupted())
         return RunResult(keep_latest(self.run), self.is_interrupted(), self.journal.fault)
 
     def is_interrupted(self) -> bool:
-        """Return whether nothing new should begin: after Ctrl-C or a time limit, or if rows cannot be written."""
+        """Return whether to start nothing new: after Ctrl-C or a time limit, or if rows cannot be written."""
         return bool(self.journal.fault) or self.session.is_interrupted()
 
     @property
     def runner(self) -> Runner[Record]:
-        """A runner that writes to the journal and leaves out the batches that the run has already."""
+        """A runner that writes to the journal and skips the batches that the run already has."""
         return self.session.make_runner(self.journal.write, self.is_interrupted, complete_batches(self.run.records))
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
-        """Measure whole jobs, copies included: the best configuration of each correct kernel."""
+        """Measure whole jobs, including copies, for the best configuration of each correct kernel."""
         from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks  # see above
         from gemmbench.bench.runner import Runner
 
@@ -204,7 +204,7 @@ class OpenRun:
 
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
-    """Measure the device's peak rates if the sweep asks for it; in a fleet, those of the first worker's device."""
+    """Measure the device's peak rates if the sweep asks for them. A fleet uses the device of its first worker."""
     return machine.measure_peaks() if sweep.policy.peaks else None
 
 
@@ -218,7 +218,7 @@ def open_run(
     reporter: Reporter,
     planned: Sequence[str] = (),
 ) -> Iterator[OpenRun]:
-    """Open the named back ends and the results file of a sweep for the block. The rest is as in open_results."""
+    """Open the named back ends and the results file of a sweep for the block. See open_results for the rest."""
     from gemmbench.session.open_session import open_session  # see above
 
     peaks = measure_sweep_peaks(machine, sweep)
@@ -241,8 +241,8 @@ def open_results(
 ) -> Iterator[OpenRun]:
     """Wait until the devices of a session are open, and open the results file of a sweep, new or resumed.
 
-    `planned` are hashes of the rows to measure; without them the run cannot be resumed. The block ends with
-    OpenRun.finish. A DeviceError from it says where the rows are that were measured before.
+    `planned` holds hashes of the rows to measure. Without them the run cannot be resumed. The block ends by calling
+    OpenRun.finish. If the block raises DeviceError, the message also says where to find the rows measured so far.
 
     Raises DeviceError, StoreError, and UsageError if earlier rows must not be mixed with new ones.
     """
@@ -260,7 +260,7 @@ def open_results(
 
 @contextmanager
 def _say_where(run: Run, resumable: bool) -> Iterator[None]:
-    """Add to a DeviceError where to find the rows measured before it."""
+    """Add to a DeviceError where to find the rows that were measured before it."""
     try:
         yield
     except DeviceError as fault:

@@ -1,4 +1,4 @@
-"""An open worker with everything a run needs except its plans."""
+"""An open worker, with everything that a run needs except its plans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.session.reporter import Interruption, Reporter
 
 @dataclass(frozen=True)
 class Session:
-    """A worker whose devices are open, compilers by device, and the lines to the user."""
+    """A worker whose devices are open, a compiler for each device, and callbacks for progress and interruption."""
 
     machine: Machine
     worker: Worker
@@ -28,7 +28,7 @@ class Session:
 
     @property
     def software(self) -> Mapping[str, str]:
-        """Versions of the software that the run uses; an open device knows more versions."""
+        """The versions of the software that the run uses. An open device knows more of them."""
         return self.worker.devices.get(self.machine.choice.primary, self.machine.primary).software
 
     def make_runner(
@@ -37,7 +37,7 @@ class Session:
         is_interrupted: Callable[[], bool],
         done: Mapping[str, Sequence[Record]] | None = None,
     ) -> Runner[Record]:
-        """Return a runner of the kind that the worker needs; its arguments are those of a Runner."""
+        """Return the kind of runner that the worker needs. The arguments are those of a Runner."""
         runner: Runner[Record] = self.machine.make_runner(self.worker, emit, self.progress, is_interrupted, done or {})
         return runner
 
@@ -54,11 +54,10 @@ def open_session(
     resumable: bool = False,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Session]:
-    """Open the named back ends for the block; Ctrl-C there requests an end.
+    """Open the named back ends for the block. Ctrl-C in the block asks for an early end.
 
-    With `measured` False, plans are verified but not timed. `resumable` says whether --resume can
-    continue the session, and `is_over` whether what runs must end for another reason than Ctrl-C and the
-    limits. Raises DeviceError.
+    With `measured` False, plans are verified but not timed. `resumable` says whether --resume can continue the session.
+    `is_over` says whether the work must end for a reason other than Ctrl-C and the limits. Raises DeviceError.
     """
     names = list(devices)
     interruption = Interruption(limits.sweep, reporter.message, resumable, limits.started)

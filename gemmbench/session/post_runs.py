@@ -1,4 +1,4 @@
-"""The posts, repeated on this machine: what posts does."""
+"""Repeats the posts' measurements on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemmbench.session.sweep_runs import plan_request, run_sweep
 def repeat_posts(
     names: Sequence[str], request: RunRequest, machine: Machine, reporter: Reporter = SILENT
 ) -> Iterator[RunResult]:
-    """Measure each post in turn, or all, until one is interrupted; the request changes their configs.
+    """Measure the named posts, or all, one after the other until one is interrupted. The request changes their configs.
 
     Raises GemmbenchError.
     """
@@ -34,7 +34,7 @@ def repeat_posts(
 
 
 def _leave_out_finished(names: list[str], destination: Destination) -> list[str]:
-    """Return the post that the file to resume repeats, and those that come after it. Raises UsageError."""
+    """Leave out the posts before the one that the resumed file repeats. Raises UsageError."""
     if destination.resume is None:
         return names
     post = read_environment(destination.resume).post
@@ -48,17 +48,17 @@ def _leave_out_finished(names: list[str], destination: Destination) -> list[str]
 def plan_posts(
     names: Sequence[str], request: RunRequest, machine: Machine, reporter: Reporter = SILENT
 ) -> Iterator[tuple[str, PlannedSweep | PlannedNetwork]]:
-    """Yield the name of each post and its rows, planned and not measured. Raises GemmbenchError."""
+    """Yield the name and the planned rows of each post without measuring them. Raises GemmbenchError."""
     for name in choose_posts(names, request, reporter):
         plan = plan_network_rows if describes_network(name) else plan_request
         yield _shorten(name), plan(replace(request, config=name), machine)
 
 
 def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) -> list[str]:
-    """Choose the configs of posts by name or the beginning of one, such as 004. Raises UsageError.
+    """Choose the configs of posts by name, or by the beginning of a name, such as 004. Raises UsageError.
 
-    A network has its own sizes, layout and precision. If an option sets others, a network is an error if it was named,
-    and is left out with a message if it was not.
+    A network has its own sizes, layout and precision. If an option sets others, a network that was named is an error.
+    One that was not named is left out with a message.
     """
     known = known_posts()
     chosen = [config for name in names for config in _match_posts(name, known)] or known
@@ -75,7 +75,7 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
 
 
 def _list_options_refused(selection: Selection) -> list[str]:
-    """Return the options given that a network cannot obey."""
+    """List the given options that a network cannot take."""
     names = ("sizes", "precisions", "layouts", "alpha", "beta", "epilogue")
     return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, ())]
 

@@ -1,4 +1,4 @@
-"""The gate: measure again and judge against a saved run, or against a git revision in the same rounds."""
+"""Measures again and compares with a saved run, or with a git revision in the same rounds, to find regressions."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from gemmbench.session.saved_runs import (
 from gemmbench.session.sweep_runs import plan_request
 
 NAME = "check"
-"""The name of the sweep, which is also in the name of its results file."""
+"""The name of the sweep, which also appears in the name of its results file."""
 
 
 def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: Machine) -> PlannedSweep:
-    """Plan the rows of a run that ran again, those of `variants` only if it names any, with the baseline.
+    """Plan the baseline and those rows of a run that ran, or only the rows of `variants`.
 
-    Raises UsageError if the run is one of networks, or has no row of a variant that is named.
+    Raises UsageError if the run measured networks, or if it has no row of a named variant.
     """
     if any(record.network for record in run.records):
         raise UsageError(
@@ -70,7 +70,7 @@ def plan_repeat(run: Run, variants: Collection[str], catalog: Catalog, machine: 
 
 
 def _choose_records(run: Run, variants: Collection[str]) -> list[Record]:
-    """Return the rows to measure again; finals are chosen again."""
+    """Return the rows to measure again. Finals are left out, because they will be chosen again."""
     ran = [record for record in run.records if record.status != "skipped"]
     known = dict.fromkeys(record.variant for record in ran)
     for name in variants:
@@ -86,7 +86,7 @@ def _plan_record(record: Record, catalog: Catalog, machine: Machine) -> list[Pla
 
 
 def _order_config(variant: Variant, record: Record) -> Config:
-    """Return the configuration of a row in the order of the manifest. Raises UsageError if parameters have changed."""
+    """Return the configuration of a row in the manifest's order. Raises UsageError if the parameters have changed."""
     names = [name for name, _ in variant.params]
     if set(names) != set(record.config):
         recorded, declared = (", ".join(each) or "none" for each in (record.config, names))
@@ -109,7 +109,7 @@ def _plan(problem: Problem, variant: Variant, config: Config, machine: Machine) 
 
 
 def read_policy(environment: Environment) -> Policy:
-    """Return the policy of a run, without steady loads; what an old file does not record has its usual value."""
+    """Return the policy of a run without steady loads. Settings that an old file lacks have their default values."""
     known = {each.name for each in fields(Policy)}
     recorded: dict[str, Any] = {name: value for name, value in environment.policy.items() if name in known}
     return Policy(**recorded | {"sustained": 0.0})
@@ -117,9 +117,9 @@ def read_policy(environment: Environment) -> Policy:
 
 @dataclass(frozen=True)
 class RevisionPairs:
-    """Groups of chains to measure together: the revision's kernel, today's, and the baseline if it can run.
+    """Chains to measure together: the revision's kernel, today's kernel, and the baseline if it can run.
 
-    `new` names what the revision does not have.
+    `new` names the kernels that the revision does not have.
     """
 
     groups: list[list[Chain]]
@@ -129,7 +129,10 @@ class RevisionPairs:
 def _plan_pairs(
     planned: PlannedSweep, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine
 ) -> RevisionPairs:
-    """Pair every planned kernel with its past. Raises UsageError or DeviceError if no kernel can run, and SpecError."""
+    """Pair every planned kernel with its earlier version.
+
+    Raises UsageError or DeviceError if no kernel can run, and SpecError.
+    """
     plans = [plan for plan in planned.plans if not catalog.get(plan.variant.name).is_library]
     if not plans:
         for skip in planned.skips:
@@ -156,7 +159,7 @@ def _make_group(past: Plan, plan: Plan, baseline: Plan | None) -> Iterator[Chain
 
 
 def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Catalog, machine: Machine) -> Plan | str:
-    """Return the plan of the kernel as it was, or why there is none."""
+    """Plan the earlier version of a kernel, or return the reason why there is none."""
     name = plan.variant.name
     if name not in kernels.names:
         return f"{revision} has no such kernel"
@@ -170,7 +173,7 @@ def plan_past(plan: Plan, revision: str, kernels: RevisionKernels, catalog: Cata
 
 
 def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
-    """Return the same parameters; today's default becomes the past's default."""
+    """Find the same parameters for the earlier version. Today's default becomes the default of that version."""
     if past.picks or dict(plan.config.values) == variant.default():
         return Config(() if past.picks else tuple(past.default().items()))
     return plan.config if past.default().keys() == variant.default().keys() else None
@@ -178,7 +181,7 @@ def _find_config(plan: Plan, variant: Variant, past: Variant) -> Config | None:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was measured, and its verdicts."""
+    """The measured rows and the verdicts on them."""
 
     result: RunResult
     comparison: Comparison
@@ -194,11 +197,11 @@ def run_check(
     margin: float = 0.03,
     force: bool = False,
 ) -> CheckResult:
-    """Measure the variants of a request, or all of the reference or of the config, and judge.
+    """Measure the requested variants, or all of the reference or config, and judge them.
 
-    `against` is a saved run, a results file or a git revision; None is the newest saved run. What the request changes
-    in a config applies to a revision only: a saved run repeats its own rows. Raises UsageError if there is nothing to
-    check against, and GemmbenchError.
+    `against` is a saved run, a results file or a git revision; None means the newest saved run. Changes that the
+    request makes to a config apply only to a revision, since a saved run repeats its own rows. Raises UsageError if
+    there is nothing to check against, and GemmbenchError.
     """
     folder = request.destination.folder
     path = (
@@ -214,7 +217,7 @@ def run_check(
 def _check_run(
     reference: Run, request: RunRequest, machine: Machine, reporter: Reporter, margin: float, force: bool
 ) -> CheckResult:
-    """Repeat the rows of a run, and compare the ratios to the baseline of both."""
+    """Repeat the rows of a run and compare the ratios to the baseline in both runs."""
     _refuse_sweep_options(request)
     refuse_other_device(reference.environment, machine.primary.name, force)
     refuse_renamed(reference)
@@ -243,7 +246,7 @@ def _check_run(
 
 
 def _refuse_recorded_code(reference: Run, request: RunRequest, catalog: Catalog) -> None:
-    """Raise UsageError for a row whose code only the results file names, which may come from somebody else."""
+    """Refuse a row if only the results file, which may come from someone else, names its code. Raises UsageError."""
     kernels = find_recorded_option(reference.environment, "--kernels")
     given = request.selection.variants
     rows = () if given else (record.variant for record in reference.records if record.status != "skipped")
@@ -288,7 +291,7 @@ def _judge_run(reference: Comparison, result: RunResult, chosen: Collection[str]
 def _check_revision(
     revision: str, request: RunRequest, machine: Machine, reporter: Reporter, margin: float
 ) -> CheckResult:
-    """Measure kernels and their past in the same rounds."""
+    """Measure kernels and their earlier versions in the same rounds."""
     past = _find_revision(revision, request)
     catalog = open_catalog(request.selection.kernels)
     _refuse_libraries(request.selection.variants, catalog)

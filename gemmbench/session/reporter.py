@@ -1,4 +1,4 @@
-"""How a session reports to its user, and how Ctrl-C and the time limit end it after the current window."""
+"""How a session reports to its user, and how Ctrl-C or the time limit ends it after the current window."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from gemmbench.session.signals import let_finalizers_end
 
 
 class Reporter:
-    """Receives what a session reports. This one discards it; subclasses show it."""
+    """Receives what a session reports. This class discards everything; its subclasses show it."""
 
     def message(self, text: str) -> None:
         """Show one message, such as why a run ends early."""
 
     def progress_bar(self) -> AbstractContextManager[Progress]:
-        """Show progress inside the block; yields the callback that takes it."""
+        """Show progress inside the block. Yields the callback for progress reports."""
         return nullcontext(ignore_progress)
 
 
@@ -37,7 +37,7 @@ SILENT = Reporter()
 
 @dataclass
 class Activity:
-    """What is being done, how much is done, and how much there is (0 if unknown)."""
+    """The current activity: what it is, how much is done, and how much there is in all (0 if unknown)."""
 
     what: str = ""
     done: int = 0
@@ -49,7 +49,7 @@ class Activity:
 
 @dataclass
 class SessionProgress:
-    """The batch of a sweep, the step within it and what is `known` so far, as reported last, and the expected end."""
+    """The latest report: the batch of a sweep, the step within it, what is `known` so far, and the expected end."""
 
     clock: Callable[[], float] = time.monotonic
     batch: Activity = field(default_factory=Activity)
@@ -61,7 +61,7 @@ class SessionProgress:
         self._started = self.clock()
 
     def report(self, what: str, done: int, of: int, left: float | None = None, /) -> None:
-        """Take a report; a `Progress`."""
+        """Take a report, as a `Progress` callback."""
         if what.startswith(SWEEP):
             self.batch, self.step = Activity(what.removeprefix(SWEEP), done, of), Activity()
             self.end, self.known = None if left is None else self.clock() + left, ""
@@ -71,18 +71,18 @@ class SessionProgress:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the expected end; None if it is not known or has passed."""
+        """Seconds until the expected end; None if it is unknown or has passed."""
         left = 0.0 if self.end is None else self.end - self.clock()
         return left if left > 0 else None
 
     def describe_left(self) -> str:
-        """Return `, about 5 s left`; "" if it is not known."""
+        """Return text such as `, about 5 s left`; "" if that is unknown."""
         left = self.left
         return "" if left is None else f", about {format_duration(left)} left"
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return self.clock() - self._started
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class SessionProgress:
 
 
 class Interruption:
-    """Requests an end after Ctrl-C or `limit` seconds after the start; a second Ctrl-C ends immediately.
+    """Requests an end after Ctrl-C, or `limit` seconds after the start. A second Ctrl-C ends immediately.
 
     `resumable` says whether --resume can continue the run.
     """
@@ -104,7 +104,7 @@ class Interruption:
         self._pressed = self._late = False
 
     def is_requested(self) -> bool:
-        """Return whether nothing new should begin."""
+        """Return whether to start nothing new."""
         if not self._late and time.monotonic() > self._end:
             self._late = True
             hint = "; --resume continues it" if self._resumable else ""
@@ -113,7 +113,7 @@ class Interruption:
 
     @contextmanager
     def handle_ctrl_c(self) -> Iterator[None]:
-        """Handle SIGINT inside the block; in the main thread only, since no other can."""
+        """Handle SIGINT inside the block, but only in the main thread, since no other thread can."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -131,13 +131,13 @@ class Interruption:
 
 
 _LONG = 60.0
-"""Seconds. A longer run is announced first."""
+"""A run that takes longer than this many seconds is announced first."""
 _VERY_LONG = 3600.0
-"""Seconds. A run on the CPU device that takes longer needs --yes."""
+"""A run on the CPU device that takes longer than this many seconds needs --yes."""
 
 
 def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> None:
-    """Say how long a run on a GPU will take, if that is over a minute."""
+    """Say how long a run on a GPU will take if it is longer than a minute."""
     if seconds > _LONG and machine.primary.target.is_gpu:
         reporter.message(f"this takes about {format_duration(seconds)} on {machine.primary.name}; see also --dry-run")
 
@@ -145,9 +145,9 @@ def announce_long_run(machine: Machine, reporter: Reporter, seconds: float) -> N
 def announce_run_on_cpu(
     machine: Machine, chains: Sequence[Chain], policy: Policy, baseline: str, limits: TimeLimits, reporter: Reporter
 ) -> None:
-    """Say how long a run on the CPU device will take, compiling included, if that is over a minute.
+    """Say how long a run on the CPU device will take, including compiling, if it is longer than a minute.
 
-    Raises UsageError for more than an hour, unless the limits allow it.
+    Raises UsageError if it is longer than an hour, unless the limits allow that.
     """
     if not machine.on_cpu:
         return
@@ -160,7 +160,7 @@ def announce_run_on_cpu(
 
 
 def announce_time_on_cpu(seconds: float, limits: TimeLimits, reporter: Reporter) -> None:
-    """Say how long something on the CPU device will take, and raise UsageError, as announce_run_on_cpu does."""
+    """Say how long work on the CPU device will take. Raises UsageError under the same rule as announce_run_on_cpu."""
     seconds = min(seconds, limits.sweep)
     takes = f"takes about {format_duration(seconds)} on the CPU device"
     if seconds > _VERY_LONG and not limits.long:

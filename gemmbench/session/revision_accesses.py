@@ -1,6 +1,6 @@
-"""What `check --accesses` does: count the accesses of kernels as they are and as they were at a git revision.
+"""Counts the accesses of kernels as they are now and as they were at a git revision (`check --accesses`).
 
-Needs g++ and git only. Kernels whose code is the same, whatever its comments, are not counted.
+This needs only g++ and git. Kernels whose code has not changed, apart from comments, are not counted.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ from gemmbench.session.single_kernel import plan_kernel
 
 
 def check_accesses(request: RunRequest, revision: str, reporter: Reporter = SILENT) -> AccessCheck:
-    """Count and compare kernels (none: all of the folder `kernels`, or of the project), by default in each layout.
+    """Count and compare the named kernels, or all of the folder `kernels` or the project, by default in each layout.
 
-    Raises UsageError without the revision or a kernel, DeviceError without g++, SpecError."""
+    Raises UsageError if the revision or a kernel does not exist, DeviceError without g++, and SpecError.
+    """
     selection = request.selection
     catalog = open_catalog(selection.kernels)
     past = _list_past(selection, revision, catalog)
@@ -66,9 +67,9 @@ def _is_present(name: str, catalog: Catalog) -> bool:
 
 
 def _list_past(selection: Selection, revision: str, catalog: Catalog) -> RevisionKernels:
-    """Return the kernels at the revision in the folders of those that are checked, and the paths that were named.
+    """List the kernels that the revision has in the folders of the kernels to check, and the paths that were named.
 
-    Raises UsageError if one of these folders is in no checkout, or that has no such revision.
+    Raises UsageError if a folder is not in a git checkout or its repository lacks the revision.
     """
     names: set[str] = set()
     commit = ""
@@ -96,7 +97,7 @@ def _list_folders(selection: Selection, catalog: Catalog) -> list[Path]:
 
 @dataclass
 class _Checker:
-    """Sorts kernels by what became of them."""
+    """Checks kernels and sorts them by the outcome."""
 
     selection: Selection
     revision: str
@@ -114,7 +115,7 @@ class _Checker:
         self._watcher: Watcher = registry.make_watcher(self.compile_limit)
 
     def check(self, name: str) -> None:
-        """Check a kernel that is there. Raises UsageError, SpecError if it was named, DeviceError."""
+        """Check a kernel that exists. Raises UsageError, SpecError if it was named, and DeviceError."""
         try:
             variant = self.catalog.get(name)
         except SpecError as fault:
@@ -140,7 +141,7 @@ class _Checker:
             self._compare(variant, earlier)
 
     def _compare(self, variant: Variant, earlier: Variant) -> None:
-        """Compare a kernel with its past in every problem and configuration that was asked for."""
+        """Compare a kernel with its earlier version in every requested problem and configuration."""
         name, changes, reasons = variant.name, dict[str, list[AccessChange]](), list[str]()
         planned = self._plan(variant)
         for item in planned:
@@ -177,7 +178,7 @@ class _Checker:
 
 
 def _name_among(plan: Plan, planned: Sequence[Plan | Skip]) -> str:
-    """Return what tells a plan from the others of its kernel, such as `nn`; "" for the only one."""
+    """Return what distinguishes a plan from the others of its kernel, such as `nn`; "" if it is the only one."""
     facts = [_list_facts(each) for each in planned]
     return " ".join(
         fact for fact, values in zip(_list_facts(plan), zip(*facts, strict=True), strict=True) if len(set(values)) > 1

@@ -1,4 +1,4 @@
-"""Every kernel under compute-sanitizer, each in its own process: what verify --sanitize does."""
+"""Runs every kernel under compute-sanitizer, each in its own process (`verify --sanitize`)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NETWORK_OPTIONS = "--batch 33 --weights random --rounds 1 --max-time 0.001 --ca
 class VerifyCommand:
     """The command of this program that verifies one variant.
 
-    `words` are the command without the options that choose `configs`, which are `chosen`. A variant
-    that cannot run has a `reason`.
+    `words` is the command without the options `chosen`, which select `configs`. A variant that cannot run has a
+    `reason`.
     """
 
     variant: str
@@ -43,13 +43,13 @@ class VerifyCommand:
     reason: str = ""
 
     def words_for(self, config: Config) -> tuple[str, ...]:
-        """Return the words that verify one configuration."""
+        """Return the command that verifies one configuration."""
         return (*self.words, *to_words(("--param", f"{name}={value}") for name, value in config.values))
 
 
 @dataclass(frozen=True)
 class Sanitization:
-    """What the tools found; `broken` says which kernel files cannot be read, and why."""
+    """The findings of the tools. `broken` says which kernel files cannot be read, and why."""
 
     results: list[SanitizerResult]
     interrupted: bool
@@ -66,9 +66,9 @@ def sanitize_kernels(
     every: bool = False,
     exit_first: bool = False,
 ) -> Sanitization:
-    """Run the variants under the tools; `limit` is seconds for one run of a tool, the rest is as in verify_kernels.
+    """Run the variants under the tools. `limit` is the seconds for one run of a tool. See verify_kernels for the rest.
 
-    Raises GemmbenchError, such as DeviceError without a GPU or the tools.
+    Raises GemmbenchError, such as DeviceError if there is no GPU or a tool is missing.
     """
     _check_tools(tools)
     machine = find_gpu(device, "--sanitize")
@@ -90,7 +90,7 @@ def _check_tools(tools: Sequence[str]) -> None:
 def _prepare_commands(
     variants: Sequence[Variant], request: RunRequest, machine: Machine, folder: str, reporter: Reporter, every: bool
 ) -> list[VerifyCommand]:
-    """Plan what to run, and compile it now so that no time limit is spent on it."""
+    """Plan the commands and compile their code in advance, so that compiling does not count toward a time limit."""
     check_params([(variant, request.selection.params) for variant in variants])
     commands: list[VerifyCommand] = []
     plans: list[Plan] = []
@@ -109,7 +109,7 @@ def _prepare_commands(
 
 
 def _narrow(selection: Selection, variant: Variant) -> Selection:
-    """Return the selection for one variant: few shapes, one precision, and only the parameters that it has."""
+    """Narrow the selection for one variant to few shapes, one precision, and the parameters that the variant has."""
     names = {ALL, *(name for name, _ in variant.params)}
     return replace(
         selection,
@@ -120,7 +120,7 @@ def _narrow(selection: Selection, variant: Variant) -> Selection:
 
 
 def _split_plans(expanded: Sequence[Plan | Skip], machine: Machine) -> tuple[list[Plan], list[Skip]]:
-    """Return the plans that run on the GPU, and the skips."""
+    """Split the items into the plans that run on the GPU and the skips."""
     plans = [item for item in expanded if isinstance(item, Plan) and item.device == machine.choice.primary]
     return plans, [item for item in expanded if isinstance(item, Skip)]
 
@@ -143,7 +143,7 @@ def _make_gemm_command(
 
 
 def _make_network_command(variant: Variant, request: RunRequest, machine: Machine, folder: str) -> VerifyCommand:
-    """Return a kernel that computes a network: its default configuration, or those that were requested."""
+    """Make the command for a kernel that computes a network, in its default or the requested configurations."""
     options = *_NETWORK_OPTIONS, "--baseline", variant.name, "--out", folder
     words = ("mlp", variant.name, *options, *_list_common_words(request, machine))
     reason = explain_unfit_device(variant, machine.primary.target) or registry.why_refused(
@@ -166,7 +166,7 @@ def _run_tools(
     reporter: Reporter,
     exit_first: bool,
 ) -> tuple[list[SanitizerResult], bool]:
-    """Run every command under every tool; returns what they found, and whether it was interrupted."""
+    """Run every command under every tool. Returns the findings and whether the run was interrupted."""
     findings: list[SanitizerResult] = []
     interruption = Interruption(sweep_limit, reporter.message)
     with reporter.progress_bar() as progress, interruption.handle_ctrl_c():
@@ -185,7 +185,7 @@ def _run_tools(
 
 
 def _run_tool(tool: str, command: VerifyCommand, limit: float) -> Iterator[SanitizerResult]:
-    """One result if all configurations together are clean, otherwise one for each configuration."""
+    """Yield one result if all configurations together are clean, otherwise one for each configuration."""
     configs = command.configs
     verdict = sanitizer.run_sanitizer(tool, (*command.words, *command.chosen), limit)
     together = SanitizerResult(command.variant, _describe_configs(configs), tool, verdict)

@@ -1,4 +1,4 @@
-"""Finds results files by path, by a name given with `--save`, or by id, and lists the runs of a folder."""
+"""Finds results files by path, by the name given with `--save`, or by id, and lists the runs of a folder."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from gemmbench.session.open_run import name_command
 from gemmbench.session.reporter import Reporter
 
 _RENAMED = {"naive": "naive_rows"}
-"""Kernels whose name now belongs to another one; rows of that one have a hash of its code."""
+"""Kernels whose old name now belongs to another kernel. Rows of the new kernel have a hash of its code."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_name(name: str) -> str:
-    """Return a name for a run. Raises UsageError for one that could not be a file's."""
+    """Return the name if a run can be saved under it. Raises UsageError if it cannot be part of a file name."""
     if not _NAME.fullmatch(name) or is_results_name(name):
         raise UsageError(
             f"'{name}' cannot name a saved run; use up to 64 letters, digits, dots, dashes and underscores, "
@@ -50,9 +50,9 @@ def check_name(name: str) -> str:
 
 
 def save_run(run: Run, folder: Path, name: str) -> str:
-    """Store a run under a name and return what was done; a run of this name is replaced.
+    """Save a run under a name, replacing any run saved under it, and return a sentence about it.
 
-    The results file of the replaced run stays where it was. Raises UsageError and StoreError.
+    The results file of the replaced run remains. Raises UsageError and StoreError.
     """
     path = saved_path(folder, check_name(name))
     earlier = _find_saved(name, folder)
@@ -64,7 +64,7 @@ def save_run(run: Run, folder: Path, name: str) -> str:
 
 
 def _find_saved(name: str, folder: Path) -> Path | None:
-    """Return the path of a saved run, even if it is not a file."""
+    """Return the path of a saved run, even if something other than a file is there."""
     saved = saved_path(folder, name)
     return next((path for path in (saved, saved.with_suffix(COMPRESSED_SUFFIX)) if exists(path)), None)
 
@@ -92,10 +92,10 @@ def _by_age(path: Path) -> tuple[str, float]:
 
 
 def find_run(text: str, folder: Path) -> Path | None:
-    """Return the results file that `text` names; None if it names none.
+    """Return the results file that `text` names; None if there is none.
 
-    A path comes first, then the name of a saved run of the results folder, then the end of a file's
-    name or of its run's name, such as 1f3a for 20260101-120000-quick-1f3a.jsonl.
+    A path takes precedence, then the name of a saved run in the folder, then the end of a file's or run's name, such as
+    1f3a for 20260101-120000-quick-1f3a.jsonl.
     """
     path = Path(text)
     return path if is_file(path) or is_results_name(text) else _find_by_name(text, folder)
@@ -107,9 +107,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 def find_reference(text: str, folder: Path, kernels: Sequence[Path]) -> Path | None:
     """Return the results file that `text` names for a check; None if it can only be a git revision.
 
-    No file that comes with a checkout may take the place of a revision, since the author of a pull request chooses
-    both. So a path ends in .jsonl or begins with a dot or a slash, and the hash of a commit is never a saved run.
-    Raises UsageError if `text` is a revision in a folder of `kernels` and a saved run that git knows.
+    A file that comes with a checkout must not take the place of a revision, since the author of a pull request controls
+    both. So a path must end in .jsonl or begin with a dot or a slash, and the hash of a commit is never a saved run.
+    Raises UsageError if `text` is both a revision in a folder of `kernels` and a saved run that is tracked by git.
     """
     if is_results_name(text) or text.startswith(("/", "./", "../")):
         return Path(text)
@@ -130,7 +130,7 @@ def _find_by_name(text: str, folder: Path) -> Path | None:
 
 
 def _find_by_id(text: str, folder: Path) -> Path | None:
-    """Return the only file of the folder whose name ends in `text`, or else whose run does."""
+    """Return the only file of the folder whose name ends in `text`, or else the only one whose run's name does."""
     if not text.isalnum():
         return None
     named = list_results(folder, f"-{text}")
@@ -139,7 +139,7 @@ def _find_by_id(text: str, folder: Path) -> Path | None:
 
 
 def _read_id(path: Path) -> str:
-    """Return the end of the name that a run got; its file may have another name since."""
+    """Return the end of the run's original name. Its file may have been renamed since."""
     try:
         return read_environment(path).run.rpartition("-")[2]
     except StoreError:
@@ -147,7 +147,7 @@ def _read_id(path: Path) -> str:
 
 
 def read_run(text: str, folder: Path) -> Run:
-    """Read the results file that `text` names. Raises UsageError for an unknown name, StoreError."""
+    """Read the results file that `text` names. Raises UsageError for an unknown name, and StoreError."""
     path = find_run(text, folder)
     if path is None:
         what = (
@@ -160,7 +160,7 @@ def read_run(text: str, folder: Path) -> Run:
 
 
 def refuse_renamed(reference: Run) -> None:
-    """Raise UsageError if a run measured a different kernel under the name of a present one."""
+    """Raise UsageError if the name of a measured kernel now belongs to a different kernel."""
     for record in reference.records:
         kernel = _RENAMED.get(record.variant)
         if kernel and record.artifact and not record.code and record.path == f"cuda/{record.variant}.cu":
@@ -171,9 +171,9 @@ def refuse_renamed(reference: Run) -> None:
 
 
 def refuse_overlapping(reference: Run, run: Run | None = None) -> None:
-    """Raise UsageError if products overlap in rows of a reference and not in those of a run, or the other way round.
+    """Raise UsageError if products overlap in only one of the two runs, for rows that both runs have.
 
-    Without a run, they must not overlap at all.
+    Without a second run, products must not overlap at all.
     """
     before, now = (_find_overlapping(each) if each else frozenset() for each in (reference, run))
     common = {record.kernel_key for record in (run or reference).records} & {
@@ -200,14 +200,14 @@ def _is_older(one: Run, other: Run) -> bool:
 
 
 def suggest_saved(text: str, folder: Path) -> str:
-    """Return which saved runs there are, for a message about an unknown one."""
+    """List the saved runs, for the message about an unknown one."""
     names = [results_stem(path) for path in list_saved(folder)]
     hint = f"saved runs in {folder}: {', '.join(names)}" if names else f"{folder} has no saved runs; use run --save"
     return f"{nearest(text, names)}; {hint}"
 
 
 def find_newest_run(folder: Path, command: str = "") -> Path:
-    """Return the results file in a folder that was started last, by a command such as `tune` if one is named.
+    """Return the results file in a folder whose run started last, counting only runs of `command` if it is given.
 
     Raises StoreError if there is none.
     """
@@ -226,7 +226,7 @@ def find_newest_run(folder: Path, command: str = "") -> Path:
 
 
 def refuse_other_device(reference: Environment, device: str, force: bool) -> None:
-    """Raise UsageError if a run is on another device than the reference run, unless it is forced."""
+    """Raise UsageError if the reference run is from another device, unless `force` is set."""
     if reference.device != device and not force:
         raise UsageError(
             f"the reference run {reference.run} was measured on {reference.device}, this one on {device}: "
@@ -237,7 +237,7 @@ def refuse_other_device(reference: Environment, device: str, force: bool) -> Non
 def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple[Path, Path] | None:
     """Return the two results files that the arguments of compare name; None if they name variants.
 
-    The name of a variant always means the variant. Raises UsageError for a mixture.
+    If a variant has one of these names, the variant is meant. Raises UsageError if runs and variants are mixed.
     """
     runs = {name: path for name in names if not _is_variant(name, catalog) and (path := find_run(name, folder))}
     if not runs:
@@ -261,39 +261,39 @@ _LONGEST_COMMAND = 80
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run of a folder, and the names it was saved under."""
+    """A run in a folder, and the names under which it was saved."""
 
     run: Run
     names: tuple[str, ...] = ()
 
     def with_name(self, name: str) -> ListedRun:
-        """Return the same run with another name added, if there is one."""
+        """Return the same run with one more name, or without change if `name` is empty."""
         return replace(self, names=(*self.names, name)) if name else self
 
     @property
     def id(self) -> str:
-        """The end of the run's name, which `gemmbench show` takes."""
+        """The end of the run's name, which `gemmbench show` accepts."""
         return self.run.environment.run.rpartition("-")[2]
 
     @property
     def when(self) -> str:
-        """Its start in UTC, to the minute."""
+        """The start of the run in UTC, to the minute."""
         return self.run.environment.started[:16].replace("T", " ")
 
     @property
     def command(self) -> str:
-        """What was typed, without the program's name."""
+        """The command as it was typed, without the program's name."""
         return self.run.environment.command.removeprefix("gemmbench ")
 
     @property
     def statuses(self) -> list[str]:
-        """The status of each row that ran."""
+        """The statuses of the rows that ran."""
         records = [*self.run.full_records, *self.run.transfers]
         return [record.status for record in records if record.status != "skipped"]
 
     @property
     def failed(self) -> int:
-        """Rows that ran and are not right."""
+        """The number of rows that ran and are not correct."""
         return sum(status != "ok" for status in self.statuses)
 
 
@@ -313,7 +313,7 @@ COLUMNS: tuple[Column[ListedRun], ...] = (
 
 
 def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
-    """Return the table of a folder's runs, and how to see one of them."""
+    """Return a table of the runs in a folder, with a note on how to show one."""
     statuses = ["failed" if run.failed else "ok" for run in runs]
     place = "" if folder.rstrip("/") == str(Destination.folder) else f" --out {shlex.quote(folder)}"
     notes = [f"Show one: gemmbench show {runs[0].id}{place}"] if runs else []
@@ -321,7 +321,7 @@ def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
 
 
 def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
-    """Return the results files of a folder and its saved runs, newest first; reports files that cannot be read.
+    """List the runs in a folder, saved runs included, newest first. Reports files that cannot be read.
 
     Raises StoreError if there are none.
     """

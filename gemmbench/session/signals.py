@@ -1,4 +1,4 @@
-"""The signals that end a command, as exceptions of the main thread that no cleanup swallows."""
+"""Turns the signals that end a command into exceptions of the main thread that no cleanup can swallow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import FrameType
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _PERIOD = 0.02
 _PATIENCE = 10.0
-"""Seconds that a finalizer may take; after them it is interrupted."""
+"""A finalizer may take this many seconds before it is interrupted."""
 _FINALIZE = weakref.finalize.__call__.__code__
 _STREAMS = (1, 2)
 
@@ -22,7 +22,10 @@ Handler = Callable[[int, FrameType | None], None]
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP has come. Not an Exception, like KeyboardInterrupt, so it is never taken for a row's error."""
+    """Raised on SIGTERM and SIGHUP.
+
+    Like KeyboardInterrupt, it is not an Exception, so it is never mistaken for an error of a row.
+    """
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -31,11 +34,11 @@ class Terminated(BaseException):
 
 @contextmanager
 def raise_on_termination() -> Iterator[None]:
-    """Raise Terminated on SIGTERM and SIGHUP inside the block; a second SIGTERM ends the process immediately.
+    """Raise Terminated on SIGTERM and SIGHUP inside the block. A second SIGTERM ends the process immediately.
 
-    A second SIGHUP does not: a shell and the kernel both send one when a terminal is lost. A signal that is ignored
-    stays so. Ctrl-C raises KeyboardInterrupt as ever, but in no finalizer. Does nothing in threads other than the main
-    one.
+    A second SIGHUP does not, since both the shell and the kernel send one when a terminal is lost. Signals that were
+    ignored are still ignored. Ctrl-C raises KeyboardInterrupt as usual, but never inside a finalizer. In threads other
+    than the main one this does nothing.
     """
     main = threading.current_thread() is threading.main_thread()
     numbers = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
@@ -60,7 +63,7 @@ def raise_on_termination() -> Iterator[None]:
 
 
 def _leave_terminals(streams: list[int]) -> None:
-    """Send what is still to be written to streams that were terminals to /dev/null: to write there would fail."""
+    """Send the remaining output of streams that were terminals to /dev/null, because writing there would fail."""
     for stream in streams:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream)
@@ -68,9 +71,9 @@ def _leave_terminals(streams: list[int]) -> None:
 
 
 def let_finalizers_end(handler: Handler) -> Handler:
-    """Delay a handler while the main thread runs the finalizer of an object.
+    """Delay a signal handler while the main thread runs the finalizer of an object.
 
-    Python would discard what the handler raises there, and the finalizer would not end its processes.
+    Python would discard an exception raised there, and the finalizer would not end its processes.
     """
     since: dict[int, float] = {}
     waiting: set[int] = set()
@@ -100,6 +103,6 @@ def _is_finalizing(frame: FrameType | None) -> bool:
 
 
 def ignore_signals() -> None:
-    """Let nothing but SIGKILL interrupt the little that is done at exit."""
+    """Ignore all signals but SIGKILL during the short work at exit."""
     for number in (signal.SIGINT, *_ENDING):
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""One kernel, from its name and parameters: its plans and its compiled code."""
+"""Plans and compiles a single kernel, given its name and parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _USUAL_SIZES = read_sizes("4096")
 
 
 def find_variant(selection: Selection) -> Variant:
-    """Look up the one variant of a selection. Raises UsageError and SpecError."""
+    """Look up the only variant of a selection. Raises UsageError and SpecError."""
     (name,) = selection.variants
     variant = open_catalog(selection.kernels).get(name)
     if variant.unsupported:
@@ -53,7 +53,7 @@ def find_variant(selection: Selection) -> Variant:
 def plan_kernel(selection: Selection, variant: Variant, machine: Machine) -> list[Plan | Skip]:
     """Plan a variant for every problem and configuration of a selection. Raises UsageError.
 
-    The size is 4096 if none is given, precision and layout are the first that the variant declares.
+    The default size is 4096. The default precision and layout are the first that the variant declares.
     """
     check_params([(variant, selection.params)])
     chosen = [(variant, list_configurations(variant, selection.params))]
@@ -64,7 +64,7 @@ def plan_kernel(selection: Selection, variant: Variant, machine: Machine) -> lis
 
 
 def _plan_one_launch(selection: Selection, machine: Machine) -> Plan:
-    """The one plan that a profiler records. Raises UsageError if there are several, or if it cannot run."""
+    """Return the only plan, which a profiler records. Raises UsageError if there are several or if it cannot run."""
     variant = find_variant(selection)
     expanded = plan_kernel(selection, variant, machine)
     check_memory([item.problem for item in expanded], machine.targets)
@@ -80,7 +80,7 @@ def _plan_one_launch(selection: Selection, machine: Machine) -> Plan:
 
 
 def profile_kernel(selection: Selection, seed: int | None, machine: Machine) -> tuple[Plan, list[ncu.Counters]]:
-    """Count what one launch does, with Nsight Compute. Raises UsageError, DeviceError, BuildError."""
+    """Count what one launch does, using Nsight Compute. Raises UsageError, DeviceError and BuildError."""
     plan = _plan_one_launch(selection, machine)
     find_watcher(ncu.PROGRAM)
     registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)  # so that ncu's time limit is not spent
@@ -88,7 +88,7 @@ def profile_kernel(selection: Selection, seed: int | None, machine: Machine) -> 
 
 
 def launch_kernel_once(selection: Selection, seed: int | None, machine: Machine) -> None:
-    """Launch one plan in the range that a profiler records, after a launch that warms up."""
+    """Launch a plan once in the range that a profiler records, after a warm-up launch."""
     plan = _plan_one_launch(selection, machine)
     artifact = registry.make_compilers(machine, [plan.device])[plan.device].compile(plan)
     device = registry.open_backends(machine, [plan.device], gate=False)[plan.device]
@@ -99,7 +99,7 @@ def launch_kernel_once(selection: Selection, seed: int | None, machine: Machine)
 
 
 def _make_launch_command(plan: Plan, selection: Selection, seed: int | None, machine: Machine) -> list[str]:
-    """The command of this program that launches the plan."""
+    """Return the command of this program that launches the plan."""
     problem = plan.problem
     options = [
         ("--sizes", f"{problem.M}x{problem.N}x{problem.K}"),
@@ -115,26 +115,26 @@ def _make_launch_command(plan: Plan, selection: Selection, seed: int | None, mac
 
 @dataclass(frozen=True)
 class Architecture:
-    """The GPU to compile for, in this machine or not: a name such as 90a, and multiprocessors."""
+    """A GPU to compile for, in this machine or not: a name such as 90a and a number of multiprocessors."""
 
     name: str
     sms: int
 
     @property
     def sm(self) -> int:
-        """The compute capability: 90 for 90a."""
+        """The compute capability as a number: 90 for 90a."""
         return int(self.name.rstrip("af"))
 
 
 def choose_architecture(written: str | None, sms: int | None) -> Architecture:
-    """Choose what an option names, by default this GPU, without one 90. Raises UsageError."""
+    """Choose the architecture that an option names, or else that of this GPU, or else 90. Raises UsageError."""
     name = _parse_architecture(written) if written else _find_architecture()
     sm = int(name.rstrip("af"))
     return Architecture(name, sms or USUAL_SMS.get(sm, 1))
 
 
 def _parse_architecture(written: str) -> str:
-    """`90a` of 90a, sm_90a or compute_90a."""
+    """Return `90a` for 90a, sm_90a or compute_90a. Raises UsageError for other text."""
     match = re.fullmatch(r"(?:sm_|compute_)?(\d{2,3}[af]?)", written)
     if match is None:
         hint = "write a compute capability without the dot, such as 90 or 90a"
@@ -149,7 +149,7 @@ def _find_architecture() -> str:
 
 @dataclass(frozen=True)
 class InspectedKernel:
-    """A kernel compiled for an architecture, in every configuration: plans and rows of the table."""
+    """A kernel compiled for an architecture in every configuration, with its plans and table rows."""
 
     architecture: Architecture
     compiler: InspectingCompiler
@@ -158,7 +158,7 @@ class InspectedKernel:
     inspections: list[Inspection]
 
     def only_plan(self) -> Plan:
-        """The one plan whose code is to be written. Raises UsageError if there are several."""
+        """Return the only plan, whose code is to be written. Raises UsageError if there are several."""
         if len(self.plans) > 1:
             count = len(self.plans)
             raise UsageError(
@@ -168,7 +168,7 @@ class InspectedKernel:
 
 
 def inspect_kernel(selection: Selection, architecture: Architecture) -> InspectedKernel:
-    """Compile every configuration of a kernel; needs nvcc but no GPU.
+    """Compile every configuration of a kernel; needs nvcc, but no GPU.
 
     Raises UsageError, DeviceError and BuildError.
     """
@@ -183,7 +183,7 @@ def inspect_kernel(selection: Selection, architecture: Architecture) -> Inspecte
 
 
 def plan_inspection(selection: Selection, architecture: Architecture) -> list[Plan | Skip]:
-    """Plan a kernel for a GPU that need not be there. Raises UsageError."""
+    """Plan a kernel for a GPU that need not be present. Raises UsageError."""
     variant = find_variant(selection)
     if not (variant.is_kernel or variant.is_launcher):
         raise UsageError(f"{variant.name} is not a .cu file, so nvcc has nothing to compile; name a kernel")
@@ -203,16 +203,16 @@ def _plan_network(selection: Selection, variant: Variant, machine: Machine) -> l
 
 @dataclass(frozen=True)
 class LoopReadings:
-    """The hottest loop of every kernel, and the limits of manifests that the loops break."""
+    """The hottest loop of every kernel, and the limits in manifests that these loops exceed."""
 
     readings: list[HottestLoop]
     broken_limits: list[str]
 
 
 def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopReadings:
-    """Disassemble every kernel; `clock` is in GHz (None: that of a usual GPU).
+    """Disassemble every kernel and find its hottest loop. `clock` is in GHz (None: a typical clock for this GPU).
 
-    Raises UsageError for an architecture that is too old.
+    Raises UsageError if the architecture is too old.
     """
     architecture = inspected.architecture
     if any(plan.variant.is_launcher for plan in inspected.plans):
@@ -231,20 +231,20 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
 
 
 def _find_peak(architecture: Architecture, clock: float | None) -> PeakRate | None:
-    """The f32 rate of such a GPU; None for an unknown architecture."""
+    """Return the peak f32 rate of such a GPU; None for an unknown architecture."""
     rate = PRECISIONS["f32"].peak.of_device("", architecture.sm)
     ghz = clock or USUAL_CLOCK.get(architecture.sm)
     return PeakRate(rate * architecture.sms * ghz * 1e9, int(rate / 2)) if rate and ghz else None
 
 
 def _choose_main_loop(readings: Sequence[HottestLoop]) -> LoopFacts | None:
-    """The loop with the most arithmetic, on tensor cores if any is."""
+    """Choose the loop with the most arithmetic. Loops on tensor cores come first."""
     found = [reading.facts for reading in readings if reading.facts]
     return max(found, key=lambda facts: (facts.loop.on_tensor_cores, facts.loop.math), default=None)
 
 
 def _read_loops(compiler: InspectingCompiler, plan: Plan, peak: PeakRate | None) -> list[HottestLoop]:
-    """The hottest loop of each kernel that a plan launches."""
+    """Find the hottest loop of each kernel that a plan launches."""
     code, names = parse_kernels(compiler.sass(plan)), compiler.compile(plan).build.symbols or plan.symbols
     loops = [find_hottest_loop(code.get(name, ())) for name in names]
     several = len(names) > 1

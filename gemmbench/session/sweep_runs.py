@@ -1,4 +1,4 @@
-"""A sweep, from what is asked for to its results: what run, compare and posts do."""
+"""Runs a sweep, from the request to the results, for `run`, `compare` and `posts`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gemmbench.session.winners import TunedConfigs, read_winners
 def run_sweep(
     request: RunRequest, machine: Machine, reporter: Reporter = SILENT, transfers: PanelCut | None = None, **how: bool
 ) -> RunResult:
-    """Plan a sweep, as plan_request does with these arguments, and measure it. Raises GemmbenchError."""
+    """Plan a sweep, passing the arguments to plan_request, and measure it. Raises GemmbenchError."""
     from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep  # a dry run measures nothing
 
     planned = plan_request(request, machine, reporter, transfers, **how)
@@ -50,7 +50,7 @@ def run_sweep(
 
 
 def _check_rivals(planned: PlannedSweep, reporter: Reporter) -> None:
-    """Say which kernels of a comparison cannot run. Raises DeviceError if that leaves none to compare."""
+    """Report the kernels of a comparison that cannot run. Raises DeviceError if too few are left to compare."""
     sweep, able = planned.sweep, {chain.variant.name for chain in planned.chains if not chain.reason}
     reasons = {chain.variant.name: chain.reason for chain in planned.chains}
     missing = [name for name in sweep.rivals if name in reasons and name not in able]
@@ -76,9 +76,9 @@ def plan_request(
 ) -> PlannedSweep:
     """Plan a sweep without measuring it.
 
-    With `compare` the variants are compared with each other. `transfers` says how jobs are cut that are measured
-    with their copies (None: no transfers). With `tuned`, a variant without parameters runs in the best configuration
-    that `tune` found, if it found one. Raises UsageError, SpecError, and DeviceError for transfers.
+    With `compare`, the variants are compared with each other. `transfers` says how to cut jobs that are measured with
+    their copies (None: no transfers). With `tuned`, a variant without parameters runs in the best configuration that
+    `tune` has found, if any. Raises UsageError, SpecError, and DeviceError for transfers.
     """
     if transfers is not None:
         machine.refuse_transfers()
@@ -102,9 +102,9 @@ def plan_request(
 def choose_transfers(
     cut: PanelCut | None, planned: PlannedSweep, machine: Machine
 ) -> tuple[PanelCut | None, list[Plan]]:
-    """How jobs with their copies are cut (None: there are none), and the kernels whose jobs are measured.
+    """Choose how to cut the jobs to measure with their copies, if any, and the plans to measure that way.
 
-    With the `cut` of a request these are all, else those whose jobs a row of the post shows.
+    If the request has a `cut`, these are all plans. Otherwise they are the plans shown in rows of the post with copies.
     """
     if cut is not None:
         return cut, planned.plans

@@ -1,4 +1,4 @@
-"""The searches of a command in turn, into a results file."""
+"""Runs the searches of a command one after the other and writes a results file."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ from gemmbench.session.reporter import SILENT, Reporter, announce_time_on_cpu
 from gemmbench.session.winners import KeptWinners, TunedConfigs, identify_code, keep_winners, make_winner, read_winners
 
 _WORKER_CORES = 1
-"""Cores that compilers leave to the worker, whose device must not wait."""
+"""The number of cores that compilers leave to the worker, so that its device need not wait."""
 _HELD_BACK = 2
-"""One in this number of compilers waits until the device is open, since opening it also needs a core."""
+"""One in this many compiler threads waits until the device is open, since opening it also needs a core."""
 
 
 def _open_compilers(session: Session) -> AbstractContextManager[CompilerPool]:
-    """Return a pool with a thread for each core that is not left to the worker; some are held back."""
+    """Open a pool with a compiler thread for each core that is not left to the worker. Some threads are held back."""
     threads = max(1, (os.cpu_count() or 1) - _WORKER_CORES)
     return open_pool(session.compilers, threads, held_back=threads // _HELD_BACK)
 
 
 def _compile_first(task: TuningTask, strategy: Strategy, most: int, pool: CompilerPool) -> None:
-    """Begin with the baseline and what a new `strategy` asks for, at most `most` candidates.
+    """Start to compile the baseline and the first candidates of a new `strategy`, at most `most` of them.
 
-    This needs no device, so it runs while that is opened. The search asks for the same code later.
+    This needs no device, so it runs while the device is being opened. The search asks for the same code later.
     """
     asked = filter(None, (strategy.ask() for _ in range(min(count_ahead(strategy), most))))
     candidates = [task.chains[make_key(configuration)] for configuration in asked]
@@ -93,9 +93,9 @@ def _compile_first(task: TuningTask, strategy: Strategy, most: int, pool: Compil
 
 @dataclass
 class SearchProgress:
-    """Reports how far a search is, the best so far and the time left, that of the finals included.
+    """Reports the progress of a search, the best candidate so far, and the time left, including the finals.
 
-    `estimate` is the seconds of finals with these candidates.
+    `estimate` returns the seconds that finals with these candidates take.
     """
 
     progress: Progress
@@ -108,11 +108,11 @@ class SearchProgress:
     _times: list[tuple[float, str]] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Report the beginning."""
+        """Report the start of the search."""
         self.progress(f"{SWEEP}{self.task}", 0, self.most)
 
     def report(self, screening: Screening) -> None:
-        """Report the best candidate so far. The first time, what was tried is that of the run that is resumed."""
+        """Report the best candidate so far. The first call notes how many candidates the resumed run had tried."""
         for record in screening.records[self._seen :]:
             if self.task.owns(record) and record.status == "ok" and record.samples:
                 self._times.append((stats.time_interval(record.by_round).value, str(record.configuration)))
@@ -126,7 +126,7 @@ class SearchProgress:
         self.progress(f"{SWEEP}{self.task}{self._describe_best()}", tried, self.most, *left)
 
     def begin_finals(self, finalists: Sequence[Chain]) -> None:
-        """Report the last stage."""
+        """Report the start of the finals."""
         self.progress(f"{SWEEP}{self.task}: finals{self._describe_best()}", 0, len(finalists), self.estimate(finalists))
 
     def _describe_best(self) -> str:
@@ -134,7 +134,7 @@ class SearchProgress:
 
 
 def _leave_out_batches(progress: Progress) -> Progress:
-    """Progress without the batches of the runner; a search reports how far it is itself."""
+    """Return a progress callback without the runner's batches, because a search reports its progress itself."""
 
     def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
         if not what.startswith(SWEEP):
@@ -146,9 +146,10 @@ def _leave_out_batches(progress: Progress) -> Progress:
 def plan_tasks(
     planned: PlannedSweep, names: Sequence[str], machine: Machine, all_needed: bool = True
 ) -> list[TuningTask]:
-    """Return a search for every problem and every name.
+    """Plan a search for every problem and every name.
 
-    Raises UsageError and DeviceError if one has no candidate; unless all are needed, if none of a problem has one.
+    Raises UsageError or DeviceError if a search has no candidate. If not all are needed, it raises only if a problem
+    has no candidate at all.
     """
     by_problem: dict[Problem, list[Chain]] = {}
     for chain in planned.chains:
@@ -182,13 +183,16 @@ def _explain_empty_space(name: str, problem: Problem, chains: Sequence[Chain], m
 
 
 def _is_unfit(chain: Chain, machine: Machine) -> bool:
-    """Return whether the device cannot run the variant, whatever the problem and the configuration."""
+    """Return whether the device can never run the variant, regardless of the problem and the configuration."""
     target = machine.targets.get(chain.device)
     return bool(explain_unfit_device(chain.variant, target) or machine.why_refused(chain.variant, chain.device))
 
 
 def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
-    """Return the configuration of a chain at the awkward problems where it can run, that for all candidates first."""
+    """Plan the configuration of a chain at all awkward problems where it can run.
+
+    The first is the problem on which every candidate is checked.
+    """
     asked = chain.problem
     first = plan_awkwardly(chain.variant, chain.config, asked, machine).problem
     awkward = first.M, first.N, first.K
@@ -201,17 +205,17 @@ def _plan_checks(machine: Machine, chain: Chain) -> tuple[Chain, ...]:
 
 
 _HOLD_OUT = 0.2
-"""The share of a dispatching variant's problems that the rows are tested on."""
+"""The share of a dispatching variant's problems on which the rows are tested."""
 _MOST_EARLIER = 16
-"""How many of an earlier run's fastest configurations are tried first."""
+"""The number of an earlier run's fastest configurations to try first."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to search.
+    """Options of a search.
 
-    `earlier` is a results file whose fastest configurations are tried first. Of a variant that picks from others,
-    these are tuned; with `write_pick` the rows of its `pick` are written, and tested on the share `hold_out` of the
+    `earlier` is a results file whose fastest configurations are tried first. If a variant picks from others, those are
+    tuned instead. With `write_pick`, the rows of its `pick` are written and tested on the share `hold_out` of the
     problems.
     """
 
@@ -225,9 +229,9 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class TuneResult:
-    """The rows of the finals, what the searches found, the winners, and what became of the file of winners.
+    """The rows of the finals, the outcomes of the searches, the winners, and what was done to the file of winners.
 
-    `fault` says why winners or the rows of a `pick` could not be written.
+    `fault` says why the winners or the rows of a `pick` could not be written.
     """
 
     run: RunResult
@@ -243,8 +247,8 @@ def tune_kernels(
 ) -> TuneResult:
     """Search, measure the best in full, and keep the winners. Raises GemmbenchError.
 
-    Without parameters, the values that the config lists for a variant are searched, or else all.
-    What cannot be written after the searches is the `fault` of the result.
+    Without parameters, the search uses the values that the config lists for a variant, or else all of them. If
+    something cannot be written after the searches, the result's `fault` says so.
     """
     how, selection = how or SearchOptions(), request.selection
     if request.measuring.pdl:
@@ -301,7 +305,7 @@ def tune_kernels(
 
 
 def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Machine, policy: Policy) -> float:
-    """Return the seconds of the searches on the CPU device, if the first candidates are as fast as the others."""
+    """Estimate the seconds of the searches on the CPU device, assuming that all candidates are as fast as the first."""
     host, compilers, total = make_typical_host(), registry.make_compilers(machine, machine.devices), 0.0
     short = replace(policy, rounds=FIRST_ROUNDS, until=0.0)
     for task in tasks:
@@ -321,13 +325,13 @@ def _estimate_searches(budget: Budget, tasks: Sequence[TuningTask], machine: Mac
 def _estimate_finals(
     task: TuningTask, devices: Mapping[str, Device], policy: Policy, finalists: Sequence[Chain]
 ) -> float:
-    """Return the seconds to measure finalists in full."""
+    """Estimate the seconds it takes to measure finalists in full."""
     rows = [*finalists, *([task.baseline] if task.baseline else [])]
     return estimate_sweep(rows, devices, policy, task.baseline.name if task.baseline else "", make_typical_host())
 
 
 def _was_tried(tasks: Sequence[TuningTask], winner: Winner) -> bool:
-    """Return whether the configuration of an earlier winner is a candidate of these searches: they begin with it."""
+    """Return whether an earlier winner's configuration is a candidate of these searches, which try it first."""
     mine = (task for task in tasks if (task.name, task.problem) == (winner.variant, winner.problem))
     return any(make_key(winner.config) in task.chains for task in mine)
 
@@ -351,9 +355,9 @@ def _find_device(task: TuningTask, machine: Machine) -> Device:
 def _plan_tuning(
     request: RunRequest, goal: str, catalog: Catalog, machine: Machine, dispatching: Variant | None = None
 ) -> PlannedSweep:
-    """Plan every configuration of the variants; for a dispatching variant, of those that it picks from.
+    """Plan every configuration of the variants or, for a dispatching variant, of those that it picks from.
 
-    Raises UsageError, SpecError, and DeviceError without a GPU to load.
+    Raises UsageError, SpecError, and DeviceError if the goal needs a GPU and there is none.
     """
     if not request.selection.variants:
         raise UsageError("tune needs a kernel: gemmbench tune tiled --sizes 1024")
@@ -387,7 +391,10 @@ def _run_searches(
     batches: CandidateBatches,
     past: Sequence[Record],
 ) -> Iterator[SearchOutcome]:
-    """The outcomes of all searches, until one is interrupted. Those of a dispatching variant share their finals."""
+    """Yield the outcomes of all searches until one is interrupted.
+
+    The searches of a dispatching variant share their finals.
+    """
     session, checked, known = opened.session, CheckedCode(), TunedConfigs(read_winners(), opened.session.machine)
     seconds = how.budget.share(len(tasks))
 
@@ -418,13 +425,13 @@ def _run_searches(
 
 
 def _find_winner(task: TuningTask, known: TunedConfigs) -> list[Key]:
-    """Return the kept winner, to try it too, so that no shorter search replaces it with something slower."""
+    """Return the kept winner, which is tried too, so that a shorter search cannot replace it with something slower."""
     config = known.find(task.candidates[0].variant, task.problem)
     return [make_key(dict(config.values))] if config else []
 
 
 def _find_fastest(task: TuningTask, records: Sequence[Record]) -> list[Key]:
-    """Return the fastest candidates of an earlier run at this problem, or else at any."""
+    """Return the fastest candidates of an earlier run at this problem or, if there are none, at any problem."""
     right = [record for record in records if record.variant == task.name and record.status == "ok" and record.samples]
     right = [record for record in right if find_key(record) in task.chains]
     mine = [record for record in right if record.problem == task.problem] or right
@@ -437,7 +444,7 @@ def _list_chains(task: TuningTask) -> list[Chain]:
 
 
 def _hash_tasks(tasks: Sequence[TuningTask], machine: Machine) -> list[str]:
-    """A short hash of every search, its code and its candidates, so that --resume knows whether they are the same."""
+    """Return a short hash of every search, its code and candidates, by which --resume recognizes the same search."""
     codes = {task.name: identify_code(task.candidates[0].variant, _find_device(task, machine)) for task in tasks}
     texts = [f"{task} {codes[task.name]} {sorted(task.chains)}" for task in tasks]
     return [hashlib.blake2s(text.encode(), digest_size=4).hexdigest() for text in texts]

@@ -1,4 +1,4 @@
-"""Verification over shapes where kernels often break: what verify does."""
+"""Verifies variants over shapes where kernels often break (`verify`)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from gemmbench.session.watched_runs import Launches, find_host, plan_watching, w
 
 @dataclass(frozen=True)
 class Verification:
-    """What verify found; `broken` says which kernel files cannot be read, and why.
+    """The results of `verify`. `broken` says which kernel files cannot be read, and why.
 
-    `note` says which precisions and layouts were left out, if any. `remarks` are sentences that are not failures: why
-    accesses were not watched, and what would fail at sizes that were not asked for.
-    `wrongly_launched` are the names of kernels that are wrong as their file launches them.
+    `note` says which precisions and layouts were left out, if any. `remarks` are sentences that do not report failures:
+    why accesses were not watched, and what would fail at sizes that were not requested. `wrongly_launched` names the
+    kernels that are wrong if they are launched as in their file.
     """
 
     records: list[Record]
@@ -55,13 +55,13 @@ def verify_kernels(
     pdl: bool = True,
     watch: bool = True,
 ) -> Verification:
-    """Verify the variants without timing them; what is not given means all that a variant declares.
+    """Verify the variants without timing them. By default, everything that a variant declares is verified.
 
-    Without sizes, shapes are those where kernels break. On the CPU device, no precisions and layouts mean f32 and one
-    layout, and the largest shape is left out. With `every` nothing is left out, and all configurations are verified,
-    otherwise one change per parameter. With `exit_first` the first failure ends it. With `pdl`, kernels whose products
-    may overlap are verified that way too. With `watch`, every access of small launches is watched on the host first.
-    Raises GemmbenchError.
+    Without sizes, the shapes are those where kernels often break. On the CPU device, the default is f32 and one layout,
+    and the largest shape is left out. With `every`, nothing is left out and all configurations are verified; otherwise
+    each parameter is changed once. With `exit_first`, verification stops at the first failure. With `pdl`, kernels
+    whose products may overlap are also verified that way. With `watch`, every access of small launches is watched on
+    the host first. Raises GemmbenchError.
     """
     selection = request.selection
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
@@ -113,9 +113,9 @@ def verify_kernels(
 def choose_variants(
     selection: Selection, is_wanted: Callable[[Variant], bool], reporter: Reporter
 ) -> tuple[list[Variant], list[str]]:
-    """Return the named variants, or without names those that are wanted, and the faults of files that cannot be read.
+    """Return the named variants, or else all wanted ones, and the faults of files that cannot be read.
 
-    These files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
+    Such files are reported as left out. Raises UsageError, and SpecError if no named file can be read.
     """
     catalog = open_catalog(selection.kernels, reporter)
     if selection.variants:
@@ -131,9 +131,9 @@ def choose_variants(
 
 
 class FailureReport:
-    """Reports the first failure of each variant as soon as it is known, unless it is one of the last of `checks`.
+    """Reports the first failure of each variant as soon as it is known, unless no further `checks` follow.
 
-    The causes are listed at the end. `failed` says whether there was a failure.
+    The causes are listed at the end. `failed` says whether anything has failed.
     """
 
     def __init__(self, reporter: Reporter, checks: int):
@@ -142,12 +142,12 @@ class FailureReport:
         self.failed = False
 
     def add(self, records: Sequence[Record]) -> None:
-        """Take records, and report the first failure of each variant."""
+        """Count records as checks, and report the first failure of each variant."""
         self._left -= len(records)
         self.report(records)
 
     def report(self, records: Sequence[Record]) -> None:
-        """Report the first failure of each variant among records other than checks of a result."""
+        """Report the first failure of each variant without counting the records as checks."""
         for record in records:
             if record.status in ("ok", "skipped"):
                 continue
@@ -161,7 +161,7 @@ class FailureReport:
 def plan_verification(
     variant: Variant, selection: Selection, machine: Machine, every: bool = False
 ) -> list[Plan | Skip]:
-    """Plan what is verified of a variant. Raises UsageError."""
+    """Plan the verification of a variant. Raises UsageError."""
     params = {ALL: ()} if every else selection.params
     precisions, layouts = _choose_kinds(variant, selection, machine, every)
     configs = list_configurations(variant, params) if params else configurations.change_each_parameter(variant)
@@ -187,7 +187,7 @@ def plan_verification(
 
 
 _LARGEST_ALLOWED = 1 << 26
-"""Products of a problem that is verified in place of one that the rules of a variant refuse."""
+"""The most multiplications in a problem that replaces one refused by a variant's rules."""
 
 
 def _plan_allowed_shapes(
@@ -199,7 +199,7 @@ def _plan_allowed_shapes(
     machine: Machine,
     epilogue: tuple[str, ...],
 ) -> list[Plan | Skip]:
-    """Plan shapes next to the usual ones for configurations whose rules refuse most of these."""
+    """Plan shapes near the usual ones for configurations whose rules refuse most of the usual shapes."""
     found: list[Plan | Skip] = []
     for config in configs:
         mine = [item for item in planned if item.config.values == config.values or item.config.picked]
@@ -220,13 +220,13 @@ def _plan_allowed_shapes(
 
 
 _PLAIN = "f32"
-"""The precision that the CPU device verifies; kernels without it are verified in the first that they declare."""
+"""The precision to verify on the CPU device. Kernels without it are verified in the first one that they declare."""
 
 
 def _choose_kinds(
     variant: Variant, selection: Selection, machine: Machine, every: bool
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the precisions and layouts to verify."""
+    """Choose the precisions and layouts to verify."""
     precisions, layouts = tuple(variant.precisions), tuple(variant.layouts)
     if machine.on_cpu and not every:
         precisions = (_PLAIN,) if _PLAIN in precisions else precisions[:1]
@@ -235,7 +235,7 @@ def _choose_kinds(
 
 
 def _note_left_out(variants: Sequence[Variant], selection: Selection, machine: Machine, every: bool) -> str:
-    """`f32, nn only; --all checks 19 more combinations`, or "" if nothing that was not named is left out."""
+    """Return a note such as `f32, nn only; --all checks 19 more combinations`; "" if nothing is left out by default."""
     names, left = dict[str, dict[str, None]](), 0
     for variant in variants:
         precisions, layouts = _choose_kinds(variant, selection, machine, every)

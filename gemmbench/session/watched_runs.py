@@ -1,4 +1,4 @@
-"""What `verify` does first: small launches on the host in which every access is watched, before any device runs."""
+"""Watches every access of small launches on the host, which `verify` does first, before any device runs."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gemmbench.session.machine import describe_local
 _HOST = "cpu"
 _LONGEST_SIDE = 256
 _MOST_PRODUCTS = 1 << 26
-"""A launch with more takes seconds."""
+"""The most multiplications in a launch. A larger one would take seconds."""
 _LARGEST_INT = 2**31 - 1
 _MOST_FAULTS = 4
 _GLANCE = 0.2
-"""Seconds between two looks at whether to go on."""
+"""Seconds between checks of whether to go on."""
 _HARMLESS = ("race", "never written")
 _NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
 
@@ -44,10 +44,10 @@ _NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges i
 class WatchedRuns:
     """What was seen: a record for each configuration and kind of problem with a fault.
 
-    `explanations` are sentences that may say why a result of a configuration is wrong, by variant and configuration.
-    `unwatched` says of variants why their accesses could not be watched, where they run all the same. `dangerous` are
-    configurations that may take down the context of a GPU, or hang, and `overflows` says which index of a variant
-    overflows an int on a huge problem that was not asked for.
+    `explanations` holds sentences that may explain why a configuration is wrong, by variant and configuration.
+    `unwatched` holds the reasons why the accesses of variants that run could not be watched. `dangerous` holds
+    configurations that may hang or destroy the context of a GPU. `overflows` says which index of a variant overflows an
+    int on a huge problem that was not requested.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -57,13 +57,13 @@ class WatchedRuns:
     overflows: dict[str, str] = field(default_factory=dict)
 
     def refuse(self, item: Plan | Skip) -> Plan | Skip:
-        """The plan, or a Skip if its configuration is dangerous."""
+        """Return the plan, or a Skip if its configuration is dangerous."""
         if isinstance(item, Skip) or _name_configuration(item) not in self.dangerous:
             return item
         return Skip(item.problem, item.variant, item.config, item.device, _NOT_LAUNCHED)
 
     def explain(self, record: Record) -> Record:
-        """The record of a wrong or an endless launch with what was seen that may be why."""
+        """Add to the record of a wrong or endless launch what was seen that may explain it."""
         seen = self.explanations.get((record.variant, record.configuration))
         if seen is None or record.status not in ("wrong", "timeout"):
             return record
@@ -77,16 +77,16 @@ def _name_configuration(item: Plan | Skip) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Launches:
-    """The launches of one configuration on the problems of one layout and precision, which share their code.
+    """The launches of one configuration on problems with the same layout and precision, which share their code.
 
-    If `is_huge`, only an index that overflows is of interest.
+    If `is_huge`, only overflowing indexes matter.
     """
 
     plans: tuple[Plan, ...]
     is_huge: bool = False
 
     def watch(self, watcher: Watcher) -> list[Watched]:
-        """What is seen of each, up to one that does not end. Raises PlanError, DeviceError."""
+        """Watch each launch, up to the first that does not end. Raises PlanError and DeviceError."""
         seen: list[Watched] = []
         for plan in self.plans:
             seen.append(watcher.watch(plan))
@@ -96,7 +96,7 @@ class Launches:
 
 
 def find_host(machine: Machine) -> Machine | None:
-    """The CPU device on which kernels of a machine are watched; None if they are not."""
+    """Return the CPU device on which a machine's kernels are watched; None if they are not watched."""
     if machine.why_unwatched:
         return None
     return machine if machine.on_cpu else describe_local(registry.choose_device(_HOST))
@@ -105,10 +105,10 @@ def find_host(machine: Machine) -> Machine | None:
 def plan_watching(
     variant: Variant, planned: Sequence[Plan | Skip], host: Machine, sized: bool, every: bool
 ) -> list[Launches | Skip]:
-    """Plan the launches of a variant to watch; `planned` is what will be verified.
+    """Plan the launches of a variant to watch. `planned` is what will be verified.
 
-    With `sized`, the smallest shapes of those are watched besides the awkward ones. With `every`, all precisions are
-    watched, otherwise one. `host` is the machine with the CPU device only.
+    With `sized`, the smallest of those shapes are watched in addition to the awkward ones. With `every`, all precisions
+    are watched, otherwise only one. `host` is the machine with only the CPU device.
     """
     if not variant.is_kernel:
         return []
@@ -143,7 +143,7 @@ def plan_watching(
 
 
 def _explain_none(item: Plan | Skip) -> Skip:
-    """Why nothing of a configuration can be watched."""
+    """Explain why no launch of a configuration can be watched."""
     if isinstance(item, Skip):
         return item
     reason = f"{item.problem.size}, the smallest problem that it allows, takes too long"
@@ -151,9 +151,9 @@ def _explain_none(item: Plan | Skip) -> Skip:
 
 
 def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
-    """The smallest with M > N and with M < N, or the smallest, whose long sides are halved as long as they are even.
+    """Choose the smallest shapes with M > N and with M < N, or else the smallest. Long even sides are halved first.
 
-    Moreover one on which an index may overflow, if there is one.
+    A shape on which an index may overflow is added if there is one.
     """
     shrunk = sorted({_shrink(shape) for shape in shapes}, key=lambda shape: (math.prod(shape), shape))
     tall = [shape for shape in shrunk if shape[0] > shape[1]]
@@ -163,17 +163,17 @@ def _choose_smallest(shapes: Sequence[Shape]) -> list[Shape]:
 
 
 def _has_large_index(M: int, N: int, K: int) -> bool:
-    """Whether an operand has elements whose index overflows an int."""
+    """Return whether an operand has elements whose index overflows an int."""
     return max(M * N, M * K, K * N) > _LARGEST_INT
 
 
 def _is_short(problem: Problem) -> bool:
-    """Whether it can be watched in a second or so; of the largest problems only a few blocks run."""
+    """Return whether the problem can be watched in about a second. Only a few blocks of the largest problems run."""
     return problem.flops <= 2 * _MOST_PRODUCTS or _has_large_index(problem.M, problem.N, problem.K)
 
 
 def _shrink(shape: Shape) -> Shape:
-    """A similar shape that is small; of M and N the longer one stays that."""
+    """Return a similar but smaller shape. The larger of M and N stays the larger one."""
     M, N, K = map(_shrink_side, shape)
     if shape[0] > shape[1] and M <= N:
         return 2 * N, N, K
@@ -192,7 +192,7 @@ def watch_kernels(
     progress: Progress,
     is_ended: Callable[[Sequence[Record]], bool],
 ) -> WatchedRuns:
-    """Watch launches, on all cores. `is_ended` takes the faults so far and says whether to stop."""
+    """Watch launches on all cores. `is_ended` receives the faults so far and returns whether to stop."""
     found = WatchedRuns()
     watcher = registry.make_watcher(compile_limit)
     jobs: dict[Future[list[Watched]], Launches] = {}
@@ -242,7 +242,7 @@ def _take_result(found: WatchedRuns, job: Future[list[Watched]], launches: Launc
 
 
 def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -> None:
-    """Note an index that overflows; whatever else a huge launch meets was not asked for."""
+    """Note an index that overflows. Other faults of a huge launch are ignored, because its size was not requested."""
     with suppress(Exception):
         faults = [fault for watched in job.result() for fault in watched.faults if fault.kind == "overflow"]
         if faults:
@@ -250,7 +250,7 @@ def _take_overflow(found: WatchedRuns, job: Future[list[Watched]], plan: Plan) -
 
 
 def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | None:
-    """The record of the faults of some launches, the likeliest cause first, or None."""
+    """Make a record of the faults of some launches, the likeliest cause first; None if there are none."""
     found = _merge_faults(plans, seen)
     if not found:
         return None
@@ -265,7 +265,7 @@ def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | Non
 
 
 def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> list[tuple[Plan, WatchedFault]]:
-    """Each kind at each place once, with its first launch; the likeliest causes first."""
+    """List each kind of fault at each place once, with its first launch, the likeliest causes first."""
     merged: dict[tuple[str, str], tuple[Plan, WatchedFault]] = {}
     for plan, watched in zip(plans, seen, strict=False):
         for fault in watched.faults:
@@ -274,5 +274,5 @@ def _merge_faults(plans: Sequence[Plan], seen: Sequence[Watched]) -> list[tuple[
 
 
 def _name_problem(fault: WatchedFault, plan: Plan) -> WatchedFault:
-    """A fault that only another launch has."""
+    """Add the size to a fault that occurs in another launch."""
     return replace(fault, sentence=f"at {plan.problem.size}, {fault.sentence}")

@@ -1,6 +1,6 @@
 """The file of the best known configurations, by device, driver, compiler, code and problem.
 
-It is in the user's data folder, or in $GEMMBENCH_DATA_DIR. `tune` writes it, `run --tuned` reads it.
+The file is in the user's data folder or in $GEMMBENCH_DATA_DIR. `tune` writes it, and `run --tuned` reads it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class KeptWinners:
-    """The file of winners, those that were `added`, and earlier ones that `stayed` instead of new ones."""
+    """The path of the file, the winners that were `added`, and the earlier ones that `stayed` instead of new ones."""
 
     path: Path
     added: Sequence[Winner]
@@ -45,13 +45,13 @@ class KeptWinners:
 
 
 def winners_path() -> Path:
-    """Return where the file is, whether or not it exists."""
+    """Return the path of the file, whether or not it exists."""
     chosen = os.environ.get("GEMMBENCH_DATA_DIR")
     return (Path(chosen) if chosen else user_data_path("gemmbench")) / _FILE
 
 
 def read_winners(path: Path | None = None) -> list[Winner]:
-    """Return the winners that are kept; none without a file. Raises StoreError."""
+    """Read the winners from the file; an empty list if there is no file. Raises StoreError."""
     path = path or winners_path()
     if exists(path) and not is_file(path):  # reading a FIFO would wait for ever
         raise StoreError(f"{path}: cannot be read: it is not a file; remove it")
@@ -71,10 +71,10 @@ def read_winners(path: Path | None = None) -> list[Winner]:
 
 
 def keep_winners(new: Sequence[Winner], was_tried: Callable[[Winner], bool] = lambda winner: True) -> KeptWinners:
-    """Add winners to the file; those with the same key are replaced. Raises StoreError.
+    """Add winners to the file, replacing those with the same key. Raises StoreError.
 
-    Only a winner that was measured in full replaces one that was; and one whose configuration the new search did
-    not try (`was_tried`) is replaced only by something better.
+    A winner that was measured in full is replaced only by another one. If the new search did not try its configuration
+    (`was_tried`), it is replaced only by something better.
     """
     added, stayed = list[Winner](), list[Winner]()
 
@@ -92,7 +92,7 @@ def keep_winners(new: Sequence[Winner], was_tried: Callable[[Winner], bool] = la
 
 
 def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
-    """Apply `change` to the winners and write them. The file is replaced atomically. Raises StoreError."""
+    """Apply `change` to the winners and replace the file atomically. Raises StoreError."""
     path = winners_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
 
 
 def export_winners(winners: Sequence[Winner], path: Path) -> None:
-    """Write winners to a file of the same format. Raises StoreError."""
+    """Write winners to another file in the same format. Raises StoreError."""
     write_text(path, _encode(winners))
 
 
@@ -113,7 +113,10 @@ def _encode(winners: Sequence[Winner]) -> str:
 
 
 def make_winner(outcome: SearchOutcome, device: Device, environment: Environment) -> Winner | None:
-    """Return the winner of a search, or None. For an interrupted search with the goal `time`, it is the best so far."""
+    """Return the winner of a search; None if there is none.
+
+    For an interrupted search with the goal `time`, it is the best candidate so far.
+    """
     best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
     if best is None:
         return None
@@ -140,7 +143,7 @@ def make_winner(outcome: SearchOutcome, device: Device, environment: Environment
 
 
 def identify_code(variant: Variant, device: Device) -> dict[str, Any]:
-    """Return the device, the versions and the code that a winner holds for, as fields of a Winner."""
+    """Return the fields of a Winner that identify its device, versions and code."""
     software = device.software
     return {
         "device": device.name,
@@ -163,14 +166,14 @@ def _read_code(variant: Variant, software: Mapping[str, str]) -> str:
 
 @dataclass
 class TunedConfigs:
-    """The configurations to run instead of the defaults. `missing` collects what has no winner."""
+    """Provides the best known configurations to run instead of the defaults. `missing` lists what has no winner."""
 
     winners: Sequence[Winner]
     machine: Machine
     missing: list[str] = field(default_factory=list)
 
     def find(self, variant: Variant, problem: Problem) -> Config | None:
-        """Return the best known configuration, or None. With several goals, the newest winner."""
+        """Return the best known configuration, or None. If there are winners for several goals, the newest counts."""
         device = self.machine.devices.get(choose_backend(variant, self.machine.choice.primary, self.machine.targets))
         if device is None or not variant.params:
             return None
@@ -184,7 +187,7 @@ class TunedConfigs:
         return None
 
     def describe_missing(self) -> str:
-        """Return what has no winner, such as `tiled at 64 nn f32 and 8 more`."""
+        """Describe what has no winner, such as `tiled at 64 nn f32 and 8 more`."""
         names = list(dict.fromkeys(self.missing))
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return f"{', '.join(names[:_MOST_NAMED])}{more}"

@@ -82,7 +82,7 @@ def count_lacking(pattern: str, shown: int) -> int:
 
 def describe_lacking(count: int, kernel: str) -> str:
     """Says which problems are not shown, such as those where products could overlap."""
-    return f"Without {count_noun(count, 'problem')} at which {kernel} or all others have no ranked row"
+    return f"This leaves out {count_noun(count, 'problem')} for which {kernel} or all others have no ranked row"
 
 
 def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
@@ -115,7 +115,7 @@ def _summarize(shares: list[float]) -> str:
     mean = statistics.geometric_mean(shares)
     below = [sum(share < limit for share in shares) for limit in (100, 95)]
     return (
-        f"{count_noun(len(shares), 'problem')}, in the geometric mean {mean:.1f} % of the best other kernel.\n"
+        f"{count_noun(len(shares), 'problem')}, geometric mean {mean:.1f} % of the best other kernel.\n"
         f"Below 100 %: {below[0]}; below 95 %: {below[1]}."
     )
 

@@ -228,7 +228,7 @@ def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
     columns = _pick_columns(rows, choices.columns) if choices.columns else kernel_columns.TABLE
     table = _format_columns((heading, *columns), rows, comparison.environment.baseline)
     if lacking := len(comparison.problems) - len(found):
-        table += f"\n\nWithout {count_noun(lacking, 'problem')} at which {prefix} has no ranked row."
+        table += f"\n\nThis leaves out {count_noun(lacking, 'problem')} for which {prefix} has no ranked row."
     citation = cite_rows(page, comparison, rows)
     if choices.brief:
         return f"{table}\n\n{citation}"

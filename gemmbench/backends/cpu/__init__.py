@@ -1,1 +1,1 @@
-"""The CPU as a device: runs an unmodified `.cu` file on machines without a GPU."""
+"""The CPU as a device, which runs unmodified `.cu` files on machines without a GPU."""

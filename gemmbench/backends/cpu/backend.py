@@ -1,4 +1,4 @@
-"""The open CPU device: operands in shared memory, kernels in separate processes."""
+"""The open CPU device. It keeps operands in shared memory and runs kernels in separate processes."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from gemmbench.planning.plans.plan import Geometry, Plan, Target
 from gemmbench.planning.problems import Problem
 
 _LEAST_LIMIT = 5.0
-"""Seconds that a launch may take, however small its problem is."""
+"""Seconds that a launch may always take, no matter how small its problem is."""
 _SLOWEST = 1e7
-"""flops/s. On a busy host, kernels with a barrier for each product are five times as fast."""
+"""The slowest expected speed in flops/s.
+
+Kernels with a barrier for each product are five times as fast, even on a busy host.
+"""
 _MEANINGFUL = 2e-2
-"""Seconds of waiting for each launch of a step, below which the time of asking for it weighs too much."""
+"""The shortest meaningful wait for a launch, in seconds. Below it, the cost of requesting the launch is too large."""
 _MOST_THREADS = 1024
 _OPERANDS = ("A", "B", "C", "bias", "residual", "scale")
 """As `struct Set` has them."""
 _ONE_CALL = ("", Geometry((1, 1, 1), (1, 1, 1), 0))
 
-# (timed: blocks do not start with shared memory full of NaN; backwards: last thread and block first)
+# (timed: shared memory is not filled with NaN before each block; backwards: the last thread and block run first)
 _MODES = {"": (1, 0), "forward": (0, 0), "reverse": (0, 1)}
 
 
 class CpuBackend:
-    """The device. `timeout` is the most seconds one window may take; None: by what it computes.
+    """The CPU device. `timeout` is the time limit of one window in seconds. If None, it depends on the problem.
 
     Raises DeviceError off Linux.
     """
@@ -54,19 +57,19 @@ class CpuBackend:
         self._running: weakref.WeakSet[KernelProcess] = weakref.WeakSet()
 
     def allocate(self, *nbytes: int) -> CpuMemory:
-        """Memory that kernel processes map, always one piece. Raises OutOfMemory."""
+        """Allocate memory that kernel processes can map, always in one piece. Raises OutOfMemory."""
         return CpuMemory(*nbytes)
 
     def free_memory(self) -> int:
-        """Bytes that the system can give without swapping."""
+        """Return the bytes that the system can provide without swapping."""
         return free_memory()
 
     def loaded_libraries(self) -> dict[str, str]:
-        """None that its rows name."""
+        """Return an empty dict, because rows of the CPU do not name loaded libraries."""
         return {}
 
     def load(self, artifact: Artifact, plan: Plan) -> Path | None:
-        """The executable, or None for a library. Raises LaunchError if a block is too large."""
+        """Return the executable, or None for a library. Raises LaunchError if a block is too large."""
         smem = self.device.target.smem
         for _, geometry in plan.launches:
             if geometry.threads > _MOST_THREADS:
@@ -77,7 +80,7 @@ class CpuBackend:
         return Path(artifact.path) if artifact.path else None
 
     def count_workspace(self, loaded: Path | None, plan: Plan) -> int:
-        """As planned."""
+        """Return the planned workspace size."""
         return plan.workspace
 
     def bind(
@@ -112,43 +115,46 @@ class CpuBackend:
         return process
 
     def take_printed(self) -> dict[str, str]:
-        """As base.PrintingBackend."""
+        """See PrintingBackend."""
         for process in list(self._running):
             process.take_printed()
         taken, self._printed = self._printed, {}
         return {name: summary for name, lines in taken.items() if (summary := lines.summarize())}
 
     def close(self) -> None:
-        """End every process that still runs, and let BLAS have all its threads again."""
+        """End all running processes and give BLAS all its threads back."""
         self._threads.restore()
         for process in self._running:
             process.end()
 
 
 def limit_launch(problem: Problem) -> float:
-    """Seconds that a launch may take before it counts as an endless loop, unless the user says so."""
+    """Return the seconds after which a launch counts as an endless loop, unless the user sets a limit."""
     return _LEAST_LIMIT + problem.flops / _SLOWEST
 
 
 class BoundStep(Protocol):
-    """Launches of one step or of several, on its operand sets.
+    """Launches of one or more steps on their operand sets.
 
-    `waited` is how long gemmbench waited for the last ones; 0 if no process of a kernel has timed them, or if they
-    were so short that it says nothing. `absent` is the most threads of a block that had returned when others left a
-    barrier.
+    `waited` is how long gemmbench waited for the last launches. It is 0 if they were not timed by a kernel's process,
+    or too short for a meaningful wait. `absent` is the largest number of threads of a block that had already returned
+    when others left a barrier.
     """
 
     waited: float
     absent: int
 
     def time(self, first: int, launches: int) -> float:
-        """Seconds of `launches` launches back to back, on set number `first` and those after it in turn."""
+        """Return the seconds that `launches` launches take back to back.
+
+        They rotate through the operand sets from `first` on.
+        """
 
 
 class CpuExecutable:
-    """An Executable that counts who else wants the cores before every window, and leaves them theirs.
+    """An Executable that counts competing threads before every window and leaves cores to them.
 
-    BLAS gets the cores that are free: one of its threads that waits for a core holds up all others.
+    BLAS may use only the free cores, because one BLAS thread that waits for a core delays all others.
     """
 
     choice = no_graph = overlap = ""
@@ -157,7 +163,7 @@ class CpuExecutable:
         self._launches, self._threads, self._rotation = launches, threads, rotation
 
     def time(self, launches: int) -> Window:
-        """As base.Executable."""
+        """See Executable."""
         competitors = count_competitors()
         self._threads.leave_cores(round(competitors))
         first = self._rotation.take(launches)[0]
@@ -166,14 +172,14 @@ class CpuExecutable:
         return Window(seconds, launches, competitors=competitors, elapsed=waited, absent=absent)
 
     def time_exactly(self, launches: int) -> Window:
-        """As base.CountingExecutable: it has no graphs."""
+        """See CountingExecutable. There are no graphs here."""
         return self.time(launches)
 
 
 class StepsInTurn:
-    """Steps that run in turn, a launch of each.
+    """Steps that run in turn, with one launch each.
 
-    Only their own time counts, not that of asking them.
+    Only the time of the launches counts, not the time it takes to request them.
     """
 
     waited, absent = 0.0, 0
@@ -182,7 +188,7 @@ class StepsInTurn:
         self._parts = parts
 
     def time(self, first: int, launches: int) -> float:
-        """As BoundStep, of all steps."""
+        """See BoundStep. Times all steps."""
         total = waited = 0.0
         asked = 0
         for number in range(launches):
@@ -192,7 +198,7 @@ class StepsInTurn:
                 waited += part.waited or seconds
                 asked += part.waited > 0
         self.absent = max(part.absent for part in self._parts)
-        # Each question takes time of its own, which must be small next to what is asked.
+        # Each request takes some time, which must be small compared with the launch.
         self.waited = waited if asked and waited >= asked * _MEANINGFUL else 0.0
         return total
 
@@ -202,7 +208,7 @@ def _workspace_memory(place: Place) -> CpuMemory:
 
 
 def _binding_command(step: Step, memory: CpuMemory, mode: str, target: Target) -> str:
-    """The numbers of `struct Binding`, in the order runtime.cpp reads them."""
+    """Return the numbers of `struct Binding`, in the order in which runtime.cpp reads them."""
     plan, problem = step.plan, step.plan.problem
     launches = plan.launches or (_ONE_CALL,)
     numbers: list[float] = [memory.file, memory.nbytes, len(launches)]

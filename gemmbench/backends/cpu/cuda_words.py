@@ -1,7 +1,7 @@
 """Rewrites declarations of shared and constant memory for the C++ compiler.
 
-The size of `extern __shared__` memory is known only at launch, so its names become pointers and references to the
-runtime's page-aligned buffer.
+The size of `extern __shared__` memory is known only at launch. Its names therefore become pointers and references to
+the runtime's page-aligned buffer.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ _SHARED = "__shared__"
 _ALIGNMENTS = {"__align__", "alignas", "__attribute__", "__declspec"}
 _BUFFER = "gb_dynamic_shared"
 _CONSTANT = '__attribute__((section("gb_constant")))'
-"""Outside shared memory, which shared.ld makes of what has no value: the host may never set it, so it is zero."""
+"""Keeps constants out of shared memory, where shared.ld puts variables without a value.
+
+A constant that the host never sets is zero.
+"""
 
 
 def rewrite_words(items: Sequence[Item]) -> Iterator[Edit]:
-    """Yield the edits that the declarations of these items need."""
+    """Yield the edits needed for the declarations of these items."""
     for item in items:
         if item.kind == "other" and not item.words & {"const", "constexpr", "extern"}:
             yield from (Edit(each.start, each.end, _CONSTANT) for each in item.head if each.text == "__constant__")
@@ -30,12 +33,12 @@ def rewrite_words(items: Sequence[Item]) -> Iterator[Edit]:
             if "extern" in words:
                 new = _declare_dynamic(tokens[start:end])
                 yield Edit(tokens[start].start, tokens[end - 1].end, new)
-            else:  # `__shared__` is written as `static`, which may not be there twice
+            else:  # `__shared__` becomes `static`, which must not appear twice
                 yield from (Edit(each.start, each.end, "") for each in tokens[start:end] if each.text == "static")
 
 
 def _find_declarations(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield where each declaration of shared memory begins, and where its `;` is."""
+    """Yield the position of each declaration of shared memory, and that of its `;`."""
     begin, number = 0, 0
     while number < len(tokens):
         token = tokens[number]
@@ -86,7 +89,7 @@ def _drop_attributes(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _find_names(first: Sequence[Token]) -> Iterator[int]:
-    """Yield the index of the name in the first declarator: the last word outside brackets."""
+    """Yield the index of the name in the first declarator, which is the last word outside brackets."""
     pairs, index, found = pair_brackets(first), 0, -1
     while index < len(first):
         if first[index].kind == "word":
@@ -97,7 +100,7 @@ def _find_names(first: Sequence[Token]) -> Iterator[int]:
 
 
 def _declare(kind: str, declarator: Sequence[Token]) -> str:
-    """Declare one name: a pointer if it has no size of its own, otherwise a reference."""
+    """Declare one name: as a pointer if its size is not given, otherwise as a reference."""
     number = next(index for index, each in enumerate(declarator) if each.kind == "word")
     stars = "*" * sum(each.is_sign("*") for each in declarator[:number])
     name, brackets = declarator[number].text, declarator[number + 1 :]

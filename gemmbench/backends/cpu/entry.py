@@ -1,4 +1,4 @@
-"""The record of the CPU back end: what this machine is as a device, read from the system, and its library."""
+"""The record of the CPU back end: this machine as a device, as described by the system, and its library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import LAYOUTS
 
 _SHARED_MEMORY = 227 << 10
-"""Bytes of shared memory a block may have: as many as on Hopper, so that its kernels run."""
+"""Bytes of shared memory that a block may have. The limit is that of Hopper, so that kernels for it run."""
 
 _CPUS = Path("/sys/devices/system/cpu")
 _USUAL_CACHE = 32 << 20
@@ -30,7 +30,7 @@ def describe_cpu(software: Mapping[str, str]) -> Device:
 
 
 def find_target() -> Target:
-    """The cores this process may use, their last-level cache and free memory."""
+    """Return the target: the cores that this process may use, their last-level cache and the free memory."""
     return Target(
         "cpu",
         sm=0,
@@ -44,7 +44,7 @@ def find_target() -> Target:
 
 
 def cpu_name() -> str:
-    """The processor's name, else its architecture."""
+    """Return the name of the processor, or its architecture if the name is unknown."""
     for line in _read_lines("/proc/cpuinfo"):
         name, _, value = line.partition(":")
         if name.strip() == "model name":
@@ -53,7 +53,7 @@ def cpu_name() -> str:
 
 
 def last_level_cache() -> int:
-    """Bytes of last-level cache that the cores of this process reach; 32 MiB if unknown."""
+    """Return the bytes of last-level cache available to this process's cores; 32 MiB if unknown."""
     shared: dict[str, int] = {}
     for core in os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else ():
         levels = sorted((_CPUS / f"cpu{core}" / "cache").glob("index*"))
@@ -63,7 +63,7 @@ def last_level_cache() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory that are free now."""
+    """Return the bytes of memory that are free now."""
     for line in _read_lines("/proc/meminfo"):
         name, _, value = line.partition(":")
         if name == "MemAvailable":
@@ -96,13 +96,13 @@ OPENBLAS = Variant(
     precisions=("f32", "f64"),
     layouts=LAYOUTS,
     kinds=KINDS,
-    deterministic=False,  # the order of its sums depends on the number of its threads
+    deterministic=False,  # the order of summation depends on the number of threads
     source="https://numpy.org/doc/stable/reference/generated/numpy.matmul.html",
 )
 
 
 def openblas_artifact() -> Artifact:
-    """The installed library."""
+    """Return the artifact of the installed library."""
     return Artifact(f"openblas-numpy-{find_package_version('numpy')}", "", Build())
 
 
@@ -118,23 +118,23 @@ class CpuEntry(BackendEntry):
     no_transfers = "the CPU device uses the matrices where they are, so nothing is copied"
 
     def choose(self, option: str) -> DeviceChoice | None:
-        """Take `cpu`."""
+        """Accept `cpu`."""
         return DeviceChoice(self.name) if option == self.name else None
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """Every machine has a CPU."""
+        """Return "", because every machine has a CPU."""
         return ""
 
     def glance(self, choice: DeviceChoice) -> Target:
-        """The processor as the system describes it."""
+        """Return the processor as the system describes it."""
         return find_target()
 
     def libraries(self) -> tuple[Variant, ...]:
-        """NumPy's matrix product."""
+        """Return NumPy's matrix product."""
         return (OPENBLAS,)
 
     def why_refused(self, variant: Variant) -> str:
-        """A kernel may use what only a GPU has."""
+        """Return why the CPU cannot run a variant, such as features that only a GPU has."""
         return why_unsuitable(variant)
 
 

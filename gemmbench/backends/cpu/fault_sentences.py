@@ -1,4 +1,4 @@
-"""Turns reports of the runtime that watches a kernel into sentences: likeliest cause first, each once."""
+"""Describes the faults that the runtime reports when it watches a kernel. The likeliest causes come first."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.backends.base import Watched, WatchedFault
 from gemmbench.errors import name_signal
 
 _Report = Mapping[str, Any]
-"""A fault as the runtime reports it: kind, at, other, count, and the fields of its first example."""
+"""A fault as reported by the runtime: kind, at, other, count, and the fields of its first example."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Operand:
 _UNKNOWN = Place("", 0)
 _UNWRITTEN, _ENDLESS = "read before written", "endless"
 _EXPLAIN = (_UNWRITTEN, _ENDLESS)
-"""Kinds that are not faults on their own."""
+"""Kinds that are not faults by themselves."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Fault:
 
     @property
     def element(self) -> str:
-        """`element 3,350, 1 past the last (row 67, column 0 of 67 x 50)`."""
+        """The element in words, such as `element 3,350, 1 past the last (row 67, column 0 of 67 x 50)`."""
         number, count = self["element"], self["elements"]
         how = f", {number - count + 1:,} past the last" if number >= count else ", before the first" * (number < 0)
         if self.operand.shape is None or number < 0:
@@ -86,7 +86,7 @@ class _Fault:
 
     @property
     def matrix_place(self) -> str:
-        """The position of an element: `row 67, column 0` in a matrix, otherwise its number."""
+        """The position of the element: `row 67, column 0` in a matrix, otherwise its number."""
         if self.operand.shape is None:
             return f"element {self['element']:,}"
         row, column = divmod(self["element"], self.operand.shape[1])
@@ -214,13 +214,13 @@ _SENTENCES: Mapping[str, Callable[[_Fault], str]] = {
     _UNWRITTEN: _describe_early_read,
     _ENDLESS: _describe_endless,
 }
-"""Functions that write the sentence for each kind; likeliest causes first."""
+"""The functions that write the sentence for each kind. The likeliest causes come first."""
 _PLACELESS = ("never written", "stuck", "crash", _ENDLESS)
 _ORDER = list(_SENTENCES)
 
 
 def describe_faults(reports: Sequence[_Report], places: Mapping[int, Place], operands: Sequence[Operand]) -> Watched:
-    """Describe in sentences what the runtime reported; `places` maps return addresses to lines."""
+    """Describe in sentences what the runtime reported. `places` maps return addresses to lines."""
     faults = [
         _Fault(each, places.get(each["at"], _UNKNOWN), places.get(each["other"], _UNKNOWN), operands)
         for each in reports
@@ -242,7 +242,10 @@ def _write_fault(fault: _Fault) -> WatchedFault:
 
 
 def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
-    """Yield each kind once per pair of lines; two barriers on one line, a copy made by the compiler, count as one."""
+    """Yield each kind once per pair of lines.
+
+    Two barriers on one line, one of them a copy made by the compiler, count as one.
+    """
     seen: set[object] = set()
     for fault in faults:
         region = fault.report.get("region")
@@ -255,11 +258,11 @@ def _drop_repeated(faults: Sequence[_Fault]) -> Iterator[_Fault]:
 
 
 _FOLLOW = ("writes outside", "reads outside", "writes nowhere", "reads nowhere", "race")
-"""Kinds that a wrong index may cause."""
+"""Kinds that may be caused by a wrong index."""
 
 
 def _drop_consequences(faults: Iterator[_Fault]) -> Iterator[_Fault]:
-    """Leave out what follows from a fault on the same line, such as the crash there."""
+    """Leave out consequences of a fault on the same line, such as a crash there."""
     miscounted: set[Place] = set()
     written: set[tuple[Place, int]] = set()
     strayed: set[Place] = set()

@@ -1,4 +1,4 @@
-"""Runs one executable: starts it, sends it commands and explains its death. Provides operand memory that it can map."""
+"""Starts an executable, sends it commands and explains why it ended. Provides operand memory that it can map."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemmbench.errors import (
 
 
 class CpuMemory(HostBytes):
-    """A Memory in a file that other processes can map by its descriptor, `file`. Raises OutOfMemory."""
+    """A Memory in a file that other processes can map through its descriptor, `file`. Raises OutOfMemory."""
 
     def __init__(self, *sizes: int):
         self.starts, end = pack_allocations(sizes)
@@ -49,7 +49,7 @@ class CpuMemory(HostBytes):
     def free(self) -> None:
         """Close the file.
 
-        Its bytes are freed with the last array and the last process that map it.
+        The bytes are freed when no array and no process maps the file any more.
         """
         if self.nbytes:
             os.close(self.file)
@@ -57,19 +57,21 @@ class CpuMemory(HostBytes):
 
 
 _LEAVE = 1.0
-"""Seconds that an executable has to end its workers and itself after its connection is closed."""
+"""Seconds that an executable gets to end its workers and itself after its connection is closed."""
 _GLANCE = 0.5
-"""Seconds between checks whether the executable has ended: a process that it left behind may keep the
-connection open."""
+"""Seconds between checks of whether the executable has ended.
+
+A process that it left behind may keep the connection open.
+"""
 _PAUSE = 0.0005
 _OF_PROCESS = 2
-"""The kind of clock that counts the processor time of a process: see clock_getcpuclockid(3)."""
+"""The clock that counts the processor time of a process; see clock_getcpuclockid(3)."""
 _MARGINS = 128 << 20
 """Bytes of address space around each file that the runtime maps."""
 _MOST_PROCESSES = 1024
 _MOST_WORK, _MOST_SHARE = 5e-3 + 1e-3 * (os.cpu_count() or 1), 0.2
-"""Processor seconds that a kernel's processes may use in a pause between windows: this many, or this share of the pause
-if that is more. Each worker spins for about 0.1 ms before it sleeps."""
+"""Limits on the processor seconds that a kernel's processes may use in a pause between windows: an absolute number and
+a fraction of the pause. The larger one applies. Each worker spins for about 0.1 ms before it sleeps."""
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, a misaligned vector, or memory beyond the "
@@ -84,17 +86,18 @@ _OTHER = "a signal that it sent itself or asked for, or that came from what it s
 _MUCH = walls.KERNEL_MEMORY // 2
 _NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
-"""Signals that end a kernel that refuses to compute or that the system kills."""
+"""Signals that end a kernel if it refuses to compute or if the system kills it."""
 
 
 class KernelProcess:
-    """An executable that has mapped its operands; it ends with this object.
+    """A running executable that has mapped its operands. It ends when this object is deleted.
 
     Its processes also end with the thread that started them. They run in a separate session, so Ctrl-C does not reach
-    them and none of them outlives it. `binding` holds the numbers of the first command, `files` are the descriptors of
-    operands and workspace, `timeout` seconds for one window. `waited` is how long gemmbench waited for the last window;
-    `absent` is the most threads of a block that had returned when others left a barrier, in any launch so far. What it
-    prints is added to `printed`. Raises LaunchError, LaunchTimeout.
+    them and the whole session can be killed. `binding` holds the numbers of the first command. `files` holds the
+    descriptors of the operands and the workspace. `timeout` is the time limit for one window in seconds. `waited` is
+    how long gemmbench waited for the last window. `absent` is the largest number of threads of a block that had already
+    returned when others left a barrier, over all launches so far. The output of the executable is added to `printed`.
+    Raises LaunchError, LaunchTimeout.
     """
 
     waited, absent = 0.0, 0
@@ -127,9 +130,11 @@ class KernelProcess:
         self._started = True
 
     def time(self, first: int, launches: int) -> float:
-        """Return the seconds that `launches` launches take back to back, starting at operand set `first` and rotating.
+        """Return the seconds that `launches` launches take back to back.
 
-        Raises LaunchError, LaunchTimeout; either ends the process.
+        They rotate through the operand sets from `first` on.
+
+        Raises LaunchError or LaunchTimeout. Both end the process.
         """
         self._check_idle()
         begin = time.perf_counter()
@@ -144,7 +149,7 @@ class KernelProcess:
             raise self._refuse_forged(reply) from None
 
     def _check_idle(self) -> None:
-        """Raise LaunchError if its processes have worked since the last window and so disturbed other rows."""
+        """Raise LaunchError if its processes have worked since the last window, which disturbs other rows."""
         if not self._ended or not self.end.alive:
             return
         pause = time.perf_counter() - self._ended
@@ -154,14 +159,14 @@ class KernelProcess:
             raise LaunchError(f"the kernel worked for {1e3 * work:.0f} ms while it was not timed; end its threads")
 
     def take_printed(self) -> None:
-        """Take what it has printed so far."""
+        """Read what the executable has printed so far."""
         if self.end.alive:
             self.printed.read()
 
     def _ask(self, command: str, numbers: str) -> str:
-        """Send a command and return the text of the reply, which must repeat the nonce of the command.
+        """Send a command and return the text of the reply, which must repeat the command's nonce.
 
-        A kernel that writes to all its descriptors does not know the nonce; a malicious one can find it.
+        A kernel that merely writes to all its descriptors does not know the nonce. A malicious kernel could find it.
         """
         if not self.end.alive:
             raise LaunchError("the kernel's process ended after an earlier error")
@@ -188,7 +193,7 @@ class KernelProcess:
         return LaunchError(f"the kernel forged a reply of its runtime, so its times do not count: {reply[:80]!r}")
 
     def _receive_line(self) -> str:
-        """Return the next line, or the start of what came instead."""
+        """Return the next line, or the start of whatever was received instead."""
         reply, deadline = b"", time.monotonic() + self._timeout
         while b"\n" not in reply and len(reply) < self.longest_reply:
             if not self._wait_for_reply(min(_GLANCE, deadline - time.monotonic())):
@@ -201,14 +206,14 @@ class KernelProcess:
         return reply.decode(errors="replace").removesuffix("\n")
 
     def _wait_for_reply(self, seconds: float) -> bool:
-        """Wait for a part of a reply while reading what the kernel prints; False if no reply came."""
+        """Wait for part of a reply while reading the kernel's output. Returns False if no reply came."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
         poll.register(self.printed, select.POLLIN)
         ready = dict(poll.poll(max(0.0, seconds) * 1000))
         if ready.get(self.printed.fileno(), 0) & select.POLLIN:
             self.printed.read()
-        elif ready and self._connection.fileno() not in ready:  # all who could print have closed the pipe
+        elif ready and self._connection.fileno() not in ready:  # every process that could print has closed the pipe
             return _wait_for_input(self._connection, seconds)
         return self._connection.fileno() in ready
 
@@ -219,7 +224,7 @@ class KernelProcess:
             return b""
 
     def _check_alive(self, deadline: float) -> None:
-        """Raise LaunchError if the process has ended silently, LaunchTimeout after the deadline."""
+        """Raise LaunchError if the process has ended silently, or LaunchTimeout after the deadline."""
         if time.monotonic() < deadline and not _has_ended(self._child.pid):
             return
         if _has_ended(self._child.pid) and not _wait_for_input(self._connection, 0.0):
@@ -239,7 +244,7 @@ class KernelProcess:
         )
 
     def _explain_death(self, access: str = "") -> LaunchError:
-        """Return the error that ended the process; `access` is what the process itself reported."""
+        """Return the error that ended the process. `access` is a faulty access that the process itself reported."""
         ended = _wait_for_end(self._child.pid)
         self.end()
         if not ended:
@@ -250,7 +255,7 @@ class KernelProcess:
             return LaunchError(f"the kernel's process did not start: {self._lines.last_line()}")
         if code >= 0 and not access:
             return LaunchError(f"the kernel's process exited with code {code}{when}")
-        name = name_signal(-code) if code < 0 else "SIGSEGV"  # its own report of an access counts, however it ended
+        name = name_signal(-code) if code < 0 else "SIGSEGV"  # its own report counts, no matter how it ended
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
             access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
@@ -258,9 +263,9 @@ class KernelProcess:
 
 
 def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subprocess.Popen[bytes]:
-    """Start an executable behind walls with `descriptors`, the first of which is its connection. Raises LaunchError.
+    """Start an executable behind walls. The first of `descriptors` is its connection. Raises LaunchError.
 
-    Its output goes to the descriptor `output`.
+    Output goes to the descriptor `output`.
     """
     shared = sum(os.fstat(file).st_size + _MARGINS for file in descriptors[1:])
     limits = walls.Limits(shared + walls.KERNEL_MEMORY, 0, _MOST_PROCESSES)
@@ -282,22 +287,22 @@ def _start_process(path: Path, descriptors: Sequence[int], output: int) -> subpr
 
 
 def _wait_for_input(connection: socket.socket, seconds: float) -> bool:
-    """Wait for input or for the end of the other side; False if neither comes in time."""
+    """Wait for input, or for the other side to close. Returns False if neither happens in time."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
 def _has_ended(process: int) -> bool:
-    """Return whether a child has ended, without reaping it, so that its process number is not reused."""
+    """Return whether a child has ended. The child is not reaped, so its process number is not reused."""
     try:
         return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # it was reaped by the system, because SIGCHLD is ignored
+    except ChildProcessError:  # the system has reaped it, because SIGCHLD is ignored
         return True
 
 
 def _wait_for_end(process: int) -> bool:
-    """Wait until a child has ended; False if that takes too long."""
+    """Wait until a child has ended. Returns False if that takes too long."""
     deadline = time.monotonic() + _LEAVE
     while not _has_ended(process):
         if time.monotonic() > deadline:
@@ -307,9 +312,9 @@ def _wait_for_end(process: int) -> bool:
 
 
 def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, printed: OutputPipe) -> None:
-    """End a process and everything that it has started, and reap it."""
+    """End a process and everything that it started, and reap it."""
     with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_WR)  # the runtime ends at the end of its input
+        connection.shutdown(socket.SHUT_WR)  # the runtime exits at the end of its input
     _wait_for_end(child.pid)
     connection.close()
     _kill_children(child.pid)
@@ -320,7 +325,7 @@ def _end_process(child: subprocess.Popen[bytes], connection: socket.socket, prin
 
 
 def _kill_children(parent: int) -> None:
-    """Kill the children of a process; when the first process of a namespace ends, so do all others in it."""
+    """Kill the children of a process. When the first process of a namespace ends, all others in it end too."""
     with contextlib.suppress(OSError):
         for child in Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii").split():
             os.kill(int(child), signal.SIGKILL)
@@ -353,7 +358,7 @@ def _count_processor_seconds(process: int) -> float:
 
 
 def _count_own_memory(process: int) -> int:
-    """Return the bytes of private memory that a process has written to; 0 if it has ended."""
+    """Return the bytes of private memory that a process has written to, or 0 if it has ended."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{process}/status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssAnon:"):

@@ -1,4 +1,4 @@
-"""Reads from a kernel's text how to call it: template, slots, launches and tiles, and which problems to try."""
+"""Works out from a kernel's text how to call it: its template, slots, launches and tiles, and the problems to try."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from gemmbench.planning.files import display_path, follow_links
 from gemmbench.planning.manifests.variant import Code, Variant
 
 _LARGEST_FIXED, _MOST_FIXED, _MOST_PRODUCTS = 8192, 4, 1 << 30
-"""Limits on sizes found in a kernel's text: the largest size tried, how many numbers, and how many products in all."""
+"""Limits on the sizes tried from a kernel's text: the largest size, the number of sizes, and the largest M N K."""
 MOST_THREADS, _MOST_WORK = 1024, 4_000_000
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     **dict.fromkeys(("float", "float2", "float4", "void"), np.dtype(np.float32)),
@@ -68,10 +68,10 @@ Sizes = Mapping[str, float]
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A file of code: its text for the compiler, its preprocessed text, and its kernels.
+    """A file of code: the text for the compiler, the preprocessed text, and the kernels.
 
-    `constants` holds the numbers at namespace scope, `written` the texts of macros and constants, and `macros` those
-    that the file lacks and a manifest must define.
+    `constants` holds the values of constants at namespace scope. `written` holds the texts of macros and constants.
+    `macros` holds the macros that are missing from the file and must be defined in the manifest.
     """
 
     path: Path
@@ -134,7 +134,10 @@ def _read_constants(source: Source) -> dict[str, float]:
 
 
 def order_kernels(file: KernelFile, symbol: str | None) -> list[Kernel]:
-    """Return the kernels to try: first those that are launched, and of these first those with three pointers."""
+    """Return the kernels to try.
+
+    Those with at least three pointers come first, and among them those that the file launches.
+    """
     kernels = file.signatures.kernels
     if symbol is None:
         launched = {each.name for each in kernels if find_launches(file.source, each.name)}
@@ -152,12 +155,12 @@ def _count_pointers(kernel: Kernel) -> int:
 
 
 def is_guessing(file: KernelFile, kernel: Kernel) -> bool:
-    """Return whether the file lacks macros that the kernel needs, or values of its template."""
+    """Return whether the file lacks macros or template arguments that the kernel needs."""
     return bool(find_undefined(file, kernel)) or (bool(kernel.template) and not find_launches(file.source, kernel.name))
 
 
 def find_undefined(file: KernelFile, kernel: Kernel) -> list[str]:
-    """Return the names of tiles and warps, in capitals, that a kernel uses but that nothing defines."""
+    """Return the upper-case names of tile and warp sizes that a kernel uses but that are not defined."""
     reached = find_reached(file.source, [kernel.symbol])
     used = {token.text for item in reached if item.kind != "scope" for token in item.tokens if token.kind == "word"}
     defined = {name for item in file.source.walk() for name in item.names}
@@ -170,7 +173,7 @@ _MACRO, WARP = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"), re.compile(r"WARP_?
 
 
 def _list_declared(item: Item) -> Iterator[str]:
-    """Yield the names that an item declares: those after a type and those with a value in a list."""
+    """Yield the names that an item declares: names after a type, and names with a value in a list."""
     for before, token, after in zip(item.tokens, item.tokens[1:], item.tokens[2:], strict=False):
         typed = before.kind == "word" and before.text not in _NO_TYPES and after.is_sign(*"=,;{[(>)")
         if token.kind == "word" and (typed or (before.is_sign(",", "{") and after.is_sign("="))):
@@ -181,15 +184,15 @@ _NO_TYPES = {"return", "case", "else", "sizeof"}
 
 _INTEGERS = {"int", "unsigned", "long", "size_t", "short", "ushort"}
 _OWN_SIZES = (96, 64, 80, 48)
-"""Template sizes for a kernel that takes no sizes as arguments; all different."""
+"""Sizes for template arguments, all different, if the kernel takes no sizes as function arguments."""
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]*__shared__|__shared__[^;{}]*\bextern\b")
 _USUAL_SHARED = 48 << 10
-"""Bytes of dynamic shared memory if no launch gives a number: the most that every kernel may have."""
+"""Bytes of dynamic shared memory if the launch does not give a number. Every kernel may use this much."""
 _SCALAR_TYPES = set("int unsigned long size_t short ushort bool char uchar float double half bfloat16".split())
 _SQUARE_TILE = re.compile(r"__shared__[^;]{0,80}\[\s*(\d{1,2})\s*\]\s*\[\s*\1\s*\]")
 
 Rule = Callable[[Sizes, Mapping[int, str]], Value]
-"""A function of the sizes and the roles of slots that returns a grid, a block or bytes. Raises UnknownValue."""
+"""A function that takes sizes and the roles of slots and returns a grid, a block or bytes. Raises UnknownValue."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,7 @@ def _exchange(rule: Rule) -> Rule:
 
 
 def _join_axes(along_x: Rule, along_y: Rule) -> Rule:
-    """Return a grid with the x of one rule and the y of another."""
+    """Return a grid that takes x from one rule and y from another."""
 
     def joined(sizes: Sizes, roles: Mapping[int, str]) -> Value:
         x, _, z = to_triple(along_x(sizes, roles))
@@ -239,7 +242,7 @@ def make_tile_grid(columns: str, width: int, rows: str, height: int) -> Rule:
 
 @dataclass(frozen=True)
 class _Template:
-    """The arguments of a kernel's template: their texts, and the types and integers by name."""
+    """A kernel's template arguments: their texts, and the types and integers by name."""
 
     texts: tuple[str, ...] = ()
     types: Mapping[str, str] = field(default_factory=dict)
@@ -254,7 +257,7 @@ USUAL: tuple[dict[str, int], ...] = (
 
 
 class KernelReading:
-    """A kernel as written in its file, with template arguments chosen; `usual` gives values for the unknown ones."""
+    """A kernel as written in its file, with template arguments chosen. `usual` has values for unknown ones."""
 
     def __init__(self, file: KernelFile, kernel: Kernel, usual: Mapping[str, int]):
         self.file, self.kernel, self.usual = file, kernel, usual
@@ -269,7 +272,10 @@ class KernelReading:
         self.geometries = list(self.list_geometries())
 
     def compile(self) -> tuple[_Template, list[Slot], Path]:
-        """Return the program that tries the kernel. Raises Undecidable and as CpuCompiler.compile_tryout."""
+        """Choose template arguments, list the slots, and compile the program that tries the kernel.
+
+        Raises Undecidable and the errors of CpuCompiler.compile_tryout.
+        """
         template = self.choose_template(self.usual)
         try:
             slots = list_slots(self.kernel, self.file.signatures, dict(template.types))
@@ -281,7 +287,7 @@ class KernelReading:
         return template, slots, self.file.compiler.compile_tryout(self.file.text, self.file.found, symbol, call)
 
     def name_missing_type(self, template: _Template) -> str:
-        """Return the headers that were left out if the kernel takes a type that no other header declares; else ""."""
+        """Name the headers that were left out, if the kernel takes a type that is not declared; otherwise return ""."""
         declared = {name for item in self.file.source.walk() for name in item.names}
         known = declared | _SCALAR_TYPES | NUMPY_TYPES.keys() | template.types.keys() | {"dim3"}
         types = {each.type.partition("<")[0].rpartition("::")[2] for each in self.kernel.parameters}
@@ -315,7 +321,7 @@ class KernelReading:
         return _Template(tuple(texts), types, integers)
 
     def find_functor(self, kind: str) -> str:
-        """Return a callable class of the file for a template type whose values the kernel calls."""
+        """Return a callable class from the file, for a template type whose values the kernel calls."""
         called = (re.search(rf"\b{each.name}\s*\(", self.body) for each in self.kernel.parameters if each.type == kind)
         if not any(called):
             return ""
@@ -324,7 +330,7 @@ class KernelReading:
         return next((name for item in functors for name in item.names), "")
 
     def list_geometries(self) -> Iterator[Geometry]:
-        """Yield possible grids and blocks: those of the launch, its grid with x and y swapped, then usual tiles."""
+        """Yield possible grids and blocks: the launch as written, the launch with x and y swapped, and usual tiles."""
         shared, blocks = fix_sizes((_USUAL_SHARED if _DYNAMIC_SHARED.search(self.body) else 0,)), list[Rule]()
         late = list[Geometry]()
         if self.launch:
@@ -357,9 +363,10 @@ class KernelReading:
             late.clear()
 
     def list_readings(self, written: Geometry) -> Iterator[Geometry]:
-        """Yield a launch as written, then with x and y swapped.
+        """Yield a launch as written, then with the grid's x and y swapped.
 
-        If it uses one name for several sizes, x runs along N and y along M, unless the kernel says otherwise.
+        If the launch uses one name for several sizes, x is taken to run along N and y along M, unless the kernel shows
+        otherwise.
         """
         assert self.launch is not None, "it is written"
         if not self.shared_names:
@@ -372,7 +379,7 @@ class KernelReading:
 
     @property
     def shared_names(self) -> set[str]:
-        """The names that the launch uses for more than one size."""
+        """The names that the launch passes for more than one size."""
         given = self.launch.arguments if self.launch else ()
         texts = [given[slot.parameter] for slot in self.sizes if slot.parameter < len(given) and not slot.field]
         return {text for text in texts if texts.count(text) > 1}
@@ -386,14 +393,14 @@ class KernelReading:
         return re.findall(rf"\b(\w+)\s*(?:<|>=)\s*{re.escape(size)}\b", self.body)
 
     def is_known(self, rule: Rule) -> bool:
-        """Return whether the values in a rule are known."""
+        """Return whether all values in a rule are known."""
         try:
             return bool(to_triple(rule(dict.fromkeys("MNK", 1024), self.usual_roles)))
         except UnknownValue:
             return False
 
     def is_fixed(self, grid: Rule) -> bool:
-        """Return whether a grid fits only one problem although the kernel takes sizes: the launch uses constants."""
+        """Return whether the kernel takes sizes but a grid made from the launch's constants fits only one problem."""
         if not self.sizes or self.launch is None:
             return False
         try:
@@ -409,7 +416,7 @@ class KernelReading:
         return order_sizes(self.slots)[0]
 
     def follow_launch(self, launch: WrittenLaunch, first: str = "") -> Geometry:
-        """Return the launch as written; a name for several sizes means the size `first` if that is one of them."""
+        """Return the launch as written. If a name is passed for several sizes including `first`, it means `first`."""
 
         def find_names(sizes: Sizes, roles: Mapping[int, str]) -> dict[str, float]:
             known = {**self.file.constants, **self.template.integers}
@@ -437,7 +444,7 @@ class KernelReading:
 
     @property
     def named(self) -> dict[str, int]:
-        """Tile sizes and similar values, by name of constant or template parameter."""
+        """Tile sizes and similar values, by role, from constants and template parameters."""
         local = re.findall(r"\bconst(?:expr)?\s+(?:\w+\s+)*?(\w+)\s*(?:=|\{)\s*(\d+)[uU]?\s*[;,}]", self.body)
         values = {**self.file.constants, **{name: int(value) for name, value in local}, **self.template.integers}
         found = {find_tile_role(name): int(value) for name, value in values.items() if value >= 1}
@@ -471,14 +478,17 @@ class KernelReading:
             yield fix_sizes(shape)
 
     def are_sizes_passed_by_name(self) -> bool:
-        """Return whether the launch uses the kernel's names for M and N."""
+        """Return whether the launch uses the same names for M and N as the kernel."""
         given = self.launch.arguments if self.launch else ()
         pairs = [(slot.name, given[slot.parameter]) for slot in self.sizes if slot.parameter < len(given)]
         named = [(name_size(name), name_size(text)) for name, text in pairs]
         return {("M", "M"), ("N", "N")} <= set(named)
 
     def read_pointers(self, roles: Roles) -> Roles:
-        """Return the roles of the slots, corrected if the launch passes A, B and C in another order than named."""
+        """Return the roles of the slots.
+
+        They are corrected if the launch passes A, B and C in an order that differs from the kernel's names.
+        """
         given = self.launch.arguments if self.launch else ()
         slots = {n: slot for n, slot in enumerate(self.slots) if roles[n] in ("A", "B", "C") and not slot.field}
         if len(slots) < len("ABC") or any(slot.parameter >= len(given) for slot in slots.values()):
@@ -490,7 +500,10 @@ class KernelReading:
         return {**roles, **{n: called[name] for n, name in passed.items()}}
 
     def list_tile_multiples(self, roles: Roles) -> dict[str, int]:
-        """Return the multiples that M, N and K must be of if the kernel's text does not compare them with anything."""
+        """Return the numbers that must divide M, N and K.
+
+        Sizes that the kernel compares with something are left out.
+        """
         if len(self.sizes) == 1:
             return {}
         tile, multiples = self.named.get("TILE", self.find_square_tile()), dict[str, int]()
@@ -500,12 +513,12 @@ class KernelReading:
         return multiples
 
     def find_square_tile(self) -> int:
-        """Return the side of square tiles in shared memory; 0 if there are none."""
+        """Return the side of square tiles in shared memory, or 0 if there are none."""
         found = _SQUARE_TILE.search(self.body)
         return int(found[1]) if found else 0
 
     def list_compared(self, roles: Roles, size: str) -> list[str]:
-        """Return what the kernel's text compares with a size, loop conditions aside."""
+        """Return the expressions that the kernel's text compares with a size, ignoring loop conditions."""
         text = re.sub(r"\bfor\s*\([^;]*;[^;]*;", "", self.body)
         words = [re.escape(slot.name) for number, slot in enumerate(self.slots) if roles[number] == size]
         return [
@@ -513,7 +526,7 @@ class KernelReading:
         ]
 
     def list_guarded(self, roles: Roles) -> list[str]:
-        """Return the sizes that threads compare their index with, as a kernel for any size would."""
+        """Return the sizes that threads compare their index with, as they do in a kernel for any size."""
         own, known = {"threadIdx"}, 0
         while known < len(own):
             known = len(own)
@@ -526,7 +539,7 @@ class KernelReading:
         return [size for size in "MNK" if is_guarded(size)]
 
     def list_unused_pointers(self) -> Roles:
-        """Return what to pass for each pointer that is not an operand: null if the code tests for null, else zeros."""
+        """Return what to pass for pointers that are not operands: null if the code tests for null, otherwise zeros."""
         found = {}
         for number, slot in enumerate(self.slots):
             if slot.kind == "pointer":
@@ -535,7 +548,10 @@ class KernelReading:
         return found
 
     def list_written(self) -> list[int]:
-        """Return the pointers that the kernel assigns to by name: if it is one of three, that is C."""
+        """Return the pointers that the kernel assigns to by name.
+
+        If it assigns to one of three pointers, that one is C.
+        """
         slots = [(number, slot) for number, slot in enumerate(self.slots) if slot.kind == "pointer" and not slot.owner]
         assigned = r"\b{}\s*\[[^;{{}}=]*\]\s*(?:[-+*/]?=)(?!=)"
         found = [number for number, slot in slots if re.search(assigned.format(re.escape(slot.name)), self.body)]
@@ -546,7 +562,7 @@ class KernelReading:
         return [slot for slot in self.slots if slot.kind == "size"]
 
     def list_shapes(self) -> list[tuple[dict[str, int], list[Shape]]]:
-        """Return problems to try, likeliest first, each group with the sizes that the text fixes."""
+        """Return groups of problems to try, likeliest first. Each group comes with the sizes that the text fixes."""
         fixed = self.find_written_sizes()
         if not self.sizes and len(fixed) < len("MNK"):
             return [(dict(zip("MNK", shape, strict=True)), [shape]) for shape in self.list_written_shapes()]
@@ -563,9 +579,12 @@ class KernelReading:
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
     def choose_shapes(self) -> list[Shape]:
-        """Return three problems whose sizes are multiples of the tiles; M, N and K differ unless there is one size.
+        """Return problems to try.
 
-        Each size is the smallest once, because a grid made from a larger size would cover the problem by accident.
+        Their sizes are multiples of the tiles, and M, N and K differ unless there is only one size.
+
+        Each of M, N and K is the smallest in one problem, because a grid made from a larger size would cover the
+        problem by accident.
         """
         largest = max([tile for tile in self.list_tiles() if tile in (64, 128, 256)] + [32])
         tile = max(16, min(256, self.measure_tile() or largest))
@@ -577,7 +596,10 @@ class KernelReading:
         return [(tile, 2 * tile, depth), (wide, tile, deeper), (longer, longer + tile, depth)]
 
     def find_written_sizes(self) -> dict[str, int]:
-        """Return the M, N and K that macros and constants define and the kernel uses but does not take as arguments."""
+        """Return the values of M, N and K that are defined by macros or constants.
+
+        Only those that the kernel uses but does not take as arguments are included.
+        """
         taken = {name_size(slot.name) for slot in self.sizes}
         used = self.list_numbers()
         found: dict[str, int] = {}
@@ -588,14 +610,14 @@ class KernelReading:
         return found
 
     def list_numbers(self) -> list[int]:
-        """Return the numbers in the kernel's text that may be sizes, including those of constants."""
+        """Return the numbers in the kernel's text that may be sizes, including the values of constants."""
         written = [int(each) for each in re.findall(r"\b\d{2,4}\b", self.body)]
         named = {**self.file.constants, **self.template.integers}
         written += [int(value) for name, value in named.items() if re.search(rf"\b{name}\b", self.body)]
         return sorted({each for each in written if 8 <= each <= _LARGEST_FIXED}, reverse=True)
 
     def list_written_shapes(self) -> list[Shape]:
-        """Return problems that a kernel without sizes may compute: a square, then those made of its largest numbers."""
+        """Return problems that a kernel without sizes may compute: a square, and others made of its largest numbers."""
         numbers = self.list_numbers()[:_MOST_FIXED] or [32]
         others = ((M, N, K) for M, N, K in itertools.product(numbers, repeat=3))
         square = (numbers[0], numbers[0], numbers[0])
@@ -606,7 +628,7 @@ class KernelReading:
         return small
 
     def measure_tile(self) -> int:
-        """Return the larger side of a tile, judging by how the grid of the launch grows; 0 if unknown."""
+        """Return the larger side of a tile, judging by the grid of the launch; 0 if unknown."""
         if not self.launch or self.is_fixed(self.follow_launch(self.launch).grid):
             return 0
         sizes = [number for number, slot in enumerate(self.slots) if slot.kind == "size"]

@@ -1,7 +1,7 @@
-"""Finds the manifest of a kernel by trial: roles of its arguments, grid and block, and how A, B and C are stored.
+"""Finds the manifest of a kernel by trial: argument roles, grid and block, and the storage of A, B and C.
 
-Names and launches decide what is tried first, never what is right. A call that is right on one problem must also be
-right on two more of other proportions.
+Names and launches decide what is tried first, but never what counts as right. A call that gives the correct result on
+one problem must also do so on problems of different proportions.
 """
 
 from __future__ import annotations
@@ -82,24 +82,27 @@ from gemmbench.planning.files import display_path
 _BUDGET = 6.0
 """Seconds to spend on one kernel."""
 _SHARE_OF_NAMED = 2 / 3
-"""The share of the budget for a kernel whose arguments have telling names, which leave little to try."""
+"""The fraction of the budget for a kernel whose arguments have clear names, because little is left to try."""
 _POINTERS = {"null": 0, "A": 1, "B": 2, "C": 3, "zeros": 4}
 _MOST_ENDLESS, _MOST_ATTEMPTS = 2, 6
-"""How many launches may fail to end before the search gives up, and how many wrong ones keep their results."""
+"""The number of endless launches after which the search gives up, and the number of wrong attempts to keep."""
 _WIDEST_VECTOR = 8
-"""Elements that a kernel may load with one instruction; sizes are multiples of this whatever the kernel tests."""
+"""The most elements that a kernel may load with one instruction.
+
+Required multiples up to this are kept even if the kernel tests its sizes.
+"""
 _MOSTLY_RIGHT, _MARGIN = 0.3, 0.1
-"""The share of right elements that reveals how matrices are stored, and the difference that tells combinations apart.
-In a result that has nothing to do with the product, about one element in thirty is right by chance.
+"""The fraction of correct elements that reveals how matrices are stored, and the smallest difference between
+combinations that counts. In a result unrelated to the product, about one element in thirty is right by chance.
 """
 _FEWEST_LOOPS = 2
-"""The loops of a simple tiled kernel: over tiles, and over the products within one."""
+"""The number of loops in a simple tiled kernel: one over tiles, and one over the products within a tile."""
 
 
 def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> FoundManifest:
-    """Find the manifest of a kernel in `path` with this text; it will be in the folder `home`.
+    """Find a manifest for a kernel in `path`, which has this text. The manifest will be in the folder `home`.
 
-    `symbol` names the kernel.
+    `symbol` is the name of the kernel.
 
     Raises NotFound, UsageError for an unknown `symbol`, SpecError for a text without kernels, and DeviceError
     without a compiler.
@@ -160,7 +163,7 @@ def expand_kernels(text: str, path: Path, home: Path) -> tuple[str, tuple[str, .
 
 
 def _bring_back(file: KernelFile, text: str, symbol: str) -> KernelFile:
-    """Return the file with the macros defined that it needs to have such a kernel."""
+    """Return the file with macros defined that bring such a kernel back, if a condition leaves it out."""
     kernels = file.signatures.kernels
     if any(symbol in ("", each.name, each.symbol) for each in kernels):
         return file
@@ -170,7 +173,7 @@ def _bring_back(file: KernelFile, text: str, symbol: str) -> KernelFile:
 
 
 def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
-    """Search with the file's template arguments and macros, or else with the usual ones in turn."""
+    """Search with the file's template arguments and macros or, if they are missing, with the usual ones in turn."""
     unknown = find_undefined(file, kernel)
     guessing = is_guessing(file, kernel)
     faults = list[Undecidable | BuildError]()
@@ -191,7 +194,7 @@ def _search(file: KernelFile, kernel: Kernel) -> tuple[KernelReading, Found]:
 
 
 class _NoneRight(Undecidable):
-    """No combination is right; `attempts` are the plausible ones, likeliest first."""
+    """Raised if no combination is right. `attempts` holds the plausible ones, likeliest first."""
 
     def __init__(self, message: str, attempts: Sequence[Attempt]):
         super().__init__(message)
@@ -199,7 +202,7 @@ class _NoneRight(Undecidable):
 
 
 class _Search:
-    """The search for how to call one kernel."""
+    """The search for a way to call one kernel."""
 
     def __init__(self, reading: KernelReading):
         self.reading = reading
@@ -247,7 +250,7 @@ class _Search:
                     tries.append(_Tried(found, shapes, right, trials.ending))
                     if (
                         fixed and not self.reading.sizes and p
-                    ):  # with the operands as named it is by rows, at other sizes
+                    ):  # by columns, it is the same as by rows with the named operands and other sizes
                         storages = [each for each in storages if each[1] == "row"]
                     beta = 0.0 if storages else 1.0
                     for storage in (storages or trials.list_added(roles, shapes[0]))[:1]:
@@ -267,9 +270,9 @@ class _Search:
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
 
     def describe_wrong_launch(self, trials: _Trials, found: Found, shapes: Sequence[Shape]) -> str:
-        """Explain what is wrong with the file's launch of a kernel that is right otherwise; "" if that is not certain.
+        """Explain what is wrong with the file's launch of an otherwise correct kernel; "" if that is uncertain.
 
-        It is not certain if several launches differ, or if the grid fits only one problem.
+        It is uncertain if several launches differ, or if the grid fits only one problem.
         """
         launches = find_launches(self.reading.file.source, self.reading.kernel.name)
         if (
@@ -283,7 +286,7 @@ class _Search:
         if roles == found.roles and (self.reading.shared_names or found.geometry is readings[0]):
             return ""
         assigned = [roles]
-        if roles != found.roles and not self.reading.are_sizes_passed_by_name():  # C^T is B^T A^T
+        if roles != found.roles and not self.reading.are_sizes_passed_by_name():  # since C^T is B^T A^T
             assigned.append(_exchange_rows_and_columns(roles))
         for each, geometry in itertools.product(assigned, readings):
             if not self.reading.is_known(geometry.grid) or not _grows(geometry.grid, each):
@@ -304,9 +307,9 @@ class _Search:
         return f"as launched at line {line} it is wrong: {said}; right with {right_with}"
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
-        """Return what may be meant, likeliest first: launches with the likeliest roles, then other roles.
+        """Return the calls that may be meant, likeliest first: launches with the likeliest roles, then others.
 
-        If names and launch, or the block and tiles in the kernel's text, determine everything, there is only one.
+        If names and launch, or the block and tiles in the kernel's text, determine everything, there is only one call.
         """
         if not tries:
             return []
@@ -355,15 +358,15 @@ class _Search:
         return attempts
 
     def find_tile_launch(self, roles: Mapping[int, str]) -> Geometry | None:
-        """Return a launch with one block per tile of C, shaped like the square tiles, if that writes all of C.
+        """Return a launch with one block for each tile of C, shaped like the square tiles, if that writes all of C.
 
-        Only for a kernel that its file does not launch and that is no template, so nothing else can be meant. A square
-        C comes last, because there even a kernel that confuses its sizes writes all of it.
+        Use it only for a kernel that the file does not launch. Templates are refused, so nothing else can be meant. A
+        square C is tried last, because even a kernel that confuses its sizes writes all of it.
         """
         side = self.reading.find_square_tile()
         if not side or self.reading.kernel.template:
             return None
-        if side * side > MOST_THREADS:  # one thread for each element, unless they loop over the tile
+        if side * side > MOST_THREADS:  # one thread for each element, unless threads loop over the tile
             block = Geometry(make_tile_grid("N", side, "M", side), fix_sizes((side, side)), fix_sizes((0,)))
             return block if len(re.findall(r"\bfor\b", self.reading.body)) <= _FEWEST_LOOPS else None
         with _Trials(self.reading) as trials:
@@ -388,7 +391,7 @@ def _grows(rule: Rule, roles: Roles) -> bool:
 
 @dataclass(frozen=True)
 class _Tried:
-    """A combination, the problems to try it on, the share of right elements on the first, and how that ended."""
+    """A combination, the problems to try it on, the fraction of correct elements on the first, and how that ended."""
 
     found: Found
     shapes: Sequence[Shape]
@@ -401,7 +404,7 @@ def _count_combinations(tries: Sequence[_Tried]) -> str:
 
 
 def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
-    """Return for each assignment of roles the launch with the most right elements; among equals, the likeliest."""
+    """Return, for each assignment of roles, the launch with the most correct elements. Ties go to the likeliest."""
     best = dict[object, _Tried]()
     for each in tries:
         key = tuple(sorted(each.found.roles.items()))
@@ -411,12 +414,12 @@ def _choose_launches(tries: Iterable[_Tried]) -> list[_Tried]:
 
 
 def _choose_best(tries: Sequence[_Tried]) -> list[_Tried]:
-    """Return those with the most right elements; among equals, likeliest first."""
+    """Return the tries with the most correct elements. Among equals, the likeliest comes first."""
     return sorted(tries, key=lambda each: -round(each.right / _MARGIN))[:_MOST_ATTEMPTS]
 
 
 class _Trials:
-    """Processes that try the launches of one kernel, one for each problem."""
+    """Processes that try launches of one kernel. There is one process for each problem."""
 
     def __init__(self, reading: KernelReading):
         self._reading = reading
@@ -448,7 +451,7 @@ class _Trials:
         c: float = 0.25,
         backwards: bool = False,
     ) -> TrialProblem:
-        """Launch, and return the problem afterwards; `ending` says how the launch ended."""
+        """Launch and then return the problem. `ending` says how the launch ended."""
         slots = self._reading.slots
         try:
             problem, process = self.open(shape, roles)
@@ -468,16 +471,16 @@ class _Trials:
     def run(
         self, roles: Mapping[int, str], geometry: Geometry, shape: Shape, c: float = 0.25, beta: float = 0.0
     ) -> list[Storage]:
-        """Return the ways to store the matrices for which a launch computes A B + `beta` C; none if it crashes."""
+        """Return the ways of storing the matrices for which a launch computes A B + `beta` C; none if it crashes."""
         problem = self.launch(roles, geometry, shape, c)
         return problem.find_storages(beta=beta) if self.ending == Ending.COMPLETE else []
 
     def list_added(self, roles: Mapping[int, str], shape: Shape) -> list[Storage]:
-        """Like `run` with beta 1, for the launch that was run last."""
+        """Like `run` with beta 1, but for the last launch."""
         return self.open(shape, roles)[0].find_storages(beta=1.0) if self.ending == Ending.COMPLETE else []
 
     def judge(self, roles: Mapping[int, str], geometry: Geometry, shape: Shape) -> tuple[list[Storage], float, Storage]:
-        """Like `run`, with the largest share of right elements and the storage of the matrices that gives it."""
+        """Like `run`, but also return the largest fraction of correct elements and the storage that gives it."""
         problem = self.launch(roles, geometry, shape)
         right, best = problem.find_best_storage()
         if self.ending != Ending.COMPLETE:
@@ -485,7 +488,7 @@ class _Trials:
         return problem.find_storages(), right, best
 
     def collect(self, found: Found, shapes: Sequence[Shape]) -> list[TriedResult]:
-        """Return the results of launches that end; those on problems whose M, N and K differ come first."""
+        """Return the results of launches that end. Those on problems whose M, N and K differ come first."""
         results = []
         for shape in sorted(shapes, key=lambda each: -len(set(each))):
             problem = self.launch(found.roles, found.geometry, shape)
@@ -494,9 +497,9 @@ class _Trials:
         return results
 
     def needs_c(self, found: Found, shape: Shape) -> bool:
-        """Return whether C must hold numbers, because it decides what is written although it has no part in the result.
+        """Return whether C must hold numbers: they affect what is written, although the result does not contain them.
 
-        If a kernel without beta copies NaN from C, that is its mistake, unless its result is right otherwise.
+        If a kernel without beta copies NaN from C, it is wrong, unless the result is otherwise right.
         """
         unwritten = self.launch(found.roles, found.geometry, shape).count_unwritten()
         problem = self.launch(found.roles, found.geometry, shape, c=float("nan"))
@@ -510,7 +513,7 @@ class _Trials:
         return self.launch(roles, geometry, shape).is_written()
 
     def explore(self, found: Found, shape: Shape) -> None:
-        """Find what else a manifest states: whether C is read, and which multiples the sizes must be."""
+        """Find the other facts of a manifest: whether C is read, and the multiples that sizes must be."""
         if not found.beta:
             found.reads_c = found.storage not in self.run(found.roles, found.geometry, shape, c=float("nan"))
         square = len(set(shape)) == 1
@@ -521,12 +524,12 @@ class _Trials:
             tested = self._reading.list_guarded(found.roles)
             M, N, K = (size + (each in name) for each, size in zip("MNK", shape, strict=True))
             if step > _WIDEST_VECTOR and tested and not self.is_right_with_larger_grid(found, (M, N, K), step):
-                del found.multiples[name]  # it means to take any size
+                del found.multiples[name]  # the kernel is meant to take any size
                 needed = BrokenGuard(tested, f"{'N' if square else name} % {step} == 0")
                 found.broken_guards += [(needed, each) for each in self.collect(found, [(M, N, K)])]
 
     def is_right_with_larger_grid(self, found: Found, shape: Shape, step: int) -> bool:
-        """Return whether only the grid of the launch needs multiples of `step`, as a grid that rounds down does."""
+        """Return whether only the grid of the launch needs multiples of `step`, such as a grid that rounds down."""
 
         def round_up(sizes: Sizes, roles: Mapping[int, str]) -> Value:
             return found.geometry.grid({name: -(-size // step) * step for name, size in sizes.items()}, roles)
@@ -535,7 +538,7 @@ class _Trials:
         return found.storage in self.run(found.roles, larger, shape, beta=found.beta)
 
     def find_step(self, found: Found, shape: Shape, names: str) -> int:
-        """Return the smallest step of these sizes for which the kernel is right; 0 if none is known."""
+        """Return the smallest step of these sizes for which the kernel is right, or 0 if there is none."""
         for step in (1, 2, 4, 8, 16, 32, 64, 128, 256):
             grown = [size + step * (name in names) for name, size in zip("MNK", shape, strict=True)]
             changed = (grown[0], grown[1], grown[2])

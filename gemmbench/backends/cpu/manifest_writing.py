@@ -1,4 +1,4 @@
-"""Writes the manifest of a call found by trial: its arguments, grid and block as expressions, and its requirements."""
+"""Writes the manifest of a call that was found by trial, with arguments, grid and block as expressions."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ _STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 @dataclass
 class Found:
-    """A call that is right: the role of each slot, the launch and the storage, and what else a manifest states.
+    """A correct call: the role of each slot, the launch, the storage, and the other facts of a manifest.
 
-    `fixed` holds the sizes in the kernel's text; `beta` is 1 for a kernel that always adds to C.
-    `others` were wrong with other template arguments. `wrong_launch` says what is wrong with the launch in the file.
+    `fixed` holds sizes that the kernel's text fixes. `beta` is 1 for a kernel that always adds to C. `others` are
+    attempts with other template arguments, which were wrong. `wrong_launch` says what is wrong with the launch in the
+    file.
     """
 
     roles: dict[int, str]
@@ -83,11 +84,11 @@ def write_manifest(reading: KernelReading, found: Found) -> str:
     lines.append(f"symbol: {reading.kernel.symbol}{template and f'<{template}>'}")
     lines += ["args:", *(f"  - {text}" for text in write_call(reading, found))]
     lines.append(f"precisions: [{find_precision(reading, found)}]")
-    if storage == "column":  # the names are then those of column-major matrices
+    if storage == "column":  # the names then refer to column-major matrices
         layout = "".join(_FLIPPED[letter] for letter in layout)
     lines.append(f"layouts: [{layout}]")
     lines += ["storage: column"] if storage == "column" else []
-    if "zeros" in found.roles.values():  # for a kernel that adds what is there
+    if "zeros" in found.roles.values():  # for a kernel that adds the contents of a pointer
         lines += [f"workspace: {_ZEROS}", f"zeroed: {_ZEROS}"]
     lines += _write_requirements(reading, found)
     rules = {"grid": found.geometry.grid, "block": found.geometry.block}
@@ -143,7 +144,7 @@ def _write_requirements(reading: KernelReading, found: Found) -> list[str]:
 
 
 def list_sizes(reading: KernelReading, found: Found) -> str:
-    """Return sizes that meet the requirements, with different M, N and K if allowed; "" if there are none."""
+    """Return sizes that meet the requirements, with different M, N and K if possible; "" without requirements."""
     if not _write_requirements(reading, found):
         return ""
     if found.fixed:
@@ -155,9 +156,9 @@ def list_sizes(reading: KernelReading, found: Found) -> str:
 
 
 def _write_rule(rule: Rule, roles: Mapping[int, str]) -> list[str]:
-    """Write the sizes of a grid or block as manifest expressions. Raises Undecidable if they cannot be written so.
+    """Write the sizes of a grid or block as manifest expressions. Raises Undecidable if that is impossible.
 
-    For a kernel with a single size they need to be right only for squares.
+    For a kernel with a single size, they only need to be right for squares.
     """
     try:
         return _write_rule_for(rule, roles, _SAMPLES)

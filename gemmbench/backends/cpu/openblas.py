@@ -24,13 +24,13 @@ _GLANCE, _MOST_SETTLING = 2e-3, 0.3
 
 
 def blas_version() -> str:
-    """Name and version of the BLAS that NumPy was built with."""
+    """Return the name and version of the BLAS that NumPy was built with."""
     build = getattr(__config__, "CONFIG", {}).get("Build Dependencies", {}).get("blas", {})
     return f"{build.get('name', 'unknown')} {build.get('version', '')}".strip()
 
 
 class BlasThreads:
-    """The threads of BLAS in this process: at first as many as the user allows."""
+    """The BLAS threads of this process. Their initial number is the most that the user allows."""
 
     def __init__(self) -> None:
         self._libraries = ThreadpoolController().select(user_api="blas")
@@ -39,11 +39,11 @@ class BlasThreads:
         self.leave_cores(0)
 
     def leave_cores(self, others: int) -> None:
-        """Leave this many cores to other processes, but use at least one."""
+        """Leave this many cores to other processes, but keep at least one."""
         self._set(max(1, self._most - others))
 
     def restore(self) -> None:
-        """Allow as many threads as at first."""
+        """Restore the initial number of threads."""
         self._set(self._most)
 
     def _set(self, count: int) -> None:
@@ -63,7 +63,10 @@ class Openblas:
         self._product = np.empty_like(self._views[0][2]) if problem.beta else None
 
     def time(self, first: int, launches: int) -> float:
-        """Seconds of `launches` products by the host's clock, on set `first` and those after it in turn."""
+        """Return the seconds that `launches` products take by the host's clock.
+
+        They rotate through the operand sets from `first` on.
+        """
         started = time.perf_counter_ns()
         for number in range(first, first + launches):
             self._launch(*self._views[number % len(self._views)])
@@ -82,14 +85,14 @@ class Openblas:
 
 
 def _wait_until_idle() -> None:
-    """Wait until the library's threads sleep: they spin, waiting for work, on cores that the next window needs."""
+    """Wait until the library's threads sleep. Before that, they spin on cores that the next window needs."""
     deadline = time.monotonic() + _MOST_SETTLING
     while _another_thread_runs() and time.monotonic() < deadline:
         time.sleep(_GLANCE)
 
 
 def _another_thread_runs() -> bool:
-    """Whether another thread of this process runs or waits for a core."""
+    """Return whether another thread of this process is running or waiting for a core."""
     this = str(threading.get_native_id())
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # a thread may end meanwhile
@@ -100,15 +103,15 @@ def _another_thread_runs() -> bool:
 
 
 def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """op(A), op(B) and C in place: a transposed view copies nothing, BLAS reads it where it is."""
+    """Return op(A), op(B) and C as views. BLAS reads a transposed view in place, so nothing is copied."""
     a, b, c = (memory.array(at[each.name], each.shape, each.storage.name) for each in problem.operands[:3])
     return a.swapaxes(-1, -2) if problem.trans_a else a, b.swapaxes(-1, -2) if problem.trans_b else b, c
 
 
 class CpuSoftware(Mapping[str, str]):
-    """Versions of the compiler, of NumPy and of its BLAS.
+    """The versions of the compiler, NumPy and its BLAS.
 
-    The compiler is started when they are first read.
+    The compiler is started when a version is first read.
     """
 
     @cached_property

@@ -1,7 +1,7 @@
-"""The text of a kernel before and after the preprocessor, which resolves its macros, conditions and headers.
+"""Writes the input of the preprocessor, which resolves macros, conditions and headers, and reads its output.
 
-The text also gets the macros that nvcc predefines, after the headers of the toolkit and the system. Headers that do not
-exist are left out, because the prelude provides what a kernel needs from the toolkit.
+The macros that nvcc predefines are added after the headers of the toolkit and the system. Missing headers are left out,
+because the prelude provides what a kernel needs from the toolkit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r"[ \t]*#[ \t]*include[ \t]*(<[^>\n]+>|\"[^\"\n]+\")")
 _LINE = re.compile(r'#line (\d+) (".*")')
 _BEGIN, _WORD, _MISSING = "#pragma gemmbench begin", "#pragma gemmbench word", "#pragma gemmbench missing"
 _ARCHITECTURE = 750
-"""The lowest architecture that the toolkit compiles for: independent threads, no asynchronous copies."""
+"""The lowest architecture that the toolkit supports. It has independent threads but no asynchronous copies."""
 
 _PREDEFINED = """
 #define __CUDACC__ 1
@@ -37,12 +37,12 @@ _PREDEFINED = """
 #define C10_LAUNCH_BOUNDS_1(threads) __launch_bounds__(threads)
 #define C10_LAUNCH_BOUNDS_2(threads, blocks) __launch_bounds__(threads, blocks)
 """
-"""Macros that nvcc and the CUDA headers predefine, and those from PyTorch's headers that kernels often use."""
+"""Macros that nvcc and the CUDA headers predefine, and macros from PyTorch's headers that kernels often use."""
 
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A text with its macros expanded, the expansions of the `words`, and the headers that were left out."""
+    """A text with its macros expanded, the expanded `words`, and the headers that were left out."""
 
     source: Source
     words: tuple[str, ...]
@@ -52,7 +52,7 @@ class Preprocessed:
 def write_input(text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> str:
     """Return the preprocessor's input for a text that already contains its local headers.
 
-    `words` are extra texts, such as names of kernels, in which the text's macros are expanded too.
+    The text's macros are also expanded in `words`, such as names of kernels.
     """
     parts = ['#include "prelude.h"', *_hoist_includes(text), *text.defines]
     parts.append(_PREDEFINED.format(architecture=max(_ARCHITECTURE, 10 * min_sm)))
@@ -61,7 +61,7 @@ def write_input(text: SourceText, words: Sequence[str] = (), min_sm: int = 0) ->
 
 
 def hoist_includes(text: SourceText) -> str:
-    """Return includes of all the text's headers, so that none of them is first read inside a namespace."""
+    """Return `#include` lines for all headers of a text, so that none of them is first read inside a namespace."""
     return "\n".join(_hoist_includes(text))
 
 
@@ -72,12 +72,12 @@ def _hoist_includes(text: SourceText) -> Iterable[str]:
 
 
 def _respell(name: str) -> str:
-    """Respell a header's name: g++ 12 does not report a missing one that `__has_include` has already looked for."""
+    """Respell a header's name, because g++ 12 does not report a missing header after a `__has_include` for it."""
     return f"{name[0]}./{name[1:]}"
 
 
 def _guard_includes(code: str) -> Iterable[str]:
-    """Yield the lines of code, with includes guarded so that a missing header is only recorded."""
+    """Yield the lines of code. Includes are guarded, so that a missing header is only recorded."""
     number, place = 0, '""'
     for line in code.split("\n"):
         if marked := _LINE.match(line):
@@ -93,7 +93,7 @@ def _guard_includes(code: str) -> Iterable[str]:
 
 
 def read_output(output: str) -> Preprocessed:
-    """Parse the preprocessor's output for `write_input`."""
+    """Parse the preprocessor's output for a text from `write_input`."""
     code, *words = output.partition(_BEGIN)[2].split(_WORD)
     expanded = (re.sub(r"^[ \t]*#.*$", "", word, flags=re.MULTILINE) for word in words[:-1])
     missing = dict.fromkeys(re.findall(rf"^{_MISSING} (.+)$", code, re.MULTILINE))
@@ -101,14 +101,14 @@ def read_output(output: str) -> Preprocessed:
 
 
 def name_missing(found: Preprocessed) -> str:
-    """`; left out, because not found: "tile.cuh"` and the next step, or ""."""
+    """Return a text such as `; left out, because not found: "tile.cuh"` with the next step, or ""."""
     advice = "name the folder of one that the kernel needs in `include`"
     return f"; left out, because not found: {', '.join(found.missing)}: {advice}" if found.missing else ""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A preprocessor line that leaves code out, and the macros that bring the code back; {} if none do."""
+    """A preprocessor line that leaves code out, and the macros that bring it back; {} if none do."""
 
     text: str
     line: int
@@ -121,7 +121,7 @@ _COMPARED = re.compile(r"\(?[ \t]*([A-Za-z_]\w*)[ \t]*(?:==[ \t]*(\d+))?[ \t]*\)
 
 
 def find_conditions(text: str, kernel: str = "") -> list[Condition]:
-    """Return the conditions around the definition of a kernel ("" for the first one) that may leave it out."""
+    """Return the conditions that may leave out the definition of a kernel ("" for the first one)."""
     code = hide_comments(text)
     wanted = rf"__global__[^;{{}}]*\b{re.escape(kernel)}\s*\(" if kernel else r"\b__global__\b"
     place = re.search(wanted, code)
@@ -139,7 +139,7 @@ def find_conditions(text: str, kernel: str = "") -> list[Condition]:
 
 
 def _read_condition(kind: str, text: str, line: int, code: str) -> Condition | None:
-    """Return the condition of a line; None if it is met, as a header guard is and a test for a defined macro."""
+    """Return the condition of a line, or None if it is met. Header guards and tests for defined macros count as met."""
     written = f"#{kind} {text}".strip()
     tested = re.fullmatch(r"\w+", text) if kind in ("ifdef", "ifndef") else _DEFINED.fullmatch(text)
     compared = _COMPARED.fullmatch(text) if kind == "if" and tested is None else None
@@ -154,7 +154,7 @@ def _read_condition(kind: str, text: str, line: int, code: str) -> Condition | N
 
 
 def name_conditions(text: str, file: str, kernel: str = "") -> str:
-    """`; left out by #ifdef GPU (gemm.cu:1): define GPU in `define``, or "" if no condition is around the kernel."""
+    """Describe the conditions that leave a kernel out, and the macros that bring it back; "" without conditions."""
     found = find_conditions(text, kernel)
     places = ", ".join(f"`{each.text}` ({file}:{each.line})" for each in found)
     macros = ", ".join(f"{name}: {value}" for each in found for name, value in each.macros.items())

@@ -1,4 +1,4 @@
-"""The services of the CPU back end, and the checks that `doctor` makes before the CPU is measured."""
+"""The services of the CPU back end, and the checks that `doctor` makes of the CPU."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WALLS = {
         "a kernel can read and write your files",
     ),
 }
-"""For each thing that a program reaches without walls: doctor's text if a probe does not reach it, and if it does."""
+"""Doctor's texts for everything that a program can reach without walls: if a probe cannot reach it, and if it can."""
 _MEND_WALLS = {
     "files": "use Linux 5.13 or later with Landlock, or run only kernels you trust",
     "processes": "allow user namespaces (sysctl user.max_user_namespaces), or run only kernels you trust",
@@ -60,11 +60,11 @@ _MEND_WALLS = {
 
 
 def _check_walls() -> list[HealthCheck]:
-    """Check each protection from the kernels that run here, with a program behind the same walls."""
+    """Check each protection against kernels, by running a probe behind the same walls."""
     try:
         reached = walls.find_reach()
     except DeviceError:
-        return []  # without a compiler no kernel runs
+        return []  # without a compiler, no kernel can run
     except BuildError as fault:
         return [failed_check("walls around kernels", str(fault), "see the lines above; no kernel can run", True)]
     return [
@@ -96,7 +96,7 @@ class CpuServices:
     """The `BackendServices` of the CPU, as the primary device or next to a GPU."""
 
     def describe(self, choice: DeviceChoice) -> Device:
-        """Return the processor and the cores this process may use."""
+        """Return the processor and the cores that this process may use."""
         return describe_cpu(CpuSoftware())
 
     def compiler(self, choice: DeviceChoice, limit: float) -> CpuCompiler:
@@ -104,15 +104,15 @@ class CpuServices:
         return CpuCompiler(limit)
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Not available: `inspect` shows the code of GPUs."""
+        """Not available, because `inspect` shows code for GPUs."""
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Return False: kernels on the CPU already run in separate processes."""
+        """Return False, because kernels on the CPU already run in separate processes."""
         return False
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the CPU; a launch is ended after `launch_limit` seconds (None: a limit based on its work).
+        """Open the CPU. A launch is stopped after `launch_limit` seconds (None: a limit based on its work).
 
         Raises DeviceError off Linux.
         """
@@ -135,7 +135,7 @@ class CpuServices:
         return examine_cpu(required)
 
     def measure_peaks(self, choice: DeviceChoice) -> None:
-        """Measure nothing: what a CPU reaches depends on more than a kernel can show."""
+        """Measure nothing, because a kernel alone cannot show a CPU's peak rates."""
         return
 
 

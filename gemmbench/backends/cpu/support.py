@@ -1,4 +1,4 @@
-"""Decides which kernels the CPU can run, judging by the code that they reach."""
+"""Decides which kernels the CPU can run, judging by the code that they use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemmbench.planning.manifests.variant import Variant
 _BARRIER = re.compile(r"__(?:sync\w+|\w+_sync)$")
 _NOT_SHARED = "which the worker processes of the CPU do not share"
 _AMPERE = 80
-"""The first architecture with asynchronous copies; code for older ones avoids what the CPU lacks."""
+"""The first architecture with asynchronous copies. Code for older architectures avoids features that the CPU lacks."""
 _CANNOT = "which the CPU cannot execute"
 
 _NEEDS_GPU = {
@@ -32,7 +32,7 @@ _NAMESPACES = {
     "uses Thrust": r"thrust",
     "uses CuTe": r"cute",
 }
-"""Words that need a GPU unless the text declares them itself, and namespaces before `::`."""
+"""Words and namespaces (before `::`) that need a GPU, unless the text itself declares them."""
 _PATTERNS = [(re.compile(rf"(?:{words})$"), what) for what, words in _NEEDS_GPU.items()]
 _SCOPES = [(re.compile(rf"(?:{words})$"), what) for what, words in _NAMESPACES.items()]
 _SUSPICIOUS = re.compile(rf"\b(?:{'|'.join(_NEEDS_GPU.values())}|(?:{'|'.join(_NAMESPACES.values())})::)|<<<")
@@ -54,14 +54,14 @@ _FUNCTION = re.compile(
     r"|r?norm[34]?d?f?|r?hypotf?|normcdf(?:inv)?f?|erfc?(?:x|inv)f?|sincospif?|(?:sin|cos)pif?|r?cbrtf?|cyl_bessel_\w+"
     r"|umul(?:24|hi)|u?(?:ll)?(?:min|max)|fdividef|curand\w*"
 )
-"""Names of device functions and types of the toolkit."""
+"""Names of the toolkit's device functions and types."""
 _UNKNOWN = re.compile(
     r"^(.*?):(\d+):\d+: error: '(?:[\w]+::)*(\w+)' (?:was not declared|has not been declared|does not name)"
 )
 
 
 def why_unsuitable(variant: Variant) -> str:
-    """Return in one sentence why the CPU cannot execute a variant whatever its text contains, or ""."""
+    """Explain in one sentence why the CPU cannot execute a variant, judging by its manifest; "" otherwise."""
     if not variant.is_kernel:
         return ""
     if variant.tensor_maps:
@@ -75,7 +75,7 @@ def why_unsuitable(variant: Variant) -> str:
 
 
 def find_unsupported(source: Source, reached: Sequence[Item]) -> str:
-    """Return in one sentence what the reached code needs that the CPU lacks, and where, or ""."""
+    """Name in one sentence a feature that the code uses but the CPU lacks, and where it is used; "" if none."""
     declared = {name for item in source.walk() for name in item.names}
     declared |= {each.text for item in source.walk() if item.kind == "scope" for each in item.head}
     aliases: dict[str, str] = {}
@@ -113,7 +113,7 @@ def _find_need(token: Token, following: str, declared: set[str]) -> str:
 
 
 def explain_unknown(error: str) -> str:
-    """Name the toolkit feature missing on the CPU device if that caused the compiler's error; "" otherwise."""
+    """Name the toolkit feature that the CPU device lacks, if that caused the compiler's error; "" otherwise."""
     found = _UNKNOWN.match(error)
     if found is None or not _FUNCTION.fullmatch(found[3]):
         return ""
@@ -121,5 +121,5 @@ def explain_unknown(error: str) -> str:
 
 
 def has_barriers(reached: Sequence[Item]) -> bool:
-    """Return whether the threads of a block can wait for each other; if so, each needs its own stack."""
+    """Return whether the threads of a block can wait for each other. If so, each needs its own stack."""
     return any(each.kind == "word" and _BARRIER.match(each.text) for item in reached for each in item.tokens)

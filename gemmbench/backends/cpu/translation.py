@@ -1,4 +1,4 @@
-"""Turns a plan into an executable: compiles kernel text, prelude and runtime with the C++ compiler."""
+"""Turns a plan into an executable by compiling the kernel's text, the prelude and the runtime with the C++ compiler."""
 
 from __future__ import annotations
 
@@ -43,12 +43,13 @@ from gemmbench.planning.plans.plan import PassedArgument, Plan
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _SHARED = b"gb_shared"
-"""The section of static shared memory, named by shared.ld; an empty one is left out of the file."""
+"""The section of static shared memory, named by shared.ld. If empty, it is left out of the file."""
 
 _IS_GNU = re.compile(r"^gcc version", re.MULTILINE)
 _ELF64 = b"\x7fELF\x02\x01"
 _HEADER = struct.Struct("<40xQ10xHHH")
-"""From the file header: the offset, size and number of the section headers, and which one holds their names."""
+"""From the file header: the offset, size and number of the section headers, and the index of the one with their names.
+"""
 _SECTION = struct.Struct("<I20xQQ24x")
 """From a section header: the offset of its name among the names, its offset in the file, and its size."""
 _PROGRAM_HEADER = struct.Struct("<32xQ14xHH")
@@ -58,7 +59,7 @@ _SEGMENT, _LOADED = struct.Struct("<I36xQ"), 1
 
 
 def read_static_shared(path: Path) -> int:
-    """Return the bytes of static shared memory per block. Raises BuildError for a file of another format."""
+    """Return the bytes of static shared memory per block. Raises BuildError for a file in another format."""
     code = path.read_bytes()
     if not code.startswith(_ELF64):
         raise BuildError("the C++ compiler did not make a 64-bit little-endian ELF executable")
@@ -69,7 +70,7 @@ def read_static_shared(path: Path) -> int:
 
 
 def _read_memory_size(path: Path) -> int:
-    """Return the bytes that code, static arrays and static variables take once an executable is loaded."""
+    """Return the memory in bytes that code, static arrays and static variables use once an executable is loaded."""
     with path.open("rb") as file:
         table, step, count = _PROGRAM_HEADER.unpack(file.read(_PROGRAM_HEADER.size))
         file.seek(table)
@@ -79,12 +80,12 @@ def _read_memory_size(path: Path) -> int:
 
 PRELUDE = Path(__file__).parent / "prelude"
 PRELUDE_NAME = "/gemmbench/prelude"
-"""The prelude's name in line information: a fixed one, because clones in several folders share the cache."""
+"""The prelude's name in line information. It is fixed, because clones in several folders share the cache."""
 _READERS = (cuda_words, items, preprocessing, reach, support, tokens)
 _OWN_TEXTS = [Path(__file__), *(Path(str(module.__file__)) for module in _READERS)]
-"""Modules that decide what is compiled."""
+"""Modules that affect what is compiled."""
 
-# nvcc lets kernels read memory through other types than it was written with.
+# nvcc lets kernels read memory through other types than those it was written with.
 _DIALECT = ("-std=c++17", "-fdiagnostics-color=never")
 _MEANING = (
     "-ffp-contract=fast", "-fno-strict-aliasing", "-Werror=vla", f"-ffile-prefix-map={PRELUDE}={PRELUDE_NAME}",
@@ -104,9 +105,9 @@ class _Recipe:
 
 
 _MEASURED, _TRIED = _Recipe("runtime.cpp"), _Recipe("tryout.cpp")
-# -O1 merges and hoists loads as nvcc does, but unrolls nothing. Without SRA a vector stays one access; without sinking,
-# a load whose value only one path needs stays where it was written. The runtime defines the hooks, so the linker must
-# not see -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
+# -O1 merges and hoists loads as nvcc does, but does not unroll loops. Without SRA, a vector stays a single access.
+# Without sinking, a load whose value is needed on only one path stays where it was written. The runtime defines the
+# hooks, so the linker must not see -fsanitize. binutils 2.40 misreads the file names of DWARF 5.
 _WATCHED = _Recipe(
     "watch/watch.cpp",
     ("-O1", "-fno-tree-sink", "-fno-tree-sra", "-fno-ipa-sra", "-gdwarf-4", "-fno-pie", "-w", "-fsanitize=thread",
@@ -122,7 +123,7 @@ _LIMITS = walls.Limits(memory=4 << 30, file=256 << 20)
 _VARIABLES = (
     "PATH LD_LIBRARY_PATH COMPILER_PATH GCC_EXEC_PREFIX CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH"
 ).split()
-"""Environment variables that list folders for a compiler to search; it may read those folders."""
+"""Environment variables that list folders for a compiler to search. The compiler may read these folders."""
 
 _CALL = """
 #line 1 {place}
@@ -154,7 +155,7 @@ _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 
 def translation_unit(plan: Plan) -> str:
-    """Return the C++ text of a plan before preprocessing; for a host function, it includes the call."""
+    """Return the C++ text of a plan before preprocessing. For a host function, it includes the call."""
     text = split_text(plan, inline=True)
     if plan.variant.is_host_function:
         return '#include "abi.h"\n' + text.join() + _entry_function(plan, plan.symbols or ("gemm",), "false")
@@ -162,9 +163,9 @@ def translation_unit(plan: Plan) -> str:
 
 
 def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str:
-    """Write the C++ text of the code that a plan's kernels use, and of the function that the runtime calls.
+    """Write the C++ text of the code that a plan's kernels use and of the function that the runtime calls.
 
-    Raises Unsupported if the code needs a GPU, BuildError if there is no such kernel.
+    Raises Unsupported if the code needs a GPU, or BuildError if a kernel is missing.
     """
     _check_kernels(plan, found)
     reached = find_reached(found.source, found.words)
@@ -179,7 +180,7 @@ def _write_kernel(plan: Plan, found: Preprocessed, watched: bool = False) -> str
 
 
 def _note_returns(reached: Sequence[items.Item]) -> Iterator[Edit]:
-    """Make every `return;` record its line, to explain which threads a barrier misses."""
+    """Make every `return;` record its line, so that a fault can say why threads are missing at a barrier."""
     for item in reached:
         if item.kind not in ("function", "class") or "constexpr" in item.words:
             continue
@@ -214,13 +215,13 @@ def _check_kernels(plan: Plan, found: Preprocessed) -> None:
 
 
 def _list_opening(kernel: items.Item) -> list[str]:
-    """Return how a declaration begins: `template <`, `template <>` for a specialisation, or nothing."""
+    """Return the start of a declaration: `template <`, `template <>` for a specialisation, or nothing."""
     words = [token.text for token in kernel.tokens[:3]]
     return [] if words[0] != "template" else words if words[2:] == [">"] else words[:2]
 
 
 def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> str:
-    """Write the function that calls these symbols of a plan; macros in them are already expanded."""
+    """Write the function that calls these symbols of a plan. Macros in the symbols are already expanded."""
     arguments = _declared_arguments(plan) if plan.arguments else _standard_arguments(plan)
     cases = [_CASE.format(step=step, symbol=symbol, arguments=arguments) for step, symbol in enumerate(symbols)]
     scalars = [
@@ -265,9 +266,9 @@ def _write_argument(plan: Plan, number: int, argument: PassedArgument) -> str:
 
 
 class CpuCompiler:
-    """The C++ compiler of this machine: $CXX, else g++, clang++ or c++.
+    """The C++ compiler of this machine: $CXX or else g++, clang++ or c++.
 
-    `limit` is seconds for one compilation.
+    `limit` is the time limit for one compilation in seconds.
     """
 
     def __init__(self, limit: float = TimeLimits.compile):
@@ -275,7 +276,7 @@ class CpuCompiler:
         self._runtime_lock = Lock()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan, or find it in the cache.
+        """Compile the plan, or find its code in the cache.
 
         Raises BuildError, BuildTimeout, DeviceError (no compiler).
         """
@@ -289,7 +290,7 @@ class CpuCompiler:
         return plan.variant.is_library or holds(self._make_key(plan, translation_unit(plan)), _SUFFIX)
 
     def preprocess(self, text: SourceText, words: Sequence[str] = (), min_sm: int = 0) -> Preprocessed:
-        """Preprocess a text that contains its local headers; its macros are also expanded in `words`.
+        """Preprocess a text that contains its local headers. Its macros are also expanded in `words`.
 
         Raises BuildError, DeviceError (no compiler).
         """
@@ -297,9 +298,10 @@ class CpuCompiler:
             return self._preprocess(write_input(text, words, min_sm), Path(folder))
 
     def compile_tryout(self, text: SourceText, found: Preprocessed, symbol: str, arguments: str) -> Path:
-        """Build an executable that tries launches of a kernel in a preprocessed text; see tryouts.
+        """Build an executable that tries launches of a kernel in a preprocessed text. See tryouts.
 
-        `arguments` are those of the call. Raises Unsupported if it needs a GPU, BuildError, BuildTimeout, DeviceError.
+        `arguments` is the argument list of the call. Raises Unsupported if the kernel needs a GPU, BuildError,
+        BuildTimeout, DeviceError.
         """
         reached = find_reached(found.source, [symbol])
         if reason := find_unsupported(found.source, reached):
@@ -313,9 +315,9 @@ class CpuCompiler:
         return Path(made.path)
 
     def compile_watched(self, plan: Plan) -> Path:
-        """Build an executable that watches the accesses of a plan's kernels; see watched.
+        """Build an executable that watches the accesses of a plan's kernels. See watched.
 
-        Raises Unsupported if the CPU cannot run them or this compiler has no hooks, BuildError, BuildTimeout,
+        Raises Unsupported if the CPU cannot run them or the compiler has no hooks, BuildError, BuildTimeout,
         DeviceError.
         """
         if not _IS_GNU.search(self._probe.stderr):
@@ -331,7 +333,7 @@ class CpuCompiler:
         return read_output(made.read_text(encoding="utf-8", errors="replace"))
 
     def _make_key(self, plan: Plan, unit: str) -> str:
-        """Return a key made from the text before preprocessing, so that finding cached code starts no process."""
+        """Return a key for the text before preprocessing, so that no process is needed to find cached code."""
         symbols = plan.symbols or ("gemm",)
         call = _entry_function(plan, symbols, ""), write_checks(plan, symbols)
         return content_key([unit, *call, *self._surroundings])
@@ -351,7 +353,7 @@ class CpuCompiler:
 
     @cached_property
     def _readable(self) -> list[str | Path]:
-        """What the compiler reads besides the system's folders: its own files, its search folders, and the prelude."""
+        """What the compiler may read outside the system's folders: its files, its search folders and the prelude."""
         named = [os.environ.get(name, "") for name in _VARIABLES]
         searched = [folder for value in named for folder in value.split(os.pathsep) if folder.startswith("/")]
         programs = [found for word in self._command if (found := shutil.which(word))]
@@ -360,7 +362,10 @@ class CpuCompiler:
 
     @cached_property
     def _probe(self) -> subprocess.CompletedProcess[str]:
-        """The compiler's description of itself when asked to compile for this processor; fails if it cannot."""
+        """The result of a test in which the compiler describes itself.
+
+        It fails if it cannot compile for this processor.
+        """
         return self._run([_NATIVE, "-v", "-E", "-x", "c++", os.devnull])
 
     @cached_property
@@ -370,14 +375,14 @@ class CpuCompiler:
 
     @cached_property
     def _surroundings(self) -> list[str]:
-        """What the machine code depends on besides the unit: compiler, processor, prelude, this module's options."""
-        # The processor, since machines that share the cache may not run each other's code.
+        """What else the machine code depends on: the compiler, the processor, the prelude and this module's options."""
+        # The processor counts because machines that share the cache may be unable to run each other's code.
         prelude = sorted(path for path in PRELUDE.rglob("*") if path.is_file())
         texts = [path.read_text(encoding="utf-8") for path in (*_OWN_TEXTS, *prelude)]
         return [*self._command, self._probe.stderr, cpu_name(), *texts]
 
     def _compile_runtime(self, recipe: _Recipe) -> str:
-        """Compile a runtime, the same for every kernel: one that runs plans, tries arguments or watches accesses."""
+        """Compile a runtime, which is the same for all kernels. It runs plans, tries arguments or watches accesses."""
         source = str(PRELUDE / recipe.runtime)
 
         def build(path: Path) -> Build:
@@ -385,14 +390,14 @@ class CpuCompiler:
             self._run_checked([*flags, "-c", source, "-o", path.name], path.parent)
             return Build()
 
-        with self._runtime_lock:  # threads wait for the one that builds it
+        with self._runtime_lock:  # other threads wait for the one that builds it
             return fetch_or_build(content_key([source, *self._surroundings]), ".o", build).path
 
     def _run(self, arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run the compiler behind walls; it writes to `folder` only. Raises BuildTimeout, DeviceError."""
+        """Run the compiler behind walls. It can write only to `folder`. Raises BuildTimeout, DeviceError."""
         kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         kept |= {name: value for name, value in os.environ.items() if name.startswith("NIX_")}
-        # ccache and distcc would need files and network that are behind the walls.
+        # ccache and distcc would need files and a network, which the walls block.
         environment = {**kept, "LC_ALL": "C", "CCACHE_DISABLE": "1", "TMPDIR": str(folder or "/nowhere")}
         writable = [folder] if folder else []
         command = walls.wrap_command([*self._command, *arguments], self._readable, writable, _LIMITS, self._limit)
@@ -410,7 +415,7 @@ class CpuCompiler:
     def _link(self, kind: str, unit: str, found: Preprocessed | None, path: Path, recipe: _Recipe) -> Build:
         """Compile a unit that was generated from `found`, and link it with a runtime."""
         folder = path.parent
-        (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld knows kernel.o by its name
+        (folder / f"{kind}.cpp").write_text(unit, encoding="utf-8")  # shared.ld refers to kernel.o by name
         try:
             flags = [*self._flags, *recipe.kernel_flags, "-I", str(PRELUDE)]
             self._run_checked([*flags, "-c", f"{kind}.cpp"], folder)
@@ -418,7 +423,7 @@ class CpuCompiler:
             if found is None or isinstance(fault, BuildTimeout):
                 raise
             raise _explain_error(str(fault), found) from None
-        # A copy, because the walls name files and another process may replace the one in the cache.
+        # Use a copy, because walls are given by file name and another process may replace the file in the cache.
         shutil.copyfile(self._compile_runtime(recipe), folder / _RUNTIME)
         script = f"-Wl,-T,{PRELUDE / recipe.script}"
         arguments = [*recipe.link_flags, f"{kind}.o", _RUNTIME, script, "-o", path.name]
@@ -436,7 +441,7 @@ class CpuCompiler:
 
 
 def _explain_error(errors: str, found: Preprocessed) -> PlanError:
-    """Explain the compiler's errors for a kernel compiled without its host code."""
+    """Explain the compiler's errors for a kernel that was compiled without its host code."""
     first, *others = errors.split("\n")
     if reason := explain_unknown(first):
         return Unsupported(reason)
@@ -454,7 +459,7 @@ _UNDECLARED = re.compile(r"'(?:\w+::)*(\w+)' (?:was not declared|has not been de
 
 
 def _find_prefix(program: Path) -> Path | None:
-    """Return the folder with a compiler and its libraries; None if that would be a user's home or a parent of it."""
+    """Return the folder with a compiler and its libraries, or None if it is the user's home or contains it."""
     prefix = program.parent.parent
     return None if program.parent.name != "bin" or Path.home().is_relative_to(prefix) else prefix
 
@@ -463,7 +468,7 @@ _LINKER = re.compile(r"(?:\S+-)?ld(?:\.\w+)?")
 
 
 def _is_of_linker(line: str) -> bool:
-    """Return whether a line is a message of a linker, such as `ld`, `/usr/bin/ld` or `x86_64-linux-gnu-ld.bfd`."""
+    """Return whether a line is a message from a linker, such as `ld`, `/usr/bin/ld` or `x86_64-linux-gnu-ld.bfd`."""
     program, _, said = line.partition(": ")
     return _LINKER.fullmatch(program.rpartition("/")[2]) is not None and not said.startswith("warning: ")
 

@@ -1,7 +1,7 @@
-"""Runs a kernel with arguments, grid and block chosen at run time: one executable, one process per try.
+"""Runs a kernel with arguments, grid and block chosen at run time, using one executable and one process per try.
 
-With a wrong argument a kernel may read or write anywhere, so each try runs in a child process of the executable, behind
-the same walls as all kernels. The result is compared with all ways of storing A, B and C.
+A kernel may read or write anywhere if an argument is wrong. Each try therefore runs in a child process of the
+executable, behind the same walls as all kernels. The result is compared with all ways of storing A, B and C.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from gemmbench.errors import LaunchError
 from gemmbench.planning.drafts.draft import TriedResult
 
 _ZONE = 1 << 16
-"""Bytes around each operand that must not change."""
+"""Number of bytes around each operand that must not change."""
 _SCRATCH = 1 << 20
 _MARGINS = 1 << 28
 _PATTERN = 0x5A
 SECONDS = 2
-"""How long a launch may take."""
+"""Time limit of a launch, in seconds."""
 _MOST = 0.9
 _PATIENCE = 10.0
 Shape = tuple[int, int, int]
 Storage = tuple[str, str]
-"""A layout, and whether C is stored by `row` or by `column`; (nn, row) is the usual one."""
+"""A layout, and whether C is stored by `row` or by `column`. The usual storage is (nn, row)."""
 
 
 class TrialProblem:
-    """One small problem, with operands of small integers, exact in every type, in memory that a process can map.
+    """One small problem in memory that a process can map. Operands hold small integers, which are exact in every type.
 
-    `types` are the types of A, B and C. C starts as 0.25 or NaN.
+    `types` holds the types of A, B and C. C initially holds 0.25 or NaN.
     """
 
     def __init__(self, sizes: Shape, types: dict[str, np.dtype[Any]]):
@@ -73,22 +73,22 @@ class TrialProblem:
         self.reset()
 
     def reset(self, c: float = 0.25) -> None:
-        """Restore all operands, with this value in C."""
+        """Restore all operands and fill C with this value."""
         self._bytes[:] = self._fresh
         self._c[:] = c
         self._start = c
 
     def is_written(self) -> bool:
-        """Return whether most of C, and nothing else, has changed; not all of C, because an added value may be 0."""
+        """Return whether most of C and nothing else has changed. A few elements may stay the same if 0 was added."""
         return self._is_intact() and bool(np.mean(self._c != self._start) > _MOST)
 
     def find_best_storage(self) -> tuple[float, Storage]:
-        """Return the largest share of elements of C that are right, and the storage of A, B and C that gives it."""
+        """Return the largest fraction of correct elements in C, and the storage of A, B and C that gives it."""
         shares = [(float(np.mean(self._c == right)), key) for key, right in self.right.items()]
         return max(shares, key=lambda each: each[0])
 
     def copy_result(self, storage: Storage, precision: str) -> TriedResult:
-        """Return A, B and C, labelled with this storage; elements of C that were not written are NaN."""
+        """Return A, B and C, labelled with this storage. Elements of C that were not written are NaN."""
         a, b = (self._fresh_view(name) for name in "AB")
         c = self._c.copy()
         c[c == self._start] = np.nan
@@ -108,7 +108,7 @@ class TrialProblem:
         return all(np.array_equal(self._bytes[part], self._fresh[part]) for part in outside)
 
     def find_storages(self, alpha: float = 1.0, beta: float = 0.0) -> list[Storage]:
-        """Return the ways to store A, B and C for which C is right and nothing else has changed."""
+        """Return the ways of storing A, B and C for which C is right and nothing else has changed."""
         if not self._is_intact():
             return []
         found, added = self._c.astype(np.float64), beta * self._start if beta else 0.0
@@ -123,7 +123,7 @@ class TrialProblem:
 
 @dataclass(frozen=True)
 class Trial:
-    """One launch to try. `numbers` has one entry for each number or pointer, as tryout.h describes."""
+    """One launch to try. `numbers` has one entry for each number or pointer, as described in tryout.h."""
 
     grid: Shape
     block: Shape
@@ -197,7 +197,10 @@ class TrialProcess:
 
 
 def write_arguments(fields: Sequence[Sequence[str]]) -> str:
-    """Write the arguments of the call; `fields` has for each parameter its field names, or [""] if not a structure."""
+    """Write the arguments of the call.
+
+    `fields` holds the field names of each parameter, or [""] if it is not a structure.
+    """
     parts, number = [], 0
     for names in fields:
         values = [f"gb::Any{{a, {number + place}}}" for place in range(len(names))]

@@ -1,7 +1,7 @@
-"""Walls around kernels and C++ compilers: no access to files, network, other processes or environment, and limits.
+"""Walls around kernels and C++ compilers. They block files, network, other processes and environment, and set limits.
 
 A launcher builds the walls and then runs the program. It is a separate program (launcher.cpp), because code between
-fork and exec may deadlock in a process with threads.
+fork and exec may deadlock in a process with several threads.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from gemmbench.errors import BuildError, DeviceError, name_signal
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 ENVIRONMENT = {"LC_ALL": "C"}
-"""The whole environment of a kernel's process."""
+"""The complete environment of a kernel's process."""
 
 KERNEL_MEMORY = 1 << 30
-"""Bytes of address space that each process of a kernel may have besides the operands."""
+"""Bytes of address space that each process of a kernel may have in addition to the operands."""
 
 NO_WALLS, NO_PROGRAM = 125, 126
-"""Exit codes of the launcher: a wall could not be built, the program could not be started."""
+"""Exit codes of the launcher if it could not build a wall or could not start the program."""
 
 _SOURCE = Path(__file__).parent / "launcher.cpp"
 _PROBE_LIMIT = 10.0
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache")
-"""Where a program and its loader find libraries: read and executed, never written."""
+"""Where a program and its loader find libraries. These folders can be read and executed, but never written."""
 REACHABLE = ("files", "network", "processes")
-"""What a program without walls can reach: the user's files, the network, and the user's processes."""
+"""What a program without walls can reach: the user's files, the network and the user's processes."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits on bytes of address space, bytes of a written file, and processes; None means no limit.
 
-    The number of processes is limited only in separate namespaces, and for root only if it may map users into them.
+    The number of processes is limited only in separate namespaces. For root, this also requires permission to map users
+    into them.
     """
 
     memory: int | None = None
@@ -56,7 +57,7 @@ class Limits:
 
 
 def find_compiler() -> list[str]:
-    """Return the command of the C++ compiler: $CXX, else g++, clang++ or c++. Raises DeviceError."""
+    """Return the command of the C++ compiler: $CXX or else g++, clang++ or c++. Raises DeviceError."""
     if chosen := os.environ.get("CXX"):
         command = shlex.split(chosen)
         if not command or not shutil.which(command[0]):
@@ -69,14 +70,14 @@ def find_compiler() -> list[str]:
 
 
 def find_launcher(limit: float = TimeLimits.compile) -> str:
-    """Return the path of the launcher; compile it, within `limit` seconds, if it is not cached.
+    """Return the path of the launcher. If it is not cached, compile it within `limit` seconds.
 
     Raises BuildError, BuildTimeout, DeviceError.
     """
     compiler = find_compiler()
 
     def build(path: Path) -> Build:
-        # The compiler reads no foreign code here, so it needs no walls.
+        # The compiler reads only our own code here, so it needs no walls.
         command = [*compiler, "-std=c++17", "-O1", "-w", str(_SOURCE), "-o", path.name]
         done = run_limited(command, limit, path.parent)
         if done.returncode or not path.is_file():
@@ -92,7 +93,7 @@ def _launcher_key(*compiler: str) -> str:
 
 
 def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[str], made: str) -> str:
-    """Return a compiler's errors, or why it did not make `made` if it printed none."""
+    """Return a compiler's errors or, if it printed none, the reason why it did not make `made`."""
     if done.returncode < 0:
         return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
     if not done.returncode:
@@ -103,13 +104,13 @@ def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[
 
 
 def map_shared_file(nbytes: int) -> tuple[int, np.ndarray]:
-    """Create a file in memory that a kernel can also map; return its descriptor and bytes. Raises OSError.
+    """Create a file in memory that a kernel can also map. Returns its descriptor and bytes. Raises OSError.
 
-    The kernel cannot change its size: if it could truncate the file, gemmbench would end with SIGBUS.
+    The kernel cannot change the file's size. If it could truncate the file, SIGBUS would end gemmbench.
     """
     file = os.memfd_create("gemmbench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        os.posix_fallocate(file, 0, nbytes)  # fails here; without it, a full memory would be a crash later
+        os.posix_fallocate(file, 0, nbytes)  # without this, running out of memory would be a crash later
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return file, np.frombuffer(mmap.mmap(file, nbytes), np.uint8)
     except OSError:
@@ -124,9 +125,9 @@ def wrap_command(
     limits: Limits | None = None,
     limit: float = TimeLimits.compile,
 ) -> list[str]:
-    """Return the command that runs `command` behind all walls that this system has.
+    """Return a command that runs `command` behind all walls that this system supports.
 
-    The program can read only the system's libraries and `readable`, and write only to `writable`. Raises as
+    The program can read only the system's libraries and `readable`, and write only to `writable`. Raises the errors of
     find_launcher.
     """
     launcher, limits = find_launcher(limit), limits or Limits()
@@ -143,13 +144,13 @@ def wrap_command(
 
 @lru_cache
 def has_namespaces(launcher: str) -> bool:
-    """Return whether the launcher can put a program into separate namespaces here."""
+    """Return whether this system lets the launcher put a program into separate namespaces."""
     return _try_wall(launcher, "spaces")
 
 
 @lru_cache
 def has_landlock(launcher: str) -> bool:
-    """Return whether the launcher can keep a program from files here."""
+    """Return whether this system lets the launcher block a program's access to files."""
     return _try_wall(launcher, "files", "read=/")
 
 
@@ -159,9 +160,9 @@ def _try_wall(launcher: str, *options: str) -> bool:
 
 
 def find_reach() -> frozenset[str]:
-    """Return which of REACHABLE a program behind the walls can reach, by running one that tries.
+    """Run a probe behind the walls, and return which of REACHABLE it can reach.
 
-    Raises as find_launcher, and BuildError if the program does not run.
+    Raises the errors of find_launcher, and BuildError if the probe does not run.
     """
     launcher = find_launcher()
     with tempfile.NamedTemporaryFile() as file:

@@ -1,8 +1,8 @@
-"""Watches every access of a kernel: an executable with hooks, its faults, and the lines of the text where they are.
+"""Watches every access of a kernel with hooks in its executable, and finds the source lines of faults.
 
-The compiler inserts a call of a hook at each load and store; the hooks are in prelude/watch. All blocks run in order
-in one process behind the same walls as all kernels. For a problem with large operands only a few blocks run, on memory
-that is mostly just reserved, to find indices that overflow. The hooks also count what accesses cost on a GPU.
+The compiler inserts a call of a hook at each load and store. The hooks are in prelude/watch. All blocks run in order in
+one process, behind the same walls as all kernels. If operands are large, only a few blocks run, to find indices that
+overflow. Their memory is mostly reserved but not used. The hooks also count what accesses would cost on a GPU.
 """
 
 from __future__ import annotations
@@ -34,29 +34,32 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
 _SECONDS, _SAMPLE_SECONDS, _COUNT_SECONDS = 5, 1, 30
-"""For all blocks of a launch, for a few of a huge one, and for the blocks that are counted; a hook takes some 20 ns."""
+"""Time limits in seconds for all blocks of a launch, for a few blocks of a huge one, and for counting.
+
+A hook takes about 20 ns.
+"""
 _GRACE = 5.0
-"""Seconds until a process must have answered after that."""
+"""Additional seconds that a process gets to answer."""
 _LOOKUP_SECONDS, _LOOKUP_LIMITS = 30.0, walls.Limits(memory=4 << 30, file=0)
 _MOST_BYTES = 256 << 20
-"""Of operands; of larger problems only a few blocks run."""
+"""The most bytes of operands for which all blocks run. For larger problems, only a few blocks run."""
 _LARGEST_GRANULE = 2
 _MOST_THREADS, _MOST_SHARED = 1024, 227 << 10
 _ROOM = 1 << 16
-"""Bytes around static arrays: see prelude/watch/words.h."""
+"""Bytes around static arrays; see prelude/watch/words.h."""
 _NEAR = 4096
 _WORKSPACE_ELEMENT = 4
 _ADDR2LINE = "addr2line"
 
 
 class KernelWatcher:
-    """A `Watcher`."""
+    """The `Watcher` of the CPU device."""
 
     def __init__(self, compiler: CpuCompiler):
         self._compiler = compiler
 
     def watch(self, plan: Plan) -> Watched:
-        """As base.Watcher."""
+        """See Watcher."""
         _check_watchable(plan)
         path = self._compiler.compile_watched(plan)
         arrays = _read_static_arrays(path)
@@ -66,12 +69,12 @@ class KernelWatcher:
             seen = _run(path, plan, arrays, granule)
             if (smallest := int(math.log2(seen["smallest"]))) >= granule:
                 break
-            granule = smallest  # neighbours would seem to race
+            granule = smallest  # otherwise, adjacent elements would seem to race
         addresses = {each[key] for each in seen["faults"] for key in ("at", "other")}
         return describe_faults(seen["faults"], _find_places(path, addresses - {0}), operands)
 
     def count(self, plan: Plan) -> AccessCounts:
-        """As base.Watcher."""
+        """See Watcher."""
         _check_watchable(plan)
         path = self._compiler.compile_watched(plan)
         if called := _list_called_functions(path, f"{plan.variant.kind}.cpp", plan.symbols or ("gemm",)):
@@ -93,11 +96,11 @@ class KernelWatcher:
 
 
 _ENDS = ("crash", "stuck", "endless")
-"""Kinds of faults that end a launch early."""
+"""Kinds of faults that stop a launch early."""
 
 
 def _check_counted(plan: Plan, faults: Sequence[Mapping[str, Any]], places: Mapping[int, Place]) -> None:
-    """Raise LaunchError, LaunchTimeout for a launch that did not end by itself."""
+    """Raise LaunchError or LaunchTimeout if the launch did not end normally."""
     for fault in faults:
         if fault["kind"] not in _ENDS:
             continue
@@ -118,7 +121,7 @@ def _make_access(report: Mapping[str, Any], places: Mapping[int, Place], names: 
 
 
 def _check_watchable(plan: Plan) -> None:
-    """Raise Unsupported for what has no hooks or cannot be launched."""
+    """Raise Unsupported if the plan cannot have hooks or cannot be launched."""
     if not plan.variant.is_kernel or plan.variant.is_host_function:
         raise Unsupported("the CPU device does not launch it itself")
     if not shutil.which(_ADDR2LINE):
@@ -129,12 +132,12 @@ def _check_watchable(plan: Plan) -> None:
 
 
 _GUARD = "_ZGV"
-"""How the compiler begins the names of bytes by which it knows that an array was constructed."""
+"""The prefix of a guard's name. A guard is a byte that tells whether an array has been constructed."""
 
 
 @dataclass(frozen=True)
 class _StaticArray:
-    """An array in static shared memory, or a guard that the compiler puts next to one."""
+    """An array in static shared memory, or a guard that the compiler places next to one."""
 
     name: str
     address: int
@@ -142,22 +145,22 @@ class _StaticArray:
 
     @property
     def is_guard(self) -> bool:
-        """Whether accesses to it do not count."""
+        """Whether it is a guard. Accesses to guards are ignored."""
         return self.name.startswith(_GUARD)
 
     @property
     def room(self) -> int:
-        """Bytes from its start in which an address counts as a miss of it."""
+        """The number of bytes from the array's start in which an address counts as an attempt to access it."""
         return 0 if self.is_guard else max(self.nbytes, -(-self.nbytes // _ROOM) * _ROOM - _NEAR)
 
 
 class _WatchedProcess(KernelProcess):
-    """A process that answers with faults instead of times."""
+    """A kernel's process that replies with faults instead of times."""
 
     longest_reply = 1 << 22
 
     def run(self, command: str, seconds: int) -> dict[str, Any]:
-        """Run all launches once, for at most so long, to `watch` or to `count`. Raises LaunchError, LaunchTimeout."""
+        """Run all launches once, for at most `seconds`, to `watch` or `count`. Raises LaunchError, LaunchTimeout."""
         reply = self._ask(command, str(seconds))
         try:
             seen = json.loads(reply)
@@ -196,7 +199,7 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
 
 
 def _make_operand(problem: Problem, name: str) -> int:
-    """The descriptor of an operand of small integers, since what a kernel does may depend on them."""
+    """Return the descriptor of an operand of small integers. A kernel's behaviour may depend on the values."""
     kind = problem.storage(name).numpy_type()
     values = np.random.default_rng(1).integers(-2, 3, problem.operand_bytes(name) // kind.itemsize).astype(kind)
     file = os.memfd_create("gemmbench")
@@ -206,7 +209,7 @@ def _make_operand(problem: Problem, name: str) -> int:
 
 
 def _reserve_operand(problem: Problem, name: str) -> int:
-    """The descriptor of an operand of zeros; only pages that are touched use memory."""
+    """Return the descriptor of an operand of zeros. Only pages that are accessed use memory."""
     file = os.memfd_create("gemmbench")
     os.truncate(file, problem.operand_bytes(name))
     return file
@@ -217,7 +220,7 @@ def _element_bytes(problem: Problem, name: str) -> int:
 
 
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
-    """The regions of memory as the runtime numbers them."""
+    """Return the memory regions in the order in which the runtime numbers them."""
     problem = plan.launched
     is_row_major = not plan.variant.call.column_major and problem.count == 1
     operands = [
@@ -239,7 +242,7 @@ _SYMBOLS, _OBJECT, _FUNCTION, _FILE = 2, 1, 2, 4
 
 @dataclass(frozen=True)
 class _Symbol:
-    """A symbol of an executable: its mangled name, its kind, the section in which it is, its address and size.
+    """A symbol of an executable: its mangled name, kind, section, address and size.
 
     `file` is the source file of a local symbol.
     """
@@ -275,7 +278,7 @@ def _read_symbols(path: Path) -> Iterator[_Symbol]:
 
 
 def _read_static_arrays(path: Path) -> list[_StaticArray]:
-    """The arrays of `__shared__` and their guards, by address."""
+    """Return the `__shared__` arrays and their guards, ordered by address."""
     arrays = [
         _StaticArray(_shorten_name(each.name), each.address, each.nbytes)
         for each in _read_symbols(path)
@@ -285,12 +288,12 @@ def _read_static_arrays(path: Path) -> list[_StaticArray]:
 
 
 _OF_KERNEL = re.compile(r"_ZN?K?12_GLOBAL__N_1L?(?=\d)")
-"""How the names of functions of a kernel's text begin."""
+"""The prefix of the mangled names of functions in a kernel's text."""
 _COMPONENT = re.compile(r"\d+")
 
 
 def _list_called_functions(path: Path, file: str, symbols: Sequence[str]) -> list[str]:
-    """Functions of a file that the compiler could not inline into the kernels of these names."""
+    """Return the functions of a file that the compiler could not inline into these kernels."""
     kernels = {split_template(symbol)[0].rpartition("::")[2] for symbol in symbols}
     own = [each for each in _read_symbols(path) if each.kind == _FUNCTION and each.file == file]
     called = [_name_function(each.name) for each in own]
@@ -298,7 +301,7 @@ def _list_called_functions(path: Path, file: str, symbols: Sequence[str]) -> lis
 
 
 def _name_function(mangled: str) -> str:
-    """`sum` of the mangled name of a function of a kernel's text; "" of others."""
+    """Return the plain name, such as `sum`, of a function in a kernel's text; "" for other functions."""
     if not (found := _OF_KERNEL.match(mangled)):
         return ""
     name, rest = "", mangled[found.end() :]
@@ -312,7 +315,7 @@ _LAST_NAME = re.compile(r"(\d+)(?=([A-Za-z_]\w*?)E?(?:_\d*_?)?(?:\.\d+)?$)")
 
 
 def _shorten_name(mangled: str) -> str:
-    """`As` of the mangled name of a variable in a function; that of a guard stays."""
+    """Return the plain name, such as `As`, of a variable in a function. Guards keep their name."""
     if mangled.startswith(_GUARD):
         return mangled
     for found in _LAST_NAME.finditer(mangled):
@@ -323,7 +326,7 @@ def _shorten_name(mangled: str) -> str:
 
 
 def _find_places(path: Path, addresses: Iterable[int]) -> dict[int, Place]:
-    """Return the source lines of return addresses, innermost first; addresses without a known line are left out."""
+    """Return the source lines of return addresses. Addresses without a known line are left out."""
     wanted = sorted(addresses)
     if not wanted:
         return {}

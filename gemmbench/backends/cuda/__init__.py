@@ -1,4 +1,4 @@
 """The NVIDIA back end: kernels through pycuda, cuBLAS through nvmath-python.
 
-Importing this package or any of its modules imports neither pycuda nor nvmath.
+Importing this package or its modules does not import pycuda or nvmath.
 """

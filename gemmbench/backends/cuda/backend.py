@@ -1,4 +1,4 @@
-"""The open GPU."""
+"""The GPU as an open device."""
 
 from __future__ import annotations
 
@@ -35,26 +35,29 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import Problem
 
 _HELPERS = Path(__file__).with_name("helpers.cu")
-_FLUSH_FACTOR = 4  # times the L2 cache
+_FLUSH_FACTOR = 4  # multiples of the L2 cache
 
 
 class Loaded(Protocol):
-    """A kernel or an open library; its calls raise `errors` and pycuda's errors."""
+    """A loaded kernel or an open library. Its calls raise `errors` and pycuda's errors."""
 
     errors: tuple[type[Exception], ...]
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
-        """Fix the arguments of a launch on each operand set: addresses, also of the `workspace` if there is one."""
+        """Fix the arguments of a launch on each operand set.
+
+        The sets hold addresses, including that of the `workspace` if there is one.
+        """
 
 
 class CudaBackend:
-    """The GPU with CUDA's number `index` on its primary context: a `base.Backend` with `jobs.Transfers`.
+    """The GPU with CUDA's number `index`, used through its primary context. A `Backend` with `Transfers`.
 
-    Everything runs on one stream, except jobs that ask for more, and Python functions.
+    Everything runs on one stream, except Python functions and jobs that use several streams.
 
-    Use it from the thread that opened it. Windows have no gate if `gate` is False or for a reason
-    that why_gate_is_off gives; device.software records it. With GEMMBENCH_GUARDS=0 operands have no
-    guard zones. An error in a kernel loses the context: continue in a new process.
+    Use it only from the thread that opened it. Windows have no gate if `gate` is False or why_gate_is_off returns a
+    reason, which device.software records. With GEMMBENCH_GUARDS=0, operands have no guard zones. The context is lost
+    after an error in a kernel. To continue, start a new process.
     """
 
     modes: tuple[str, ...] = ("",)
@@ -85,7 +88,7 @@ class CudaBackend:
         self.copy_engines: int = gpu.get_attribute(self._cuda.device_attribute.ASYNC_ENGINE_COUNT)
         self._context = gpu.retain_primary_context()
         self._context.push()
-        atexit.register(self.close)  # pycuda aborts a process that ends with a context pushed
+        atexit.register(self.close)  # pycuda aborts a process that exits with a context pushed
         self._stream = self._cuda.Stream()
         self._streams = [self._stream]
         module = load_cubin(helpers.result(), str(self.device.target.sm))
@@ -94,7 +97,7 @@ class CudaBackend:
         self._nothing = module.get_function("nothing")
         self._gate = Gate(module.get_function("gate"), self._stream) if gate else None
         self._functions = self._make_lane(module, gpu, index, gate)
-        # Without a gate the times include host time, and readings take host time.
+        # Without a gate, times include host time, and taking a reading costs host time.
         self.monitor = nvml.open_monitor(gpu.pci_bus_id()) if gate else None
 
     def _make_lane(self, helpers: Any, gpu: Any, index: int, gate: bool) -> FunctionLane:
@@ -104,12 +107,12 @@ class CudaBackend:
         return FunctionLane(stream, clock, barrier, index, partial(nvml.is_shared, gpu.pci_bus_id()), self._flush)
 
     def allocate(self, *nbytes: int) -> DeviceMemory:
-        """Allocate `nbytes` each, and return the allocations as one memory. Raises OutOfMemory."""
+        """Make allocations of these sizes and return them as one memory. Raises OutOfMemory."""
         kernels = self._kernels
         return DeviceMemory(*nbytes, kernels=kernels) if len(nbytes) == 1 else SeparateMemory(nbytes, kernels)
 
     def free_memory(self) -> int:
-        """Bytes of the GPU that no process has."""
+        """Return the bytes of GPU memory that are free."""
         free, _ = self._cuda.mem_get_info()
         return int(free)
 
@@ -119,13 +122,13 @@ class CudaBackend:
         return self._stream
 
     def timer(self, calls: Calls, gated: bool = True) -> WindowTimer:
-        """A timer for launches that do not come from a plan."""
+        """Return a timer for launches that do not come from a plan."""
         gate = self._gate if gated else None
         return WindowTimer(calls, (self._cuda.Error,), self._stream, self._clock, gate, flush=self._flush)
 
     @cached_property
     def empty(self) -> WindowTimer:
-        """As base.Backend."""
+        """See Backend."""
         one = (1, 1, 1)
         timer = self.timer(Calls((pack_launch(self._nothing, one, one, self._stream, ""),), "an empty kernel"))
         timer.time(1)  # loads its code
@@ -138,11 +141,11 @@ class CudaBackend:
 
     @cached_property
     def _flushed(self) -> DeviceMemory:
-        """What a flush writes to. It is kept, since freeing memory slows the next launch."""
+        """The memory that a flush writes to. It is kept, because freeing memory slows down the next launch."""
         return DeviceMemory(_FLUSH_FACTOR * self.device.target.l2)
 
     def loaded_libraries(self) -> dict[str, str]:
-        """The versions of cuBLAS and cuBLASLt that are loaded, whichever code loaded them."""
+        """Return the loaded versions of cuBLAS and cuBLASLt, no matter which code loaded them."""
         return list_loaded_versions()
 
     def load(self, artifact: Artifact, plan: Plan, stream: int = 0) -> Loaded:
@@ -162,7 +165,10 @@ class CudaBackend:
             return Kernel(artifact.path, plan.arch, launches, self.device.target.smem, self._streams[stream])
 
     def count_workspace(self, loaded: Loaded, plan: Plan) -> int:
-        """As planned, or as the host function of a launcher returns it. Raises LaunchError."""
+        """Return the planned workspace size, or the size that a launcher's host function returns.
+
+        Raises LaunchError.
+        """
         return count_workspace(loaded, plan)
 
     def bind(
@@ -175,12 +181,11 @@ class CudaBackend:
         rotation: Rotation | None = None,
         turns: int = 0,
     ) -> WindowTimer:
-        """Fix the arguments of launches that run in order and are timed as one.
+        """Fix the arguments of launches that run in order and are timed together.
 
-        `memory` must come from this back end. With `graph` they become one CUDA graph for each
-        stop, with `turns` one graph with that number of passes over all stops. Either
-        launches once here, at the first stop, so that no code is loaded while it is recorded. Raises LaunchError,
-        NotOffered.
+        `memory` must come from this back end. With `graph`, the launches become one CUDA graph for each stop. With
+        `turns`, they become one graph with that number of passes over all stops. In both cases this launches once, at
+        the first stop, so that no code is loaded during recording. Raises LaunchError, NotOffered.
         """
         errors = tuple(dict.fromkeys((self._cuda.Error, *(kind for step in steps for kind in step.loaded.errors))))
         with translate_errors(errors, name):
@@ -204,18 +209,24 @@ class CudaBackend:
         return self._functions.bind(step.loaded, calls, result, known, graph, turns, rotation)
 
     def _find_overlap(self, steps: Sequence[Step], calls: Calls) -> str:
-        """Whether products of code that launches itself overlap; what a plan launches is known."""
+        """Find out whether products overlap if code launches its own kernels.
+
+        For kernels that a plan launches, return "".
+        """
         if all(isinstance(step.loaded, Kernel) for step in steps):
             return ""
         plans = tuple(step.plan for step in steps)
         if plans not in self._overlaps:
-            calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+            calls.queue[0]()  # code is loaded at its first launch, which must not happen during recording
             self._stream.synchronize()
             self._overlaps[plans] = find_overlap(calls.queue[0], self._stream)
         return self._overlaps[plans]
 
     def _note_binding(self, step: Step) -> bool:
-        """Whether the same code was bound before, and so has been launched: whatever is bound runs next."""
+        """Return whether the same code was bound before.
+
+        If so, it has also been launched, because bound code runs next.
+        """
         plans = self._bound.setdefault(step.loaded, set())
         known = step.plan in plans
         plans.add(step.plan)
@@ -237,13 +248,13 @@ class CudaBackend:
         return CudaJob(steps, address, self._streams[:count], cache(self._load_for_job), gate)
 
     def _load_for_job(self, artifact: Artifact, plan: Plan, stream: int) -> Loaded:
-        """As load; a Python function queues on the stream of the job instead of its own."""
+        """Like `load`, but a Python function queues on the job's stream instead of its own."""
         if plan.variant.is_python:
             return self._functions.load(plan.variant, self._streams[stream])
         return self.load(artifact, plan, stream)
 
     def close(self) -> None:
-        """Free everything the back end holds; may be called again."""
+        """Free everything that the back end holds. It is safe to call this again."""
         if self._context is None:
             return
         atexit.unregister(self.close)
@@ -257,12 +268,15 @@ class CudaBackend:
         self.__dict__.pop("_flushed", None)
         del self._stream, self._streams, self._clock, self._gate, self._kernels, self._functions
         with suppress(self._cuda.Error):
-            # Not pop(): the destructor of a popped primary context asks for cuCtxDetach, and fails.
+            # Do not use pop(), because the destructor of a popped primary context calls cuCtxDetach and fails.
             self._context.detach()
         self._context = None
 
     def _library(self, name: str, stream: int) -> Cublas | CublasLt:
-        """One handle per stream, since its workspace serves one launch at a time."""
+        """Return the handle for a stream.
+
+        Each stream has one, because a workspace can serve only one launch at a time.
+        """
         if (name, stream) not in self._libraries:
             queue, sm = self._streams[stream], self.device.target.sm
             measures = stream == 0  # timers use the first stream
@@ -298,15 +312,17 @@ def _step_calls(step: Step, memory: Memory) -> Calls:
 
 
 def _move(problem: Problem, at: OperandSet, number: int) -> OperandSet:
-    """The operands of one product of a batch, of which `at` are those of all."""
+    """Return the operands of one product of a batch, given the operands `at` of the whole batch."""
     strides = {operand.name: problem.stride_bytes(operand.name) for operand in problem.operands}
     return {name: start + number * strides.get(name, 0) for name, start in at.items()}
 
 
 def _compile_helpers(sm: int) -> str:
-    """Compile the helper kernels before other kernels, since the device waits for them; return the path.
+    """Compile the helper kernels and return the path.
 
-    Raises DeviceError without an nvcc for this GPU.
+    They are compiled before other kernels, because the device waits for them.
+
+    Raises DeviceError if there is no nvcc for this GPU.
     """
     place = f"gemmbench/backends/cuda/{_HELPERS.name}"
     text = f'#line 1 "{place}"\n{_HELPERS.read_text(encoding="utf-8")}'

@@ -31,7 +31,7 @@ from gemmbench.planning.problems import Problem
 
 
 class LibraryWorkspace:
-    """Device memory that only grows; `address` and `nbytes` change when it does."""
+    """Device memory that can only grow. When it grows, `address` and `nbytes` change."""
 
     def __init__(self) -> None:
         self.address, self.nbytes = 0, 0
@@ -39,10 +39,9 @@ class LibraryWorkspace:
         self.reserve(WORKSPACE)
 
     def reserve(self, nbytes: int) -> bool:
-        """Have at least this many bytes; True if the address has changed.
+        """Provide at least this many bytes. Returns whether the address has changed.
 
-        What was there before stays allocated, since launches that are bound to it may still come.
-        Raises pycuda's errors.
+        The previous memory stays allocated, because launches bound to it may still follow. Raises pycuda's errors.
         """
         if nbytes <= self.nbytes:
             return False
@@ -62,7 +61,7 @@ _PARTS = range(3)  # libraryPropertyType: major, minor, patch
 
 
 def list_loaded_versions(maps: Path = _MAPS) -> dict[str, str]:
-    """The version of each library, such as `{"cublas": "13.1.0"}`; several are separated by commas."""
+    """Return the version of each library, such as `{"cublas": "13.1.0"}`. Several versions are separated by commas."""
     try:
         found = dict(_LIBRARY.findall(maps.read_text(encoding="utf-8", errors="replace")))
     except OSError:
@@ -75,7 +74,7 @@ def list_loaded_versions(maps: Path = _MAPS) -> dict[str, str]:
 
 @cache
 def _read_version(path: str, name: str) -> str:
-    """Ask a library that is loaded already; "" if it does not say."""
+    """Return the version that a loaded library reports; "" if it does not report one."""
     try:
         get_property = getattr(ctypes.CDLL(path), f"{name}GetProperty")
     except (OSError, AttributeError):
@@ -92,28 +91,28 @@ _ROUNDS = 16
 _SECONDS = 0.5
 
 ColdTimer = Callable[[], float]
-"""Seconds of one launch on operands that are not in the cache."""
+"""Returns the seconds that a launch takes on operands that are not in the cache."""
 
 
 class MathChoice:
-    """Keeps the faster math of each shape, whatever its alpha and beta, so that all its rows use the same."""
+    """Remembers the faster math for each shape. All rows of a shape use it, regardless of alpha and beta."""
 
     def __init__(self, make_timer: Callable[[Calls], ColdTimer]):
         self._make_timer, self._chosen = make_timer, dict[tuple[object, ...], str]()
 
     def choose(self, problem: Problem, candidates: Mapping[str, Calls]) -> str:
-        """The name of the fastest candidate. Raises what a launch raises."""
+        """Return the name of the fastest candidate. Raises the errors of a launch."""
         shape = _find_shape(problem)
         if shape not in self._chosen:
             self._chosen[shape] = self._measure(candidates)
         return self._chosen[shape]
 
     def recall(self, problem: Problem) -> str:
-        """What was chosen for a shape; default math if nothing was."""
+        """Return the math that was chosen for a shape, or default math if none was."""
         return self._chosen.get(_find_shape(problem), DEFAULT)
 
     def _measure(self, candidates: Mapping[str, Calls]) -> str:
-        """Times each in mirrored rounds, the first of which is not counted."""
+        """Time the candidates in mirrored rounds. The first round does not count."""
         timers = {name: self._make_timer(calls) for name, calls in candidates.items()}
         samples: dict[str, list[float]] = {name: [] for name in candidates}
         spent = 0.0
@@ -132,14 +131,14 @@ def _find_shape(problem: Problem) -> tuple[object, ...]:
 
 
 _DEFAULT = -1  # CUBLAS_GEMM_DEFAULT: cuBLAS chooses
-_SUMS_IN_ACCUMULATOR = 16  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: parts of K are not added in f16 or bf16
+_SUMS_IN_ACCUMULATOR = 16  # CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: no f16 or bf16 sums of parts of K
 
 
 class Cublas:
-    """A cuBLAS handle with a private workspace, queueing on one stream; `sm` is 90 for 9.0.
+    """A cuBLAS handle that has a private workspace and queues on one stream. `sm` is 90 for 9.0.
 
-    `choice` finds the faster math for f32 and is measured on the first stream only: with `measures`
-    False the handle uses what was chosen there.
+    `choice` finds the faster math for f32. It is measured only on the first stream. If `measures` is False, the handle
+    uses the math that was chosen there.
     """
 
     def __init__(self, stream: Any, sm: int, choice: MathChoice, measures: bool = True):
@@ -150,13 +149,13 @@ class Cublas:
         self._workspace = LibraryWorkspace()
         self._api.set_math_mode(self._handle, _SUMS_IN_ACCUMULATOR)
         self._api.set_stream(self._handle, stream.handle)
-        # After the stream: setting a stream restores the default workspace.
+        # Set the workspace after the stream, because setting a stream restores the default workspace.
         self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
-        """Fix the arguments of a GEMM on each operand set; it adds no bias. Raises NotOffered.
+        """Fix the arguments of a GEMM without bias on each operand set. Raises NotOffered.
 
-        Where there is a choice of math, both are launched on the operands, to see which is faster.
+        If there is a choice of math, both kinds are launched on the operands to find the faster one.
         """
         if self._workspace.reserve(plan.workspace):
             self._api.set_workspace(self._handle, self._workspace.address, self._workspace.nbytes)
@@ -190,6 +189,6 @@ class Cublas:
         return Calls(queue, "cublasGemmStridedBatchedEx" if several else "cublasGemmEx", KERNELS, keep=scalars)
 
     def close(self) -> None:
-        """Free handle and workspace."""
+        """Free the handle and the workspace."""
         self._api.destroy(self._handle)
         self._workspace.free()

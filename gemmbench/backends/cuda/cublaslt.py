@@ -1,4 +1,4 @@
-"""cuBLASLt through nvmath-python's bindings: the algorithms its heuristic offers, one by one."""
+"""cuBLASLt through nvmath-python's bindings. Each algorithm that its heuristic offers can be run."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from gemmbench.planning.problems import Problem
 
 _GRAIN = 16
 _EVERY_LAYOUT = range(100, 110)
-"""The compute capabilities with every layout; the others have one, in which both operands run along K."""
+"""The compute capabilities that support all layouts. Others support only the one in which both operands run along K."""
 
 
 def check_fp8(problem: Problem, sm: int) -> None:
     """Raise NotOffered for a problem in fp8 that cuBLASLt does not compute on compute capability `sm`.
 
-    It may refuse others by itself.
+    cuBLASLt itself may refuse other problems.
     """
     if not problem.precision.is_scaled:
         return
@@ -51,20 +51,20 @@ def check_fp8(problem: Problem, sm: int) -> None:
 
 
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
-    """Attributes of cublasLtMatmulDesc_t; `scale` is the address of the factor of both operands."""
+    """Return attributes of cublasLtMatmulDesc_t. `scale` is the address of the factor for both operands."""
     fast = not precision.accumulator.promoted_every
     return {"A_SCALE_POINTER": scale, "B_SCALE_POINTER": scale, "FAST_ACCUM": int(fast)}
 
 
 class UnitScale:
-    """The number 1 in device memory, from its first use on."""
+    """The number 1 in device memory, which is allocated at its first use."""
 
     def __init__(self) -> None:
         self._memory: DeviceMemory | None = None
 
     @property
     def address(self) -> int:
-        """Where the number is. Raises OutOfMemory."""
+        """The address of the number. Raises OutOfMemory."""
         if self._memory is None:
             ones = np.ones(1, np.float32)
             self._memory = DeviceMemory(ones.nbytes)
@@ -79,12 +79,12 @@ class UnitScale:
 
 _EPILOGUES = {(): 1, ("relu",): 2, ("bias",): 4, ("bias", "relu"): 6, ("gelu_tanh",): 32, ("bias", "gelu_tanh"): 36}
 """The numbers of cublasLtEpilogue_t; its GELU is the approximation by tanh."""
-_SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts of K are not added in f16 or bf16
+_SUMS_IN_ACCUMULATOR = 2  # CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: no f16 or bf16 sums of parts of K
 _ALIGNED = 256  # the largest alignment, in bytes, that the heuristic uses
 
 
 class _Offer(NamedTuple):
-    """An algorithm for a product, as one cublasLtMatmulHeuristicResult_t; `math` is how f32 is asked for."""
+    """An algorithm for a product, as a cublasLtMatmulHeuristicResult_t. `math` is the requested kind of f32 math."""
 
     matmul: _Matmul
     algorithm: np.ndarray
@@ -93,7 +93,7 @@ class _Offer(NamedTuple):
 
 
 class CublasLt:
-    """A cuBLASLt handle with a private workspace, queueing on one stream; `sm` is 90 for 9.0."""
+    """A cuBLASLt handle that has a private workspace and queues on one stream. `sm` is 90 for 9.0."""
 
     def __init__(self, stream: Any, sm: int):
         """Open cuBLASLt. Raises NotOffered if nvmath-python or the library is missing."""
@@ -103,15 +103,15 @@ class CublasLt:
         self._workspace = LibraryWorkspace()
         self._scale = UnitScale()
         self._offers: tuple[tuple[object, ...], list[_Offer]] = ((), [])
-        """The last query and its answer: the candidates of a product are bound in a row."""
+        """The last query and its answer, kept because the candidates of a product are bound one after another."""
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a matmul on each operand set.
 
-        Sums in f32 of f16 or bf16 products are not rounded before the last addition. The
-        configuration's ALGO is the place in the list of what the heuristic offers; raises NotOffered if
-        that list is shorter, or if it has no fp8 for this problem. A bias belongs to a column of C, a row of
-        what cuBLASLt computes.
+        If f16 or bf16 products are summed in f32, the sums are not rounded before the last addition. The
+        configuration's ALGO is an index into the list of algorithms that the heuristic offers. Raises NotOffered if
+        that list is too short or if cuBLASLt does not support fp8 for this problem. Each bias belongs to a column of C,
+        which is a row for cuBLASLt.
         """
         self._workspace.reserve(plan.workspace)
         check_fp8(plan.problem, self._sm)
@@ -141,10 +141,10 @@ class CublasLt:
         return Calls(queue, "cublasLtMatmul", KERNELS, keep=(matmul, algorithm, scalars), choice=math)
 
     def _list_offers(self, plan: Plan, limits: Mapping[str, int], biases: Sequence[int]) -> list[_Offer]:
-        """What the heuristic offers, each algorithm once: in f32 for pedantic math, then for default math.
+        """Return the algorithms that the heuristic offers, each once. For f32, those of pedantic math come first.
 
-        Neither uses tensor cores in f32, and what has equal attributes is one algorithm. Raises the library's
-        error if it offers nothing.
+        Neither pedantic nor default math uses tensor cores in f32. Offers with equal attributes count as one algorithm.
+        Raises the library's error if it offers nothing.
         """
         attributes = {"EPILOGUE": _EPILOGUES[plan.fused]}
         if plan.problem.precision.is_scaled:
@@ -170,16 +170,17 @@ class CublasLt:
         return list(offers.values())
 
     def close(self) -> None:
-        """Free handle, workspace and scale."""
+        """Free the handle, the workspace and the scale."""
         self._api.destroy(self._handle)
         self._workspace.free()
         self._scale.free()
 
 
 class _Matmul:
-    """The descriptors of one product, freed with the object.
+    """The descriptors of one product. They are freed with this object.
 
-    It is column-major, so B is its first operand. `attributes` are further ones of cublasLtMatmulDesc_t.
+    The product is column-major, so B is the first operand. `attributes` are additional attributes of
+    cublasLtMatmulDesc_t.
     """
 
     def __init__(self, api: ModuleType, shape: ColumnMajor, types: Types, attributes: Mapping[str, int]):
@@ -193,9 +194,9 @@ class _Matmul:
         )
 
     def operation(self, bias: int = 0) -> int:
-        """A descriptor of the product and what follows it.
+        """Return a descriptor of the product and its epilogue.
 
-        The address of the bias is part of it.
+        It includes the address of the bias.
         """
         api, types = self._api, self._types
         created = self._keep(api.matmul_desc_create(types.compute, types.scale), api.matmul_desc_destroy)
@@ -210,7 +211,7 @@ class _Matmul:
         return created
 
     def list_algorithms(self, handle: int, limits: Mapping[str, int], bias: int = 0) -> np.ndarray:
-        """The algorithms within these limits, best first, as cublasLtMatmulHeuristicResult_t.
+        """Return the algorithms within these limits as cublasLtMatmulHeuristicResult_t, best first.
 
         `limits` are attributes of cublasLtMatmulPreference_t.
         """
@@ -234,7 +235,7 @@ class _Matmul:
         return usable
 
     def read_attributes(self, algorithm: np.ndarray) -> tuple[int, ...]:
-        """The attributes of an algorithm: its kernel, tile, stages, cluster, and how it splits K."""
+        """Return the attributes of an algorithm: its kernel, tile, stages, cluster, and how it splits K."""
         api, values = self._api, list[int]()
         for which in api.MatmulAlgoConfigAttribute:
             value, written = np.zeros(1, api.get_matmul_algo_config_attribute_dtype(which)), np.zeros(1, np.uint64)
@@ -253,7 +254,10 @@ class _Matmul:
         return wish
 
     def _layout(self, kind: int, rows: int, columns: int, transposed: bool, ld: int, stride: int) -> int:
-        """A descriptor of the stored array of an operand used as rows x columns; of a batch with its `stride`."""
+        """Return a descriptor of an operand's stored array.
+
+        The operand is used as rows x columns. `stride` is for batches.
+        """
         api, stored = self._api, (columns, rows) if transposed else (rows, columns)
         created = self._keep(api.matrix_layout_create(kind, *stored, ld), api.matrix_layout_destroy)
         if self._shape.count > 1:
@@ -274,11 +278,11 @@ def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: 
 
 
 _COLUMN_MAJOR = {"A": "B", "B": "A", "C": "C", "D": "C"}
-"""The operand that cuBLASLt calls so: B comes first, and D is C."""
+"""Maps cuBLASLt's operand names to ours. B comes first there, and D is C."""
 
 
 def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:
-    """The alignment of the operands as preferences: the power of two up to 256 that divides all their addresses."""
+    """Return the operands' alignments as preferences: the largest power of two up to 256 that divides all addresses."""
     limits = {}
     for name, operand in _COLUMN_MAJOR.items():
         together = reduce(int.__or__, (each[operand] for each in sets), _ALIGNED)

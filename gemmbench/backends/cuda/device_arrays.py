@@ -1,4 +1,4 @@
-"""The arguments of a Python function: the problem, and A, B and C as device arrays, also as DLPack capsules."""
+"""The arguments of a Python function: the problem, and A, B and C as device arrays or DLPack capsules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemmbench.planning.problems import Problem
 
 CUDA_DEVICE = 2  # kDLCUDA
 
-_NAME = b"dltensor"  # the capsule keeps the pointer
+_NAME = b"dltensor"  # the capsule keeps this pointer
 _SIGNED, _FLOAT, _BFLOAT = 0, 2, 4  # DLDataTypeCode
 _E4M3, _E5M2 = 10, 12
 _TYPES = {
@@ -51,7 +51,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Managed(ctypes.Structure):
-    """A DLManagedTensor followed by the numbers that it points to, in one block that `free` can release."""
+    """A DLManagedTensor and the numbers that it points to, in one block that `free` can release."""
 
     _fields_ = (
         ("tensor", _Tensor),
@@ -65,8 +65,8 @@ class _Managed(ctypes.Structure):
 def _make_capsule(address: int, shape: Sequence[int], dtype: str, device: int) -> Any:
     """Return a DLPack capsule of a packed row-major array on a GPU.
 
-    The memory belongs to gemmbench: a consumer deletes only its description, with the C library's
-    `free`, which works in any thread and after the interpreter has ended.
+    The memory belongs to gemmbench. A consumer deletes only its description, using the C library's `free`, which works
+    in any thread and after the interpreter has ended.
     """
     libc, new_capsule = _load_functions()
     block = libc.malloc(ctypes.sizeof(_Managed))
@@ -94,15 +94,15 @@ def _load_functions() -> tuple[Any, Any]:
 
 
 _NUMPY_TYPES = {"float16": "<f2", "float32": "<f4", "float64": "<f8", "int8": "|i1", "int32": "<i4"}
-_INTERFACE_VERSION = 3  # of the CUDA Array Interface
+_INTERFACE_VERSION = 3  # version of the CUDA Array Interface
 
 
 @dataclass(frozen=True)
 class GemmProblem:
-    """C = alpha op(A) op(B) + beta C, with op(A) M x K, op(B) K x N and C M x N.
+    """C = alpha op(A) op(B) + beta C, where op(A) is M x K, op(B) is K x N and C is M x N.
 
-    `precision` is a name such as `bf16`. With `trans_a` the array A is stored K x M and used
-    transposed; with `trans_b` the array B is stored N x K.
+    `precision` is a name such as `bf16`. If `trans_a` is True, the array A is stored as K x M and used transposed. If
+    `trans_b` is True, the array B is stored as N x K.
     """
 
     M: int
@@ -124,11 +124,11 @@ class GemmProblem:
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """A packed row-major matrix in the memory of a GPU.
+    """A packed row-major matrix in GPU memory.
 
-    `ptr` is its address, `shape` its rows and columns, `dtype` the name of its element type,
-    such as `bfloat16`, and `device` the number of the GPU. It supports DLPack and, if NumPy has the
-    type, `__cuda_array_interface__`. All writes to it are complete, so no stream has to wait.
+    `ptr` is the address, `shape` holds the numbers of rows and columns, `dtype` is the name of the element type, such
+    as `bfloat16`, and `device` is the number of the GPU. The array supports DLPack and, if NumPy has the type,
+    `__cuda_array_interface__`. All writes to it are complete, so no stream has to wait.
     """
 
     ptr: int
@@ -155,12 +155,12 @@ class DeviceArray:
         return _make_capsule(self.ptr, self.shape, self.dtype, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Return DLPack's type and number of the device."""
+        """Return the device's type and number as defined by DLPack."""
         return CUDA_DEVICE, self.device
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA Array Interface. Raises AttributeError for a type that NumPy does not have."""
+        """The CUDA Array Interface. Raises AttributeError for types that NumPy does not have."""
         if self.dtype not in _NUMPY_TYPES:
             raise AttributeError(f"NumPy has no {self.dtype}, so there is no __cuda_array_interface__; use DLPack")
         return {

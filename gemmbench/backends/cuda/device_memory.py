@@ -1,4 +1,4 @@
-"""Memory on the GPU, compared and scaled there, because a copy to the host takes longer than a GEMM."""
+"""Memory on the GPU. It is compared and scaled there, because a copy to the host would take longer than a GEMM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemmbench.planning.precisions import StorageType
 
 _THREADS, _BLOCKS = 256, 1024
 _BYTES_PER_BLOCK = _THREADS * 64
-"""The least bytes that each block of a short array works on."""
+"""The smallest number of bytes for each block that works on a short array."""
 
 Addresses = tuple[int, int, float]
 """The addresses of source and target, and the factor between them."""
@@ -25,9 +25,9 @@ _RANGE = np.dtype([("start", "u8"), ("end", "u8")])
 
 
 class ArrayKernels:
-    """The kernels of helpers.cu that work on arrays, from their loaded `module`.
+    """The kernels of helpers.cu that work on arrays. `module` is the loaded helpers.cu.
 
-    Every address is on the GPU. Every method waits until it is done and raises pycuda's errors.
+    All addresses are on the GPU. All methods wait until the work is done, and raise pycuda's errors.
     """
 
     def __init__(self, module: Any, stream: Any):
@@ -35,12 +35,12 @@ class ArrayKernels:
         self._module, self._stream = module, stream
 
     def are_equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Return whether `nbytes` bytes at two addresses are equal; all three are multiples of 16."""
+        """Return whether `nbytes` bytes at two addresses are equal. All three numbers must be multiples of 16."""
         (found,) = self._count("differ", 1, nbytes, "PPQ", one, other, nbytes)
         return not found
 
     def scale(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> None:
-        """Write factor * source to every target; each array has `count` elements."""
+        """Write factor * source to every target. Each array has `count` elements."""
         table = self._upload(np.array(arrays, _SCALED))
         self._launch(f"scale_{kind.name}", len(arrays), kind.nbytes(count), "PQ", int(table), count)
         self._stream.synchronize()
@@ -52,7 +52,7 @@ class ArrayKernels:
         self._stream.synchronize()
 
     def count_unlike(self, arrays: Sequence[Addresses], kind: StorageType, count: int) -> list[int]:
-        """Count the elements of each target that are not factor * source, as `base.Memory` does."""
+        """Count the elements of each target that differ from factor * source. See Memory."""
         table = self._upload(np.array(arrays, _SCALED))
         numbers = int(table), count, kind.smallest_normal, kind.subnormal_step
         return self._count(f"count_unlike_{kind.name}", len(arrays), kind.nbytes(count), "PQdd", *numbers)
@@ -69,15 +69,15 @@ class ArrayKernels:
         return uploaded
 
     def _count(self, kernel: str, rows: int, nbytes: int, layout: str, *arguments: float) -> list[int]:
-        """Run a kernel that adds to `rows` counters, its last argument, and return them."""
+        """Run a kernel that adds to `rows` counters, which are its last argument, and return the counters."""
         counters = np.zeros(rows, np.uint64)
         uploaded = self._upload(counters)
         self._launch(kernel, rows, nbytes, f"{layout}P", *arguments, int(uploaded))
-        self._cuda.memcpy_dtoh(counters, uploaded)  # on the default stream, which waits for the other
+        self._cuda.memcpy_dtoh(counters, uploaded)  # on the default stream, which waits for the other one
         return [int(counter) for counter in counters]
 
     def _launch(self, kernel: str, rows: int, nbytes: int, layout: str, *arguments: float) -> None:
-        """Launch a kernel on `rows` arrays, each with as many blocks as its `nbytes` can use."""
+        """Launch a kernel on `rows` arrays, with as many blocks for each as `nbytes` can occupy."""
         blocks = max(1, min(_BLOCKS, nbytes // _BYTES_PER_BLOCK))
         grid, block = (blocks, rows, 1), (_THREADS, 1, 1)
         pack_launch(self._module.get_function(kernel), grid, block, self._stream, layout, *arguments)()
@@ -88,11 +88,10 @@ _MANY = 16
 
 
 class DeviceMemory:
-    """A `base.Memory` of one allocation; offsets are added to `address`.
+    """A Memory made of one allocation. Offsets are added to `address`.
 
-    Copies run on the legacy default stream: they wait for the back end's stream, and it waits for
-    them. Each raises LaunchError if a kernel crashed before, ValueError for a range outside the
-    allocation.
+    Copies run on the legacy default stream, so they and the back end's stream wait for each other. Methods raise
+    LaunchError if a kernel has crashed, and ValueError for a range outside the allocation.
     """
 
     def __init__(self, nbytes: int, kernels: ArrayKernels | None = None):
@@ -115,7 +114,7 @@ class DeviceMemory:
             self._cuda.memcpy_dtoh(out, self._at(offset, out.nbytes))
 
     def copy(self, source: int, target: int, nbytes: int) -> None:
-        """Copy inside the device."""
+        """Copy within the device."""
         with translate_errors((self._cuda.Error,)):
             self._cuda.memcpy_dtod(self._at(target, nbytes), self._at(source, nbytes), nbytes)
 
@@ -125,7 +124,7 @@ class DeviceMemory:
             self._cuda.memset_d8(self._at(offset, nbytes), byte, nbytes)
 
     def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
-        """Set every byte of several ranges; many equally spaced ranges take one call."""
+        """Set every byte of several ranges. Many equally spaced ranges are set in one call."""
         distance = self._find_distance(offsets) if len(offsets) >= _MANY else 0
         if distance < nbytes:
             for offset in offsets:
@@ -136,17 +135,17 @@ class DeviceMemory:
             self._cuda.memset_d2d8(start, distance, byte, nbytes, len(offsets))
 
     def _find_distance(self, offsets: Sequence[int]) -> int:
-        """Return the distance from each of these ranges to the next, or 0 if it varies."""
+        """Return the distance between adjacent ranges, or 0 if it varies."""
         distances = {after - before for before, after in pairwise(offsets)}
         return distances.pop() if len(distances) == 1 else 0
 
     def equal(self, one: int, other: int, nbytes: int) -> bool:
-        """Return whether two ranges hold the same bytes. Like the methods below, it needs a memory with kernels."""
+        """Return whether two ranges hold the same bytes. This and the methods below need a memory with kernels."""
         with self._use_kernels() as kernels:
             return kernels.are_equal(self._at(one, nbytes), self._at(other, nbytes), nbytes)
 
     def scale(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> None:
-        """Write factor * source to every target; each array has `count` elements."""
+        """Write factor * source to every target. Each array has `count` elements."""
         with self._use_kernels() as kernels:
             kernels.scale(self._find(arrays, kind.nbytes(count)), kind, count)
 
@@ -160,7 +159,7 @@ class DeviceMemory:
             kernels.negate((offsets + (self._at(first, kind.nbytes(1)) - first)).astype(np.uint64), kind)
 
     def count_unlike(self, arrays: Sequence[ScaledArray], kind: StorageType, count: int) -> list[int]:
-        """Count for each pair how many of the `count` elements of target are not factor * source."""
+        """For each pair, count how many of the `count` elements of the target differ from factor * source."""
         with self._use_kernels() as kernels:
             return kernels.count_unlike(self._find(arrays, kind.nbytes(count)), kind, count)
 
@@ -191,7 +190,7 @@ class DeviceMemory:
 
 
 class SeparateMemory(DeviceMemory):
-    """A separate allocation for each of `sizes`; offsets are addresses."""
+    """A separate allocation for each of `sizes`. Offsets are addresses."""
 
     def __init__(self, sizes: Sequence[int], kernels: ArrayKernels | None = None):
         """Allocate. Raises OutOfMemory."""
@@ -208,7 +207,7 @@ class SeparateMemory(DeviceMemory):
                 allocation.free()
 
     def _find_distance(self, offsets: Sequence[int]) -> int:
-        """Return 0: no call may span several allocations."""
+        """Return 0, because no call may span several allocations."""
         return 0
 
     def _at(self, offset: int, nbytes: int) -> int:

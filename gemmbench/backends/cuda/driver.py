@@ -1,4 +1,4 @@
-"""Wraps pycuda and the driver: imports them, loads cubins, launches, and explains errors in plain words."""
+"""Wraps pycuda and the driver: imports them, loads cubins, launches kernels, and explains errors in plain words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemmbench.errors import (
 
 
 def load_driver() -> ModuleType:
-    """Return `pycuda.driver`, initialised. Raises DeviceError, which names what is missing."""
+    """Return `pycuda.driver`, initialised. Raises a DeviceError that names what is missing."""
     try:
         module = import_module("pycuda.driver")
     except ImportError as fault:
@@ -37,7 +37,7 @@ def load_driver() -> ModuleType:
 
 
 def load_bindings(purpose: str) -> ModuleType:
-    """Return `cuda.bindings.driver`, needed for `purpose`, such as "graphs". Raises NotOffered if not installed."""
+    """Return `cuda.bindings.driver`, which is needed for `purpose`. Raises NotOffered if it is not installed."""
     try:
         return import_module("cuda.bindings.driver")
     except ImportError as fault:
@@ -45,8 +45,8 @@ def load_bindings(purpose: str) -> ModuleType:
 
 
 _OPERANDS = "a thread accessed memory outside the operands: look for a missing bound check"
-# Part of cuGetErrorString's text (all that pycuda keeps of an error), the error's name, its meaning.
-# These leave the context unusable ("sticky" errors in the CUDA C++ Programming Guide).
+# Part of cuGetErrorString's text (the only part of an error that pycuda keeps), the error's name and its meaning. These
+# errors leave the context unusable (the CUDA C++ Programming Guide calls them "sticky").
 _DEADLY = (
     ("illegal memory access", "CUDA_ERROR_ILLEGAL_ADDRESS", _OPERANDS),
     ("misaligned address", "CUDA_ERROR_MISALIGNED_ADDRESS", "a load or store is not aligned to its width"),
@@ -71,7 +71,7 @@ _HARMLESS = (
 
 
 def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
-    """Convert `fault` to gemmbench's error; `launch` describes what was running."""
+    """Convert `fault` to one of gemmbench's errors. `launch` describes what was running."""
     text = " ".join(str(fault).split())
     where = f" [{launch}]" if launch else ""
     if "out of memory" in text or "ALLOC_FAILED" in text:
@@ -89,7 +89,7 @@ def to_plan_error(fault: Exception, launch: str = "") -> PlanError:
 
 @contextmanager
 def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> Iterator[None]:
-    """Convert exceptions of the types `kinds` raised inside the block to the matching PlanError."""
+    """Convert exceptions of the types `kinds` in the `with` block to the matching PlanError."""
     try:
         yield
     except kinds as fault:
@@ -97,7 +97,7 @@ def translate_errors(kinds: tuple[type[Exception], ...], launch: str = "") -> It
 
 
 class _ReadyCubin:
-    """The mixin of CubinModule that overrides pycuda's SourceModule: it loads a file instead of compiling."""
+    """The mixin of CubinModule that makes pycuda's SourceModule load a file instead of compiling."""
 
     module: Any
 
@@ -110,7 +110,7 @@ class _ReadyCubin:
 
 @cache
 def cubin_module_class() -> type:
-    """Return CubinModule, a subclass of pycuda.compiler.SourceModule, created when pycuda is first needed."""
+    """Return CubinModule, a subclass of pycuda.compiler.SourceModule. It is created when pycuda is first needed."""
     source_module = import_module("pycuda.compiler").SourceModule
     return type("CubinModule", (_ReadyCubin, source_module), {"__doc__": "A SourceModule of a ready cubin."})
 
@@ -118,7 +118,7 @@ def cubin_module_class() -> type:
 def load_cubin(path: str, arch: str) -> Any:
     """Load the cubin at `path`, compiled for `arch` ("90a"), as a SourceModule. Raises pycuda's errors.
 
-    The code is unloaded when no reference to the module or its functions is left.
+    The code is unloaded when there are no more references to the module or its functions.
     """
     return cubin_module_class()(path, arch)
 
@@ -129,11 +129,11 @@ Shape = tuple[int, int, int]
 def pack_launch(
     kernel: Any, grid: Shape, block: Shape, stream: Any, layout: str, *arguments: float, shared: int = 0
 ) -> partial[None]:
-    """Return a callable that queues one launch of a pycuda function; its arguments are packed here, once.
+    """Return a callable that queues one launch of a pycuda function. Arguments are packed only once, here.
 
-    `layout` has one letter of the `struct` module per argument ("i", "f", "P" for an address); its
-    native alignment matches that of kernel parameters. pycuda's own prepared calls pack again at each
-    launch and also call cuFuncSetBlockShape, deprecated since CUDA 4; they end in `_launch_kernel`,
-    which is called directly here.
+    `layout` has one letter of the `struct` module for each argument ("i", "f", "P" for an address). The module's native
+    alignment matches that of kernel parameters. pycuda's own prepared calls pack arguments again at each launch, and
+    call cuFuncSetBlockShape, which has been deprecated since CUDA 4. They end in `_launch_kernel`, which is called
+    directly here.
     """
     return partial(kernel._launch_kernel, grid, block, struct.pack(f"@{layout}", *arguments), shared, stream)

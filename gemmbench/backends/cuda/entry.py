@@ -1,4 +1,4 @@
-"""The record of the NVIDIA back end; imports neither pycuda nor nvmath."""
+"""The record of the NVIDIA back end. Importing it does not import pycuda or nvmath."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CudaEntry(BackendEntry):
         return DeviceChoice(self.name, int(found[1] or 0)) if found else None
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """Ask NVML, or the driver's files."""
+        """Ask NVML or look at the driver's files."""
         if why := probe.why_no_gpu():
             return why
         return "" if probe.find_gpu(choice.index) else f"there is no GPU number {choice.index}"
@@ -46,24 +46,24 @@ class CudaEntry(BackendEntry):
         return Target(self.name, seen.sm, 0, 0, 0, seen.memory) if seen else None
 
     def share_devices(self, count: int) -> list[dict[str, str]]:
-        """Give each worker one GPU, which it sees as its first."""
+        """Give each worker one GPU, which the worker sees as its first."""
         names = probe.list_visible_names()
         if count > len(names):
             raise DeviceError(f"{count} workers need {count} GPUs, and there are {len(names)}")
         return [{"CUDA_VISIBLE_DEVICES": name} for name in names[: count or None]]
 
     def libraries(self) -> tuple[Variant, ...]:
-        """Return cuBLAS, with all kinds of math and with each one, and cuBLASLt."""
+        """Return cuBLASLt, and cuBLAS with the faster math and with each kind of math."""
         return CUBLAS, CUBLAS_DEFAULT, CUBLAS_PEDANTIC, CUBLASLT
 
     def why_refused(self, variant: Variant) -> str:
-        """Return which packages, headers or libraries of a variant are missing."""
+        """Explain which packages, headers or libraries a variant lacks."""
         if variant.is_python:
             return explain_missing(variant.packages)
         return probe.why_no_library() if variant.is_library else why_no_headers(variant)
 
     def architecture(self, sm: int, sms: int) -> Target:
-        """Return the limits of an architecture; the memory size does not matter here."""
+        """Return the limits of an architecture. The memory size does not matter here."""
         return Target(self.name, sm, sms, most_block_shared(sm), 0, 0)
 
 

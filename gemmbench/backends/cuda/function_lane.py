@@ -1,4 +1,4 @@
-"""Runs Python functions on a private stream: makes their first calls, which compile them, and times their windows."""
+"""Runs Python functions on a private stream. Makes their first calls, which compile them, and times their windows."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ Call = Callable[[], object]
 
 _LEAK_TESTS, _CALLS_PER_TEST, _LEAK_SECONDS = 6, 4, 1.0
 _PATTERN = 0x5A
-_SAMPLE = 64 << 10  # bytes of C at its start, in its middle and at its end
-_LEAST_WAIT, _MOST_WAIT = 0.005, 0.3  # seconds; the gate opens by itself after one
-_UNKNOWN_KERNELS = 16  # if they cannot be counted; at least as many as a call queues
+_SAMPLE = 64 << 10  # bytes of C at its start, middle and end
+_LEAST_WAIT, _MOST_WAIT = 0.005, 0.3  # seconds; the gate opens by itself after one second
+_UNKNOWN_KERNELS = 16  # used if kernels cannot be counted; at least the number that a call queues
 
 
 @dataclass(frozen=True)
 class Examiner:
-    """Makes the first calls of a function on `stream`, held by `gate`; without a gate it finds less."""
+    """Makes the first calls of a function on `stream`, which `gate` holds. Without a gate, fewer faults are found."""
 
     stream: Any
     gate: Gate | None
 
     def examine(self, function: PythonFunction, call: Call, at: int, nbytes: int) -> Findings:
-        """Call the function several times; C is at address `at`. Raises PlanError for forbidden behaviour."""
+        """Call the function several times, with C at address `at`. Raises PlanError for forbidden behaviour."""
         self.run(call)
         started = time.perf_counter()
         self.run(call)
@@ -45,17 +45,17 @@ class Examiner:
         self._find_leak(function, call, seconds)
         if self._waits(function, call, at, nbytes, seconds):
             reason = "waits for the GPU before it returns, so it is timed without a graph, and host time is included"
-            return Findings(_UNKNOWN_KERNELS, reason, waits=True)  # so its products cannot overlap
+            return Findings(_UNKNOWN_KERNELS, reason, waits=True)  # waiting means that products cannot overlap
         return self._record(call)
 
     def run(self, call: Call) -> None:
-        """Make one call and wait for it; the first one compiles."""
-        load_driver().Context.synchronize()  # the stream does not wait for the copies of operands
+        """Make one call and wait for it. The first call compiles."""
+        load_driver().Context.synchronize()  # the stream does not wait for copies of operands
         call()
         self.stream.synchronize()
 
     def _find_leak(self, function: PythonFunction, call: Call, seconds: float) -> None:
-        """Call it a few times. Raises LaunchError if free memory shrinks each time."""
+        """Call the function a few times. Raises LaunchError if free memory shrinks each time."""
         for number in range(_LEAK_TESTS):
             if number * _CALLS_PER_TEST * seconds > _LEAK_SECONDS:
                 break
@@ -64,9 +64,9 @@ class Examiner:
                     self.run(call)
 
     def _waits(self, function: PythonFunction, call: Call, at: int, nbytes: int, seconds: float) -> bool:
-        """Find out, by a call behind a closed gate, whether a call returns only when the GPU has done its work.
+        """Find out, with a call behind a closed gate, whether calls wait for the GPU before they return.
 
-        Raises LaunchError if C changes while the gate is closed: then the launch was not on the stream.
+        Raises LaunchError if C changes while the gate is closed, because the launch was then on another stream.
         """
         if self.gate is None:
             return False
@@ -84,7 +84,7 @@ class Examiner:
         return False
 
     def _record(self, call: Call) -> Findings:
-        """Try to record a call as a graph, and count what it queues."""
+        """Try to record a call as a graph and count the kernels that it queues."""
         try:
             with private_memory():
                 self.run(call)
@@ -102,7 +102,7 @@ class Examiner:
 
 @contextmanager
 def _held(gate: Gate, stream: Any) -> Iterator[None]:
-    """Hold the stream inside the block, and wait for it afterwards."""
+    """Hold the stream during the `with` block, and wait for it afterwards."""
     gate.close()
     try:
         yield
@@ -113,7 +113,7 @@ def _held(gate: Gate, stream: Any) -> Iterator[None]:
 
 @contextmanager
 def _pattern_in(at: int, nbytes: int) -> Iterator[Callable[[], bool]]:
-    """Write a pattern into parts of an array and restore them at the end; yields a test whether it is intact."""
+    """Write a pattern to parts of an array, yield a function that tests it, and restore the parts at the end."""
     cuda = load_driver()
     size = min(nbytes, _SAMPLE)
     starts = [at + offset for offset in sorted({0, (nbytes - size) // 2, nbytes - size})]
@@ -136,9 +136,9 @@ NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 @dataclass(frozen=True)
 class FunctionLane:
-    """A stream for Python functions with its clock and its gate, on GPU number `device`.
+    """A stream for Python functions on GPU number `device`, with its clock and gate.
 
-    `is_shared` returns whether another process uses the GPU now; `flush` empties the L2 cache.
+    `is_shared` returns whether another process is using the GPU. `flush` empties the L2 cache.
     """
 
     stream: Any
@@ -149,7 +149,7 @@ class FunctionLane:
     flush: Callable[[], None]
 
     def load(self, variant: Variant, stream: Any = None) -> PythonFunction:
-        """Load a function, for this lane's stream or the one passed. Raises PlanError."""
+        """Load a function for this lane's stream or for `stream`. Raises PlanError."""
         memory = MemoryWatch(variant.path, _read_free_memory, self.is_shared)
         return PythonFunction(variant, (stream or self.stream).handle, self.device, memory)
 
@@ -163,9 +163,10 @@ class FunctionLane:
         turns: int,
         rotation: Rotation | None,
     ) -> FunctionTimer:
-        """Make the first calls, unless the plan is `known`, and record graphs; other arguments as in Backend.bind.
+        """Make the first calls, unless the plan is `known`, and record graphs.
 
-        `result` is the address of C and its size in bytes. Raises PlanError and pycuda's errors.
+        `result` is the address of C and its size in bytes. Other arguments have the same meaning as in Backend.bind.
+        Raises PlanError and pycuda's errors.
         """
         examiner = Examiner(self.stream, self.gate)
         if function.findings is None:
@@ -189,7 +190,7 @@ class FunctionLane:
 
 
 class FunctionTimer(WindowTimer):
-    """Times a function that has made its first calls."""
+    """Times a function whose first calls have been made."""
 
     def __init__(
         self,
@@ -206,12 +207,12 @@ class FunctionTimer(WindowTimer):
         self._function = function
 
     def time(self, launches: int) -> Window:
-        """See WindowTimer; also raises LaunchError for a leak."""
+        """See WindowTimer. Also raises LaunchError for a leak."""
         with self._watch_calls():
             return super().time(launches)
 
     def time_exactly(self, launches: int) -> Window:
-        """See WindowTimer; also raises LaunchError for a leak."""
+        """See WindowTimer. Also raises LaunchError for a leak."""
         with self._watch_calls():
             return super().time_exactly(launches)
 

@@ -1,4 +1,4 @@
-"""The gate, a kernel that holds the stream until everything is queued, and the reader of the SM clock in a window."""
+"""The gate, a kernel that holds the stream until everything is queued, and a way to measure a window's SM clock."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import numpy as np
 from gemmbench.backends.cuda.driver import load_driver, pack_launch
 
 QUEUE = 512
-"""The most kernels queued behind a gate: a full launch queue would block the host, which then could
-never open it.
+"""The most kernels to queue behind a gate.
+
+A full launch queue would block the host, which could then never open the gate.
 """
 
 LIMIT = 1.0
-"""Seconds after which a gate opens by itself: much longer than queuing takes, shorter than a display's
-watchdog.
+"""Seconds after which a gate opens by itself.
+
+This is much longer than queuing takes, but shorter than a display's watchdog.
 """
 
 # Variables set by tools that intercept driver calls. Such tools may run kernels one at a time,
@@ -34,7 +36,7 @@ _PRELOADED = ("libsanitizer", "TreeLauncher", "InterceptorInjection", "libcuda-i
 
 
 def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
-    """Return why windows cannot use a gate, or "" if they can."""
+    """Return why windows cannot use a gate; "" if they can."""
     if environment.get("GEMMBENCH_GATE") == "0":
         return "GEMMBENCH_GATE=0"
     if environment.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
@@ -47,10 +49,10 @@ def why_gate_is_off(environment: Mapping[str, str] = os.environ) -> str:
 
 
 class Gate:
-    """Holds a stream from close() to open(), but at most `limit` seconds.
+    """Holds a stream from close() to open(), but for at most `limit` seconds.
 
-    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory says how many gates are open. A gate
-    that opens by itself writes its number to the next word.
+    `kernel` is the `gate` function of helpers.cu. A word in mapped host memory tells how many gates are open. If a gate
+    opens by itself, it writes its number to the next word.
     """
 
     def __init__(self, kernel: Any, stream: Any, limit: float = LIMIT):
@@ -61,32 +63,32 @@ class Gate:
         self._ticket = 0
 
     def close(self) -> None:
-        """Queue the kernel that waits; everything queued after it waits too."""
+        """Queue the kernel that waits. Everything queued after it also waits."""
         self._ticket += 1
         one = (1, 1, 1)
         words = self._address, self._address + self._words.itemsize
         pack_launch(self._kernel, one, one, self._stream, "PPIQ", *words, self._ticket, self._limit)()
 
     def open(self) -> None:
-        """Release the stream; harmless if it was never held."""
+        """Release the stream. This is harmless if it was never held."""
         self._words[0] = self._ticket
 
     @property
     def expired(self) -> bool:
-        """Whether the last gate opened by itself; valid once the stream is synchronised."""
+        """Whether the last gate opened by itself. Valid once the stream is synchronised."""
         return int(self._words[1]) == self._ticket > 0
 
 
-_FIELDS = 3  # multiprocessor, cycles, nanoseconds, as in helpers.cu
+_FIELDS = 3  # multiprocessor, cycles and nanoseconds, as in helpers.cu
 _BLOCKS_PER_SM = 4
 _MARKS = 4
-_SHORTEST = 50_000  # ns; the timer may step by 1 us, 2 % of this
+_SHORTEST = 50_000  # ns; the timer may advance in steps of 1 us, which are 2 % of this
 
 
 def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
-    """Return the clock in Hz from two stamps, rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
+    """Return the clock in Hz from two stamps with rows of (multiprocessor, cycles, nanoseconds); 0 if unknown.
 
-    It is the median over the multiprocessors that are in both stamps, at least 50 us apart.
+    The result is the median over the multiprocessors whose rows in the two stamps are at least 50 us apart.
     """
     count = 1 + int(max(before[:, 0].max(), after[:, 0].max()))
     first, last = _find_rows(before, count), _find_rows(after, count)
@@ -97,14 +99,14 @@ def median_frequency(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def _find_rows(stamp: np.ndarray, count: int) -> np.ndarray:
-    """Return the index of one row per multiprocessor, -1 if it has none; any of its rows is consistent."""
+    """Return the index of one row for each multiprocessor, or -1 if it has none. Any of its rows will do."""
     rows = np.full(count, -1)
     rows[stamp[:, 0].astype(np.intp)] = np.arange(len(stamp))
     return rows
 
 
 class Clock:
-    """Stamps a stream before and after a window; `kernel` is the `stamp` function of helpers.cu."""
+    """Stamps a stream before and after a window. `kernel` is the `stamp` function of helpers.cu."""
 
     def __init__(self, kernel: Any, stream: Any, sms: int):
         cuda = load_driver()
@@ -120,8 +122,7 @@ class Clock:
     def mark(self) -> np.ndarray:
         """Queue a stamp and its copy to the host.
 
-        The array holds the stamp once the stream has reached it. It is reused after as many further
-        marks as there are buffers.
+        The returned array holds the stamp once the stream has reached it. It is reused once all buffers have been used.
         """
         buffer: np.ndarray = self._marks[self._marked % _MARKS]
         self._marked += 1
@@ -134,6 +135,6 @@ class Clock:
         self._stamps[which]()
 
     def read(self) -> float:
-        """Return the clock in Hz between the last two stamps, 0 if unknown; the stream must be synchronised."""
+        """Return the clock in Hz between the last two stamps, or 0 if unknown. The stream must be synchronised."""
         self._cuda.memcpy_dtoh(self._seen, self._slots)
         return median_frequency(*self._seen)

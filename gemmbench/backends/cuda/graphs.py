@@ -1,6 +1,6 @@
-"""Several launches as one: queued in turn, or recorded as a CUDA graph and replayed.
+"""Combines several launches into one: they are queued in turn, or recorded as a CUDA graph and replayed.
 
-pycuda has no graphs; cuda.bindings, installed with nvmath-python, provides them on pycuda's stream.
+pycuda does not support graphs. cuda.bindings, which is installed with nvmath-python, provides them on pycuda's stream.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from gemmbench.backends.cuda.window import Calls, queue_in_turn
 from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
 _MOST_COPIES = 4
-"""The most copies of a graph that is launched repeatedly: a copy must not be launched while its last launch waits."""
+"""The most copies of a graph to use for repeated launches.
+
+A copy must not be launched while its last launch is waiting.
+"""
 
 
 def join_calls(parts: Sequence[Calls]) -> Calls:
@@ -45,7 +48,7 @@ def record_graphs(calls: Calls, stream: Any) -> Calls:
 
 
 def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
-    """Return the same launches with a CUDA graph of `turns` turns over all stops.
+    """Return the same launches with a CUDA graph that passes `turns` times over all stops.
 
     Raises LaunchError, NotOffered.
     """
@@ -55,7 +58,7 @@ def record_turns(calls: Calls, stream: Any, turns: int) -> Calls:
 
 
 def count_nodes(queue: Callable[[], object], stream: Any) -> int:
-    """Count the kernels and copies in a graph of what `queue` queues. Raises LaunchError, NotOffered."""
+    """Count the kernels and copies that `queue` queues, using a graph. Raises LaunchError, NotOffered."""
     driver = load_bindings("graphs")
     graph = _record(driver, queue, stream)
     code, *found = driver.cuGraphGetNodes(graph)
@@ -66,9 +69,9 @@ def count_nodes(queue: Callable[[], object], stream: Any) -> int:
 
 
 def find_overlap(queue: Callable[[], object], stream: Any) -> str:
-    """Find out from a graph of two products that `queue` queues whether they may overlap.
+    """Record two products that `queue` queues as a graph, and find out whether they may overlap.
 
-    Returns OVERLAPS, OVERLAP_UNKNOWN if no graph can be recorded, or "". A product must have been launched before.
+    Returns OVERLAPS, OVERLAP_UNKNOWN if no graph can be recorded, or "". The product must have been launched before.
     """
     try:
         driver = load_bindings("graphs")
@@ -91,7 +94,7 @@ def find_overlap(queue: Callable[[], object], stream: Any) -> str:
 
 
 class _Edge(NamedTuple):
-    """A dependency in a graph: `target` waits for `source`; if `early`, it may begin before that has ended."""
+    """A dependency in a graph. `target` waits for `source`, but if `early`, it may begin before `source` has ended."""
 
     source: Any
     target: Any
@@ -110,7 +113,7 @@ def _list_edges(driver: Any, graph: Any) -> list[_Edge]:
 
 
 def _list_captured(driver: Any, stream: Any) -> list[Any]:
-    """Return the nodes that the stream has recorded so far. Raises LaunchError."""
+    """Return the nodes that have been recorded from the stream so far. Raises LaunchError."""
     found = _take(
         driver, "cuStreamGetCaptureInfo", _newest(driver, "cuStreamGetCaptureInfo")(driver.CUstream(stream.handle))
     )
@@ -121,10 +124,10 @@ def _list_captured(driver: Any, stream: Any) -> list[Any]:
 
 
 def _wait_for_overlapped(driver: Any, graph: Any) -> None:
-    """Make whatever waits for a node also wait for the nodes that it overlaps with.
+    """Make everything that waits for a node also wait for the nodes that it overlaps with.
 
-    A launch that overlaps with the one before it may end first; a graph, unlike a stream, would then begin
-    the next product. Raises LaunchError.
+    A launch that overlaps with the previous one may end before it. Unlike a stream, a graph would then begin the next
+    product. Raises LaunchError.
     """
     edges = _list_edges(driver, graph)
     overlapped: dict[int, list[Any]] = {}
@@ -148,20 +151,20 @@ def _wait_for_overlapped(driver: Any, graph: Any) -> None:
 
 
 def _newest(driver: Any, call: str) -> Any:
-    """Return the version of a driver call that supports edge data; CUDA 13 has no other."""
+    """Return the version of a driver call that supports edge data. CUDA 13 has no other version."""
     return getattr(driver, f"{call}_v2", None) or getattr(driver, call)
 
 
 def _prepare_recording(calls: Calls, stream: Any) -> ModuleType:
     """Load the driver's bindings and launch once. Raises NotOffered."""
     driver = load_bindings("graphs")
-    calls.queue[0]()  # code is loaded at its first launch, which must not happen while recording
+    calls.queue[0]()  # code is loaded at its first launch, which must not happen during recording
     stream.synchronize()
     return driver
 
 
 class GraphCopies:
-    """Identical graphs of what `queue` queues, launched in turn; freed with this object."""
+    """Identical graphs of the work that `queue` queues. They are launched in turn and freed with this object."""
 
     def __init__(self, driver: Any, queue: Callable[[], object], stream: Any, copies: int = 1):
         self._driver, self._stream = driver, stream
@@ -173,7 +176,7 @@ class GraphCopies:
         self.prepare(copies)
 
     def prepare(self, launches: int) -> None:
-        """Make at most 4 copies, for this many launches without a wait between them. Raises LaunchError."""
+        """Make up to 4 copies for this many launches without waits between them. Raises LaunchError."""
         missing = min(launches, _MOST_COPIES) - len(self._copies)
         if missing > 0:
             self._copies += [_GraphCopy(self._driver, self._recorded, self._stream) for _ in range(missing)]
@@ -186,13 +189,13 @@ class GraphCopies:
 
 
 class _GraphCopy:
-    """An executable graph, uploaded."""
+    """An executable graph that has been uploaded."""
 
     def __init__(self, driver: Any, recorded: Any, stream: Any):
         self._driver, self._stream = driver, driver.CUstream(stream.handle)
         self._graph = _ask(driver, "cuGraphInstantiate", recorded, 0)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False  # the context is gone by then
-        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # or the first launch would, behind a gate
+        _ask(driver, "cuGraphUpload", self._graph, self._stream)  # or the first launch would do it
 
     def launch(self) -> None:
         """Queue it. Raises LaunchError."""
@@ -200,7 +203,7 @@ class _GraphCopy:
 
 
 def _record(driver: Any, queue: Callable[[], object], stream: Any) -> Any:
-    """Record what `queue` queues. Raises LaunchError, and what `queue` raises."""
+    """Record the work that `queue` queues. Raises LaunchError, and the errors of `queue`."""
     recorded = driver.CUstream(stream.handle)
     _ask(driver, "cuStreamBeginCapture", recorded, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
     try:
@@ -218,7 +221,7 @@ def _ask(driver: Any, call: str, *arguments: Any) -> Any:
 
 
 def _take(driver: Any, call: str, returned: Sequence[Any]) -> list[Any]:
-    """Return the values that a driver call returned after its error code. Raises LaunchError."""
+    """Return the values that a driver call returned after the error code. Raises LaunchError."""
     code, *values = returned
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

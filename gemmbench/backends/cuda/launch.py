@@ -1,4 +1,4 @@
-"""Launches: kernels bound to operands, with packed arguments and tensor maps, in clusters or overlapping (PDL)."""
+"""Binds kernels to operands, with packed arguments and tensor maps. Launches may use clusters or overlap (PDL)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gemmbench.planning.precisions import BFLOAT16
 
 
 class BindingsError(Exception):
-    """An error of a call through cuda.bindings, in the words of the driver as in pycuda's errors."""
+    """An error of a call through cuda.bindings. It has the driver's text, as pycuda's errors do."""
 
 
 class BindingsModule:
-    """A cubin that cuda.bindings loads in the current context; has the part of pycuda's Module that kernels need."""
+    """A cubin that cuda.bindings loads in the current context. It has the part of pycuda's Module that kernels need."""
 
     def __init__(self, path: str):
         """Load the cubin at `path`. Raises NotOffered, BindingsError."""
@@ -37,29 +37,29 @@ class BindingsModule:
         weakref.finalize(self, self._driver.cuModuleUnload, self._module).atexit = False  # the context is gone by then
 
     def get_function(self, symbol: str) -> BindingsFunction:
-        """The kernel of this name in the machine code. Raises BindingsError."""
+        """Return the kernel with this name in the machine code. Raises BindingsError."""
         handle = _ask(self._driver, "cuModuleGetFunction", self._module, symbol.encode())
         return BindingsFunction(self._driver, handle, self)
 
 
 class BindingsFunction:
-    """A kernel of a BindingsModule; has the part of pycuda's Function that kernels need."""
+    """A kernel of a BindingsModule. It has the part of pycuda's Function that kernels need."""
 
     def __init__(self, driver: Any, handle: Any, module: BindingsModule):
         self.driver, self.handle, self._module = driver, handle, module
 
     @property
     def shared_size_bytes(self) -> int:
-        """Static shared memory of a block."""
+        """Bytes of static shared memory per block."""
         return self._read_attribute("SHARED_SIZE_BYTES")
 
     @property
     def num_regs(self) -> int:
-        """Registers of a thread."""
+        """Registers per thread."""
         return self._read_attribute("NUM_REGS")
 
     def set_attribute(self, attribute: int, value: int) -> None:
-        """Set an attribute, by its number in the driver. Raises BindingsError."""
+        """Set the attribute with this number in the driver. Raises BindingsError."""
         _ask(self.driver, "cuFuncSetAttribute", self.handle, self.driver.CUfunction_attribute(int(attribute)), value)
 
     def _read_attribute(self, name: str) -> int:
@@ -78,9 +78,11 @@ def _pack_bindings_launch(
     pdl: bool = True,
     cluster: int = 1,
 ) -> BindingsLaunch:
-    """A callable that queues one launch, as pack_launch makes it of pycuda's functions.
+    """Return a callable that queues one launch.
 
-    With `pdl` it may begin before the launch before it has ended; `cluster` blocks along x form a cluster.
+    This is the counterpart of pack_launch, which is for pycuda's functions.
+
+    With `pdl`, the launch may begin before the previous one has ended. `cluster` blocks along x form a cluster.
     """
     config = _make_config(kernel.driver, grid, block, stream, shared)
     config.attrs = _list_attributes(kernel.driver, pdl, cluster)
@@ -89,7 +91,7 @@ def _pack_bindings_launch(
 
 
 class BindingsLaunch:
-    """A launch of `kernel` that is ready to be queued: everything is converted here, once."""
+    """A launch of `kernel` that is ready to be queued. Everything is converted only once, here."""
 
     def __init__(self, kernel: BindingsFunction, config: Any, arguments: bytes):
         driver = kernel.driver
@@ -135,7 +137,7 @@ def _list_attributes(driver: Any, pdl: bool, cluster: int) -> list[Any]:
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
-    """The value that a driver call returns, if any. Raises BindingsError."""
+    """Make a driver call and return its value, if any. Raises BindingsError."""
     code, *values = getattr(driver, call)(*arguments)
     if code:
         raise BindingsError(_describe_error(driver, call, code))
@@ -143,17 +145,17 @@ def _ask(driver: Any, call: str, *arguments: Any) -> Any:
 
 
 def _describe_error(driver: Any, call: str, code: Any) -> str:
-    """`cuLaunchKernelEx failed: invalid argument`."""
+    """Describe an error, such as `cuLaunchKernelEx failed: invalid argument`."""
     _, text = driver.cuGetErrorString(code)
     return f"{call} failed: {text.decode() if text else code.name}"
 
 
 Packed = tuple[str, list[float]]
-"""Format characters of the struct module, and a number for each."""
+"""Format characters of the `struct` module, and a number for each."""
 
 
 def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
-    """The arguments of the standard signature; `at` has the address of every operand."""
+    """Return the arguments of the standard signature. `at` holds the address of each operand."""
     problem, pointers = plan.problem, [at["A"], at["B"], at["C"]]
     trailing = [at.get(name, 0) for name in plan.variant.trailing]
     letters = POINTER * len(trailing)
@@ -165,7 +167,7 @@ def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
 
 
 def _list_declared(plan: Plan, at: Mapping[str, int], scalars: ScalarMemory) -> Packed:
-    """The arguments that the manifest declares, in its order."""
+    """Return the arguments in the order in which the manifest declares them."""
     layout = "".join(parameter.letters for parameter in list_parameters(plan.arguments))
     return layout, [_find_value(plan, argument, at, scalars) for argument in plan.arguments]
 
@@ -185,7 +187,7 @@ def _find_number(plan: Plan, argument: PassedArgument) -> float:
 
 
 def pack_scalars(plan: Plan) -> dict[PassedArgument, bytes]:
-    """The bytes of each scalar that is passed by pointer."""
+    """Return the bytes of each scalar that is passed by pointer."""
     passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
     return {argument: struct.pack(f"={LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
 
@@ -195,12 +197,12 @@ def _to_bfloat16(number: float) -> int:
 
 
 class ScalarMemory:
-    """The scalars of a plan that its kernels read from device memory; nothing if there are none."""
+    """Scalars of a plan that its kernels read from device memory. Nothing is allocated if there are none."""
 
     _STEP = 16
 
     def __init__(self, plan: Plan):
-        """Raises OutOfMemory."""
+        """Allocate and write them. Raises OutOfMemory."""
         scalars = pack_scalars(plan)
         self._offsets = {argument: self._STEP * number for number, argument in enumerate(scalars)}
         self.memory = DeviceMemory(self._STEP * len(scalars)) if scalars else None
@@ -209,21 +211,21 @@ class ScalarMemory:
             self.memory.write(0, np.frombuffer(padded, np.uint8))
 
     def find(self, argument: PassedArgument) -> int:
-        """The address of a scalar."""
+        """Return the address of a scalar."""
         assert self.memory is not None, "only arguments that are passed by pointer are looked up"
         return self.memory.address + self._offsets[argument]
 
 
 BYTES = 128
-"""Size of one map; its address must be a multiple of 64."""
+"""Size of one map in bytes. Its address must be a multiple of 64."""
 _GRAIN = 16
-# Element types of CUtensorMapDataType by storage type; other types are moved as bytes.
+# Element types of CUtensorMapDataType by storage type. Other types are moved as bytes.
 _TYPES = {"float32": "FLOAT32", "float64": "FLOAT64", "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32"}
 _BYTES = "UINT8"
 
 
 def _write_maps(plan: Plan, sets: Sequence[OperandSet]) -> DeviceMemory:
-    """The maps of every stop, one array after the other, on the device.
+    """Return the maps of all stops in device memory, one array after another.
 
     Raises NotOffered, OutOfMemory.
     """
@@ -234,13 +236,13 @@ def _write_maps(plan: Plan, sets: Sequence[OperandSet]) -> DeviceMemory:
 
 
 def _encode_maps(plan: Plan, sets: Sequence[OperandSet]) -> np.ndarray:
-    """Stops x maps x 16 words (uint64); a map that the plan does not use is zero.
+    """Return stops x maps x 16 words (uint64). A map that the plan does not use is zero.
 
     Raises NotOffered.
     """
     driver = load_bindings("tensor maps")
     words = np.zeros((len(sets), len(plan.tensor_maps), BYTES // 8), np.uint64)
-    encoded: dict[tuple[int, int], list[int]] = {}  # an operand has the same place at several stops
+    encoded: dict[tuple[int, int], list[int]] = {}  # an operand may have the same address at several stops
     for index, at in enumerate(sets):
         for number, tensor in enumerate(plan.tensor_maps):
             if tensor is not None:
@@ -277,14 +279,14 @@ def _constant(kind: Any, group: str, name: str) -> Any:
     return getattr(kind, f"CU_TENSOR_MAP_{group}_{name}")
 
 
-# Shared memory of a block, static and dynamic, that every GPU gives by default.
+# Bytes of static and dynamic shared memory that a block may use on every GPU by default.
 _PORTABLE_SHARED = 48 * 1024
 
 
 class Kernel:
-    """All kernels that a plan launches, from one loaded cubin.
+    """All kernels that a plan launches, loaded from one cubin.
 
-    `smem` is the most shared memory of a block.
+    `smem` is the limit on shared memory per block in bytes.
     """
 
     errors: tuple[type[Exception], ...] = (BindingsError,)
@@ -292,9 +294,9 @@ class Kernel:
     def __init__(self, path: str, arch: str, launches: Sequence[tuple[str, Geometry]], smem: int, stream: Any):
         """Load a cubin for `arch` ("90a").
 
-        If one of its launches may overlap with the one before it, or has clusters, all are launched through
-        cuda.bindings, so that they share the variables of one module. Raises LaunchError if a block needs more shared
-        memory than `smem`, NotOffered, BindingsError, and pycuda's errors.
+        If a launch has clusters or may overlap with the previous one, all launches go through cuda.bindings, so that
+        they share the variables of one module. Raises LaunchError if a block needs more shared memory than `smem`,
+        NotOffered, BindingsError, and pycuda's errors.
         """
         attributes = any(geometry.pdl or geometry.cluster > 1 for _, geometry in launches)
         module = BindingsModule(path) if attributes else load_cubin(path, arch)
@@ -331,7 +333,7 @@ class _KernelLaunch:
         self.words = _describe_launch(symbol, geometry, function.num_regs)
 
     def bound(self, stream: Any, layout: str, arguments: Sequence[float]) -> Callable[[], None]:
-        """A callable that queues the launch with these arguments."""
+        """Return a callable that queues the launch with these arguments."""
         function, geometry = self._function, self._geometry
         launch = geometry.grid, geometry.block, stream, layout, *arguments
         if isinstance(function, BindingsFunction):

@@ -1,4 +1,4 @@
-"""The code around a launcher: the text for nvcc, its arguments, and what it may do in a timed window."""
+"""The code around a launcher: its text for nvcc, its arguments, and the check that it only queues work."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _WHOLE, _FRACTION, _ADDRESS, _NOTHING = "i", "f", "p", "0"
 
 
 class Slot(Structure):
-    """An argument, as launcher.h declares it."""
+    """An argument as declared in launcher.h."""
 
     _fields_ = (("whole", c_longlong), ("number", c_double), ("address", c_void_p))
 
 
 @dataclass(frozen=True)
 class LauncherArgument:
-    """An argument of a host function; `written` is the name of a standard one."""
+    """An argument of a host function. `written` is the name of a standard argument."""
 
     passed: PassedArgument
     written: str = ""
@@ -41,7 +41,7 @@ class LauncherArgument:
 
     @property
     def kind(self) -> str:
-        """The member of a slot that holds its value: a letter of launcher.h."""
+        """The letter in launcher.h for the member of a slot that holds the value."""
         passed = self.passed
         if passed.role == NULL:
             return _NOTHING
@@ -51,11 +51,11 @@ class LauncherArgument:
 
     @property
     def place(self) -> str:
-        """The name of what it points to, if it is an address."""
+        """The name of the object that it points to, if it is an address."""
         return f"&{self.passed.ctype} {self.passed.role}" if self.passed.by_pointer else self.passed.role
 
     def fill(self, problem: Problem, addresses: Mapping[str, int]) -> Slot:
-        """Return the slot for a launch; `addresses` has one for each `place`."""
+        """Return the slot for a launch. `addresses` holds an address for each `place`."""
         if self.kind == _ADDRESS:
             return Slot(address=addresses[self.place] or None)
         value = {"alpha": problem.alpha, "beta": problem.beta}.get(self.passed.role, self.passed.value)
@@ -70,7 +70,7 @@ def list_arguments(plan: Plan) -> list[LauncherArgument]:
 
 
 class HostScalars:
-    """The scalars of a plan that its host function takes by pointer; they stay in host memory, as for cuBLAS."""
+    """Scalars of a plan that its host function takes by pointer. They stay in host memory, as for cuBLAS."""
 
     def __init__(self, plan: Plan):
         self._buffers = {argument: create_string_buffer(packed, 16) for argument, packed in pack_scalars(plan).items()}
@@ -81,13 +81,13 @@ class HostScalars:
 
 
 def _map_standard_argument(plan: Plan, name: str) -> PassedArgument:
-    """Return a standard argument as the manifest means it: in a column-major one, A means B."""
+    """Return a standard argument with the meaning that it has in the manifest. If that is column-major, A means B."""
     sizes = count_sizes(plan)
     return PassedArgument("", "int", sizes[name]) if name in sizes else PassedArgument(to_row_major(plan.variant, name))
 
 
 def count_sizes(plan: Plan) -> dict[str, int]:
-    """Return M, N and K as the manifest means them."""
+    """Return M, N and K with the meaning that they have in the manifest."""
     seen = plan.problem.column_major if plan.variant.call.column_major else plan.problem
     return {"M": seen.M, "N": seen.N, "K": seen.K}
 
@@ -98,7 +98,7 @@ def pack_slots(slots: Sequence[Slot]) -> Array[Slot]:
 
 
 RUN, WORKSPACE = "gemmbench_run", "gemmbench_workspace"
-"""The functions that call those of the manifest."""
+"""The functions that call the manifest's functions."""
 
 _HEADER = Path(__file__).with_name("launcher.h")
 _CALL = """extern "C" void {name}(const gemmbench::Slot* slots, gemmbench::Outcome* outcome) {{
@@ -111,7 +111,7 @@ _REFUSED = re.compile(rf'^{_HEADER.name}\(\d+\): error: static assertion failed 
 
 
 def wrap_launcher(plan: Plan, text: str) -> str:
-    """Return the whole text of a plan whose host function launches its kernels; `text` is its code."""
+    """Return the complete text of a plan whose host function launches its kernels. `text` is its code."""
     call = plan.variant.call
     kinds = [argument.kind for argument in list_arguments(plan)]
     header = f'#line 1 "{_HEADER.name}"\n{_HEADER.read_text(encoding="utf-8")}'
@@ -123,7 +123,7 @@ def wrap_launcher(plan: Plan, text: str) -> str:
 
 
 def explain_call_errors(plan: Plan, output: str) -> str:
-    """Explain from nvcc's output why the host function cannot be called; "" if that is not the fault."""
+    """Explain, based on nvcc's output, why the host function cannot be called; "" if that is not the problem."""
     path, host = plan.variant.path, plan.variant.call.host
     if unknown := _UNKNOWN.search(output):
         return f"{path}: no host function '{unknown[2] or unknown[1]}' in the code; correct the manifest, or define it"
@@ -147,10 +147,10 @@ _ALLOCATIONS = ("MEM_ALLOC", "MEM_FREE")
 
 
 def count_kernels(queue: Callable[[], object], stream: Any, host: str, take_last_error: Callable[[], str]) -> int:
-    """Count the kernels, copies and fills that the host function `host` queues; `queue` calls it.
+    """Count the kernels, copies and fills that the host function `host` queues. `queue` calls it.
 
-    It must have been launched once before, so that its code is loaded. `take_last_error` returns the last error
-    of a CUDA call in it. Raises LaunchError, which says what it does that is not allowed in a window.
+    The function must have been called before, so that its code is loaded. `take_last_error` returns the last error of
+    its CUDA calls. Raises LaunchError if the function does something that is not allowed in a window.
     """
     driver, error = load_bindings("launchers"), take_last_error()
     try:
@@ -175,7 +175,7 @@ def _explain_error(host: str, error: str) -> str:
 
 
 def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host: str, symptom: str) -> str:
-    """Explain what the launch does that CUDA refuses; in "relaxed" mode it may allocate, but it may not wait."""
+    """Explain why CUDA refuses to record the launch. In "relaxed" mode it may allocate but not wait."""
     if _DEFAULT_STREAM in symptom:
         return f"uses the default stream inside the launch: {host} launches or copies there"
     try:
@@ -186,7 +186,7 @@ def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host
 
 
 def _record(driver: Any, queue: Callable[[], object], stream: Any, mode: str) -> Counter[str]:
-    """Record what `queue` queues as a graph and count its nodes by kind. Raises LaunchError if that fails."""
+    """Record the work that `queue` queues as a graph, and count its nodes by kind. Raises LaunchError."""
     recorded = driver.CUstream(stream.handle)
     _ask(driver, "cuStreamBeginCapture", recorded, _constant(driver.CUstreamCaptureMode, f"STREAM_CAPTURE_MODE_{mode}"))
     try:
@@ -215,7 +215,7 @@ def _constant(kind: Any, name: str) -> Any:
 
 
 def _ask(driver: Any, call: str, *arguments: Any) -> Any:
-    """Make a driver call and return what follows its error code: nothing, a value, or several. Raises LaunchError."""
+    """Make a driver call and return the values after its error code: none, one or several. Raises LaunchError."""
     code, *values = getattr(driver, call)(*arguments)
     if code != driver.CUresult.CUDA_SUCCESS:
         raise LaunchError(f"{call} failed: {code.name}")

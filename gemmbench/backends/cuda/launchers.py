@@ -28,17 +28,17 @@ from gemmbench.planning.plans.plan import Plan
 _DRIVER = "libcuda.so.1"
 _WORDS = 500
 _PARTS = ("name", "words")
-"""Of an error of CUDA."""
+"""The parts of a CUDA error."""
 
 
 class Outcome(Structure):
-    """What a call came to, as launcher.h has it."""
+    """The outcome of a call, as defined in launcher.h."""
 
     _fields_ = (("value", c_longlong), ("threw", c_int), ("words", c_char * _WORDS))
 
 
 class LauncherLibrary:
-    """The functions of one shared library; `host` and `host_workspace` are their names in the manifest."""
+    """The functions of one shared library. `host` and `host_workspace` are their names in the manifest."""
 
     def __init__(self, path: str, host: str, host_workspace: str):
         """Load the library. Raises LaunchError."""
@@ -53,7 +53,7 @@ class LauncherLibrary:
             getattr(self._code, f"gemmbench_error_{part}").restype = c_char_p
 
     def count_workspace(self, sizes: Array[Slot]) -> int:
-        """The bytes that the manifest's host function returns for M, N and K. Raises LaunchError."""
+        """Return the workspace size in bytes that the manifest's host function computes. Raises LaunchError."""
         outcome = Outcome()
         getattr(self._code, WORKSPACE)(sizes, byref(outcome))
         if outcome.threw:
@@ -63,7 +63,7 @@ class LauncherLibrary:
         return int(outcome.value)
 
     def bind(self, slots: Array[Slot]) -> Callable[[], None]:
-        """A callable that calls the host function with these arguments. It raises LaunchError."""
+        """Return a callable that calls the host function with these arguments. The callable raises LaunchError."""
         run, outcome = getattr(self._code, RUN), Outcome()
         at_outcome = byref(outcome)
 
@@ -82,12 +82,12 @@ class LauncherLibrary:
         return f"{self._host} returned {outcome.value} instead of 0{meaning}"
 
     def describe_error(self, code: int) -> str:
-        """The name and the meaning of an error of CUDA's runtime, "" for a number that it does not know."""
+        """Return the name and meaning of an error of CUDA's runtime; "" for an unknown number."""
         name, words = (getattr(self._code, f"gemmbench_error_{part}")(c_int(code)).decode() for part in _PARTS)
         return f"{name}, {words}" if name.startswith("cudaError") else ""
 
     def take_last_error(self) -> str:
-        """The last error of a CUDA call in this library, in words, "" if there was none; it is forgotten."""
+        """Describe the last error of a CUDA call in this library, and clear it; "" if there was none."""
         code = int(self._code.gemmbench_last_error())
         return self.describe_error(code) if code else ""
 
@@ -98,7 +98,7 @@ def _read_words(outcome: Outcome) -> str:
 
 @cache
 def _load_driver_symbols() -> None:
-    """Make the driver's functions known to libraries that call them directly; nothing happens without a driver."""
+    """Make the driver's functions visible to libraries that call them directly. Does nothing if there is no driver."""
     with suppress(OSError):
         CDLL(_DRIVER, mode=RTLD_GLOBAL)
 
@@ -116,7 +116,9 @@ class Launcher:
         self._kernels: dict[Plan, int] = {}
 
     def count_workspace(self, plan: Plan) -> int:
-        """The bytes of workspace that a plan needs, from its host function if the manifest names one.
+        """Return the workspace size in bytes that a plan needs.
+
+        If the manifest names a host function for it, call that.
 
         Raises LaunchError.
         """
@@ -130,8 +132,8 @@ class Launcher:
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
         """Fix the arguments of a launch on each operand set.
 
-        A plan's first launch runs on the first set, and a second one is recorded, to see that it only
-        queues work. Raises LaunchError if it does more, NotOffered, OutOfMemory and pycuda's errors.
+        A plan's first launch runs on the first set. A second launch is recorded, to check that it only queues work.
+        Raises LaunchError if it does anything else, NotOffered, OutOfMemory and pycuda's errors.
         """
         arguments = list_arguments(plan)
         scalars = HostScalars(plan)
@@ -148,12 +150,15 @@ class Launcher:
         return Calls(queue, f"{plan.variant.name}: {self._host}", self._kernels[plan], (self, scalars))
 
     def _try(self, launch: Callable[[], object]) -> int:
-        """Launch once, then record a launch; the most kernels that it queues."""
+        """Launch once, then record a launch and return the number of kernels that it queues."""
         launch()
-        load_driver().Context.synchronize()  # it may use other streams, too
+        load_driver().Context.synchronize()  # the launch may also use other streams
         return count_kernels(launch, self._stream, self._host, self._library.take_last_error)
 
 
 def count_workspace(loaded: object, plan: Plan) -> int:
-    """The bytes of workspace of a loaded plan; those of a launcher come from its host function. Raises LaunchError."""
+    """Return the workspace size of a loaded plan in bytes.
+
+    For a launcher, its host function provides the size. Raises LaunchError.
+    """
     return loaded.count_workspace(plan) if isinstance(loaded, Launcher) else plan.workspace

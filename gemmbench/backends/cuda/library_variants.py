@@ -1,6 +1,6 @@
-"""What cuBLAS and cuBLASLt share: their variants, and a row-major problem in column-major terms.
+"""What cuBLAS and cuBLASLt have in common: their variants, and row-major problems in column-major form.
 
-This module imports neither: the variants are listed on machines without a GPU too.
+This module does not import them, because the variants are also listed on machines without a GPU.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 
 WORKSPACE = 32 << 20
-"""Bytes of device memory that each library may use in addition to the operands; more if a kernel of the
-sweep has a larger workspace.
+"""Bytes of device memory that each library may use in addition to the operands.
+
+It may use more if a kernel in the sweep has a larger workspace.
 """
 
 KERNELS = 2
-"""Kernels a library may queue for one GEMM: the product and, if K is split, the sum of its parts."""
+"""The number of kernels that a library may queue for one GEMM: the product and, if K is split, the sum of the parts."""
 
 ALGORITHMS = 64
-"""How many algorithms to request from the heuristic of cuBLASLt, for each math."""
+"""The number of algorithms to request from cuBLASLt's heuristic for each kind of math."""
 
 DEFAULT, PEDANTIC = MATHS
 
@@ -44,10 +45,9 @@ _MATH_LT = (
 )
 
 _UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
-"""The precisions of cuBLAS: only cuBLASLt takes scale factors."""
+"""The precisions of cuBLAS. Only cuBLASLt accepts scale factors."""
 _IN_F32 = ("f32", "3xtf32")
-# cublasComputeType_t by the accumulator's type; sums in f32 of f32 products are distinguished
-# by the class of the product.
+# cublasComputeType_t by the accumulator's type. Where f32 products are summed in f32, the product class decides.
 _COMPUTE = {"float32": "COMPUTE_32F", "float64": "COMPUTE_64F", "float16": "COMPUTE_16F", "int32": "COMPUTE_32I"}
 _COMPUTE_FLOAT32 = {"f32": "COMPUTE_32F", "3xtf32": "COMPUTE_32F", "tf32": "COMPUTE_32F_FAST_TF32"}
 # cudaDataType_t
@@ -89,11 +89,11 @@ CUBLASLT = Variant(
 
 @dataclass(frozen=True)
 class ColumnMajor:
-    """A row-major C = op(A) op(B) as the column-major C^T = op(B)^T op(A)^T: B comes first.
+    """A row-major C = op(A) op(B) in the column-major form C^T = op(B)^T op(A)^T, where B comes first.
 
-    A row-major array is the transpose of the same bytes read column-major, so an operand
-    that is stored as it is used needs no transposition here either. `ld_b`, `ld_a` and `ld_c` are
-    leading dimensions, and each `stride` is the elements from one of `count` products to the next.
+    Read as column-major, a row-major array is its transpose. An operand that is stored as it is used therefore needs no
+    transposition here either. `ld_b`, `ld_a` and `ld_c` are leading dimensions. Each `stride` is the number of elements
+    from one of `count` products to the next.
     """
 
     m: int
@@ -111,7 +111,7 @@ class ColumnMajor:
 
 
 def to_column_major(problem: Problem) -> ColumnMajor:
-    """The problem as cuBLAS sees it."""
+    """Return the problem as cuBLAS sees it."""
     M, N, K = problem.M, problem.N, problem.K
     ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
     packed = ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
@@ -123,10 +123,10 @@ def to_column_major(problem: Problem) -> ColumnMajor:
 
 @dataclass(frozen=True)
 class Types:
-    """How a library computes a problem.
+    """The types that a library uses to compute a problem.
 
-    `a`, `b`, `c` and `scale` (of alpha and beta) are `cudaDataType_t`, `compute` is
-    `cublasComputeType_t`; `scalar` is the NumPy type of alpha and beta.
+    `a`, `b`, `c` and `scale` (for alpha and beta) are of type `cudaDataType_t`, and `compute` is of type
+    `cublasComputeType_t`. `scalar` is the NumPy type of alpha and beta.
     """
 
     a: int
@@ -137,16 +137,16 @@ class Types:
     scalar: str
 
     def scalars(self, alpha: float, beta: float) -> np.ndarray:
-        """alpha and beta in the type that the library reads."""
-        import numpy as np  # slow, and not needed to list the variants
+        """Return alpha and beta in the type that the library reads."""
+        import numpy as np  # slow to import, and not needed to list the variants
 
         return np.array([alpha, beta], self.scalar)
 
 
 def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
-    """The types of a problem; `math` is for what is computed in f32.
+    """Return the types of a problem. `math` matters only for computations in f32.
 
-    Raises NotOffered on GPUs before the precision, such as TF32 before sm_80.
+    Raises NotOffered on GPUs that are too old for the precision, such as TF32 before sm_80.
     """
     precision = problem.precision
     if sm < precision.min_sm:
@@ -158,12 +158,15 @@ def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
 
 
 def computes_in_f32(precision: Precision) -> bool:
-    """Whether cuBLAS multiplies float32 without tensor cores; 3xtf32 is compared with that."""
+    """Return whether cuBLAS multiplies float32 without tensor cores.
+
+    This includes 3xtf32, which is compared with f32.
+    """
     return precision.name in _IN_F32
 
 
 def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
-    """The name of the compute type of a precision. Raises NotOffered if cuBLAS has none."""
+    """Return the name of the compute type for a precision. Raises NotOffered if cuBLAS has none."""
     if precision.a != FLOAT32:
         return _COMPUTE[precision.accumulator.type.name]
     if precision.product_class not in _COMPUTE_FLOAT32:
@@ -173,12 +176,12 @@ def _compute_type(precision: Precision, math: str = DEFAULT) -> str:
 
 
 def open_library(name: str) -> tuple[ModuleType, int]:
-    """Open a library: nvmath's bindings and a handle. Raises NotOffered if either is missing."""
+    """Open a library and return nvmath's bindings and a handle. Raises NotOffered if either is missing."""
     try:
         api = import_module(f"nvmath.bindings.{name}")
     except ImportError as fault:
         raise NotOffered(f"nvmath-python is not installed: {write_pip_line('cuda')}") from fault
     try:
         return api, api.create()
-    except Exception as fault:  # a missing library, one of another CUDA, no memory: each raises its own class
+    except Exception as fault:  # a missing library, a wrong CUDA version and a lack of memory raise different classes
         raise NotOffered(f"cannot open {name}: {fault}") from fault

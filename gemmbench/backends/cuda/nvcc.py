@@ -1,6 +1,6 @@
-"""Calls nvcc directly: compiles plans to cubins with their build facts, to PTX and to SASS.
+"""Compiles plans to cubins with their build facts, to PTX and to SASS, by calling nvcc directly.
 
-This needs only the toolkit; pycuda's compiler module loads the driver even to compile.
+This needs only the toolkit. pycuda's compiler module would load the driver even just to compile.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _TAG = "gemmbench_kernel"
 _LARGEST_FILE = 1 << 30
-"""Size limit, in bytes, of a file that nvcc writes."""
+"""Size limit of a file that nvcc writes, in bytes."""
 _SUBSTITUTION = re.compile(r"S[0-9A-Z]{0,9}_")
 
 
 def _write_tags(plan: Plan) -> str:
-    """Return the text that instantiates the kernels of a plan; "" if their names are not mangled.
+    """Return text that instantiates the kernels of a plan; "" if their names are not mangled.
 
-    Its errors are reported at the manifest line that names the kernel.
+    Errors in this text are reported at the manifest line that names the kernel.
     """
     launches = [launch for launch in plan.variant.launches if launch.mangled]
     if not launches:
@@ -66,18 +66,18 @@ def _write_tags(plan: Plan) -> str:
 
 
 def _write_checks(plan: Plan) -> str:
-    """Return the text that checks the sizes of arguments; "" for a launcher, whose call is checked elsewhere."""
+    """Return text that checks the sizes of arguments; "" for a launcher, whose call is checked elsewhere."""
     return "" if plan.variant.is_launcher else write_checks(plan, plan.symbols)
 
 
 def find_names(symbols: Sequence[str], kernels: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the machine-code names of the kernels that the text calls `symbols`; None if one is missing."""
+    """Return the machine-code names of the kernels called `symbols` in the text; None if one is missing."""
     names = [_find_name(number, symbol, kernels) for number, symbol in enumerate(symbols)]
     return tuple(name for name in names if name) if all(names) else None
 
 
 def list_own(kernels: Sequence[str]) -> list[str]:
-    """Return the kernels of the text itself, without those added to name others."""
+    """Return the kernels of the text itself, without those that were added to find names."""
     return [kernel for kernel in kernels if _TAG not in kernel]
 
 
@@ -109,7 +109,8 @@ def list_kernels(output: str) -> list[str]:
 def read_build_facts(output: str, symbol: str) -> Build | None:
     """Return the build facts of one kernel, or None if it was not compiled.
 
-    Spilled bytes are stores plus loads, called functions included; the stack is the largest frame.
+    Spilled bytes are stores plus loads, including those of called functions. The stack size is that of the largest
+    frame.
     """
     parts = _SECTION.split(output)  # text, name, text, name, text ...
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -126,14 +127,14 @@ def read_build_facts(output: str, symbol: str) -> Build | None:
 
 
 def extract_errors(output: str) -> list[str]:
-    """Return the lines from the first error on, without noise; locations are written `file:line:`."""
+    """Return the lines from the first error on, without noise. Locations have the form `file:line:`."""
     lines = [_LOCATION.sub(r"\1:\2: ", line) for line in output.splitlines() if not _NOISE.search(line)]
     first = next((number for number, line in enumerate(lines) if _is_error(line)), 0)
     return lines[first:]
 
 
 def _find_first_error(lines: list[str]) -> str:
-    """Return the first line that is an error; "" if there is none."""
+    """Return the first line that is an error, or ""."""
     return next(filter(_is_error, lines), "")
 
 
@@ -146,31 +147,31 @@ _REPLACED = ("-O", "-std=")
 """Prefixes of flags that nvcc accepts only once."""
 
 _CUBIN, _LAUNCHER = ".cubin", ".so"
-"""Output of a unit: machine code of kernels, or a shared library with a host function that launches them."""
+"""The output of a unit: machine code of kernels, or a shared library with a host function that launches them."""
 
 _AS_LIBRARY = ("-shared", "-cudart=static", "-Xcompiler", "-fPIC,-fno-gnu-unique", "-Xlinker", "-Bsymbolic")
 MODES = {_CUBIN: ("-cubin",), _LAUNCHER: _AS_LIBRARY}
 """The nvcc options for each kind of output.
 
-A launcher has its own CUDA runtime, which uses the current context. It shares neither functions nor static variables
+A launcher has its own CUDA runtime, which uses the current context. It does not share functions or static variables
 with other libraries of the process, such as another configuration of the same code.
 """
 
 Explain = Callable[[str], str]
-"""(nvcc's output) -> why it refused the text, "" if its own lines must explain it."""
+"""Takes nvcc's output and returns why it refused the text; "" if the compiler's own lines must explain it."""
 
 
 def _explain_nothing(output: str) -> str:
-    """Leave it to the compiler's own lines."""
+    """Leave the explanation to the compiler's own lines."""
     return ""
 
 
 @dataclass(frozen=True)
 class CompilerUnit:
-    """A text for nvcc, compiled for `arch` ("90a"); `symbols` are the kernels to launch.
+    """A text for nvcc, to be compiled for `arch` ("90a"). `symbols` are the kernels to launch.
 
-    Messages name the file by `location`. With `headers` the text may include headers from outside the toolkit,
-    found in `folders`. `suffix` is that of the output.
+    Messages call the file `location`. If `headers` is True, the text may include headers from outside the toolkit,
+    which are searched for in `folders`. `suffix` is the suffix of the output.
     """
 
     text: str
@@ -185,7 +186,7 @@ class CompilerUnit:
 
     @property
     def options(self) -> list[str]:
-        """The options for nvcc, without the architecture."""
+        """The options for nvcc, except the architecture."""
         kept = [flag for flag in _FLAGS if not any(_replaces(own, flag) for own in self.flags)]
         own = [word for flag in self.flags for word in flag.split()]
         return [*kept, *own, *(f"-I{folder}" for folder in self.folders)]
@@ -233,15 +234,15 @@ _PLACE = re.compile(r"^/[^:]+(?=:\d+)")
 
 @cache
 def _this_module() -> str:
-    """Return this module's text: it decides how units are compiled and read, so it is part of every key."""
+    """Return this module's text. It affects how units are compiled and read, so it is part of every key."""
     return Path(__file__).read_text(encoding="utf-8")
 
 
 class NvccCompiler:
-    """Compiles plans; safe to call from several threads, since each compilation is a process.
+    """Compiles plans. Safe to call from several threads, because each compilation is a process.
 
-    nvcc is located at the first compilation, so a run that uses only libraries does not need it. `limit` is
-    the time limit of one compilation in seconds, `niceness` its scheduling priority.
+    nvcc is located at the first compilation, so a run that uses only libraries does not need it. `limit` is the time
+    limit for one compilation in seconds. `niceness` is its scheduling priority.
     """
 
     def __init__(self, limit: float = TimeLimits.compile, niceness: int = COMPILER_NICENESS):
@@ -249,14 +250,15 @@ class NvccCompiler:
 
     @cached_property
     def path(self) -> str:
-        """Path of the compiler. Raises DeviceError."""
+        """The path of the compiler. Raises DeviceError."""
         return find_nvcc()
 
     def compile(self, plan: Plan) -> Artifact:
-        """Compile the plan, or find it in the cache; libraries and Python functions have nothing to compile.
+        """Compile the plan, or find its code in the cache. Libraries and Python functions are not compiled.
 
-        The facts describe the last kernel that the plan launches; for a launcher they are known only if its code has a
-        single kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError without a compiler.
+        The facts describe the last kernel that the plan launches. For a launcher, they are known only if its code has a
+        single kernel. Raises BuildError with the compiler's own lines, BuildTimeout, or DeviceError if there is no
+        compiler.
         """
         if plan.variant.is_python:
             return Artifact(content_key(["python", plan.variant.text]), plan.variant.path, Build())
@@ -267,7 +269,7 @@ class NvccCompiler:
     def cubin(self, text: str, arch: str, symbol: str, location: str) -> Artifact:
         """Compile `text` for `arch` ("90a").
 
-        `symbol` is the kernel whose facts are kept; `location` is its file.
+        `symbol` is the kernel whose facts are kept. `location` is its file.
         """
         return self._fetch(CompilerUnit(text, arch, (symbol,), location))
 
@@ -296,7 +298,7 @@ class NvccCompiler:
         return code_cache.find_key(self._text_key(unit), unit.suffix) is not None
 
     def _make_key(self, unit: CompilerUnit) -> str:
-        """Return the cache key of a unit's code; it depends on the contents of the headers that the text reads."""
+        """Return the cache key of a unit's code. It depends on the contents of the headers that the text includes."""
         key = self._text_key(unit)
         if not unit.headers:
             return key
@@ -307,7 +309,7 @@ class NvccCompiler:
         return content_key(["nvcc", nvcc_version(self.path), *options, _this_module(), unit.text])
 
     def _list_headers(self, unit: CompilerUnit) -> list[str]:
-        """List every file that nvcc reads for a unit. Raises as compile does."""
+        """List all files that nvcc reads for a unit. Raises the same errors as `compile`."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.d"
             self._run(["-M"], unit, out)
@@ -320,7 +322,7 @@ class NvccCompiler:
         return write_text(plan)
 
     def ptx(self, plan: Plan) -> str:
-        """Return the PTX of a plan. Raises as compile does."""
+        """Return the PTX of a plan. Raises the same errors as `compile`."""
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "kernel.ptx"
             self._run(["-ptx"], make_unit(plan), out)
@@ -329,7 +331,7 @@ class NvccCompiler:
     def sass(self, plan: Plan) -> str:
         """Return the disassembled machine code of a plan.
 
-        Raises as compile does, or DeviceError without cuobjdump.
+        Raises the same errors as `compile`, or DeviceError if there is no cuobjdump.
         """
         return self._disassemble("cuobjdump", [find_cuobjdump(), "--dump-sass"], plan)
 
@@ -347,7 +349,7 @@ class NvccCompiler:
         """Compile the text of `unit` to `out` and return the compiler's output."""
         source = out.with_suffix(".cu")
         source.write_text(unit.text, encoding="utf-8")
-        # With -arch=sm_90a some versions of nvcc would also compile for plain sm_90.
+        # With -arch=sm_90a, some versions of nvcc would also compile for plain sm_90.
         code = "compute" if "-ptx" in mode else "sm"
         target = f"-gencode=arch=compute_{unit.arch},code={code}_{unit.arch}"
         command = [self.path, *mode, *unit.options, target, "-o", str(out), str(source)]
@@ -369,12 +371,12 @@ class NvccCompiler:
 
 
 def _shorten_paths(lines: list[str]) -> list[str]:
-    """Return the lines with files named as in other messages."""
+    """Return the lines, with files named as in other messages."""
     return [_PLACE.sub(lambda place: display_path(Path(place[0])), line) for line in lines]
 
 
 def _find_cublas_release() -> str:
-    """Return the release of NVIDIA's cuBLAS wheel; "" if cuBLAS does not come from a wheel."""
+    """Return the version of NVIDIA's cuBLAS wheel, or "" if cuBLAS does not come from a wheel."""
     for wheel in ("nvidia-cublas", "nvidia-cublas-cu13", "nvidia-cublas-cu12"):
         try:
             return metadata.version(wheel)

@@ -1,4 +1,4 @@
-"""Python functions that launch kernels: loading their module, binding them, and what their frameworks have to know."""
+"""Loads and binds Python functions that launch kernels, and sets the stream and memory of PyTorch and CuPy for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gemmbench.planning.plans.plan import Plan
 
 
 def make_current(stream: int, device: int) -> None:
-    """Make a stream of a GPU the current one, on which they queue what names no stream."""
+    """Make a stream of a GPU the current one in PyTorch and CuPy. They queue work on it unless told otherwise."""
     if torch := sys.modules.get("torch"):
         torch.cuda.set_stream(_wrap_for_torch(torch, stream, device))
     if cupy := sys.modules.get("cupy"):
@@ -46,9 +46,9 @@ def _wrap_for_cupy(cupy: Any, stream: int, device: int) -> Any:
 
 @contextmanager
 def private_memory() -> Iterator[object]:
-    """Let them allocate from private pools inside the block; the yielded object keeps the pools alive.
+    """Let PyTorch and CuPy allocate from private pools in the `with` block. The yielded object keeps the pools alive.
 
-    A graph keeps the addresses of temporary arrays. In the usual pool the next call would get the same memory.
+    A graph keeps the addresses of temporary arrays. In the usual pool, the next call would get the same memory.
     """
     pools: list[object] = []
     with ExitStack() as held:
@@ -64,7 +64,7 @@ def private_memory() -> Iterator[object]:
 
 
 def release_memory() -> None:
-    """Give back to the GPU what they keep although nothing uses it."""
+    """Free the GPU memory that PyTorch and CuPy hold but do not use."""
     if torch := sys.modules.get("torch"):
         with suppress(RuntimeError):  # after a crashed kernel nothing can be freed
             torch.cuda.empty_cache()
@@ -74,13 +74,13 @@ def release_memory() -> None:
 
 
 _MOST_RECORDS = 4
-"""How often calls may take more memory than ever before, once the first of them are over."""
+"""The number of times that calls may use more memory than ever before, not counting the very first calls."""
 
 
 class MemoryWatch:
-    """Adds up the memory that the calls of one function keep.
+    """Adds up the memory that calls of one function do not release.
 
-    `read_free` returns the free bytes of the GPU, and `is_shared` whether another process uses it.
+    `read_free` returns the number of free bytes on the GPU. `is_shared` returns whether another process uses it.
     """
 
     def __init__(self, name: str, read_free: Callable[[], int], is_shared: Callable[[], bool]):
@@ -89,7 +89,10 @@ class MemoryWatch:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Watch the calls inside the block, at whose end they are complete. Raises LaunchError for a leak."""
+        """Watch the calls in the `with` block, which must wait until they are complete.
+
+        Raises LaunchError for a leak.
+        """
         before = self._read_free()
         yield
         kept = self._kept + before - self._read_free()
@@ -111,13 +114,13 @@ Gemm = Callable[..., object]
 _PACKAGE = __name__.partition(".")[0]
 
 _ADVICE_OF_TORCH = "CUDA kernel errors might be asynchronously reported"
-"""The beginning of the advice that PyTorch appends to every CUDA error."""
+"""The first words of the advice that PyTorch appends to every CUDA error."""
 
 
 def load_function(variant: Variant) -> Gemm:
     """Run the module of a variant and return its `gemm`.
 
-    The text is the plan's, even if the file has been changed since. Raises PlanError.
+    The plan's text is run, even if the file has changed since. Raises PlanError.
     """
     name = _name_module(variant)
     if name not in sys.modules:
@@ -128,15 +131,15 @@ def load_function(variant: Variant) -> Gemm:
 
 
 def forget_module(variant: Variant) -> None:
-    """Release a module, and what it keeps, once none of its functions is in use."""
+    """Release a module and everything that it keeps, once none of its functions is in use."""
     sys.modules.pop(_name_module(variant), None)
 
 
 @contextmanager
 def _keep_own_code(variant: Variant) -> Iterator[None]:
-    """Put back the functions and classes of gemmbench that the block replaces, such as its timer.
+    """Restore functions and classes of gemmbench that the `with` block replaces, such as its timer.
 
-    Raises LaunchError if there are any: the rows of a batch share them.
+    Raises LaunchError if it replaces any, because the rows of a batch share them.
     """
     before = [(owner, name, value) for owner in _list_own_code() for name, value in list(vars(owner).items())]
     changed = []
@@ -153,7 +156,7 @@ def _keep_own_code(variant: Variant) -> Iterator[None]:
 
 
 def _list_own_code() -> Iterator[ModuleType | type]:
-    """The modules of gemmbench that are loaded, and their classes."""
+    """Yield the loaded modules of gemmbench and their classes."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == _PACKAGE:
             yield module
@@ -169,12 +172,12 @@ def _name_module(variant: Variant) -> str:
 
 
 def _run_module(name: str, variant: Variant) -> ModuleType:
-    """Run the text. Triton reads the source of a function through linecache, which gets the same text."""
+    """Run the text. It is also put into linecache, through which Triton reads the source of a function."""
     code = compile(variant.text, variant.path, "exec")
     linecache.cache[variant.path] = len(variant.text), None, variant.text.splitlines(keepends=True), variant.path
     module = ModuleType(name)
     module.__file__ = variant.code.file
-    sys.modules[name] = module  # dataclasses and Triton look a class or a function up in its module
+    sys.modules[name] = module  # dataclasses and Triton look up classes and functions in their module
     try:
         with _import_from(str(Path(module.__file__).parent)):
             exec(code, module.__dict__)
@@ -186,7 +189,7 @@ def _run_module(name: str, variant: Variant) -> ModuleType:
 
 @contextmanager
 def _import_from(folder: str) -> Iterator[None]:
-    """Find modules next to the variant too, behind all others."""
+    """Also find modules next to the variant, after all other places."""
     sys.path.append(folder)
     try:
         yield
@@ -196,7 +199,7 @@ def _import_from(folder: str) -> Iterator[None]:
 
 @contextmanager
 def explain_errors(variant: Variant) -> Iterator[None]:
-    """Turn what the code of a variant raises into a PlanError that names the line of its file."""
+    """Convert exceptions from a variant's code to a PlanError that names the line of its file."""
     try:
         yield
     except (PlanError, KeyboardInterrupt):
@@ -220,18 +223,18 @@ def _explain(variant: Variant, fault: BaseException) -> PlanError:
 
 
 def _find_place(variant: Variant, fault: BaseException) -> str:
-    """The last line of the variant's file that took part; the file, if none did."""
+    """Return the last line of the variant's file in the traceback, or the file if there is none."""
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == variant.path]
     return f"{variant.path}:{lines[-1]}" if lines else variant.path
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the first calls of a function have shown.
+    """Findings from the first calls of a function.
 
-    `kernels` is how many it queues, `no_graph` why its calls cannot be recorded as a CUDA graph, or "".
-    `overlap` is as in base.BoundExecutable. If it `waits` for the device before it returns, it cannot be
-    queued behind a gate.
+    `kernels` is the number of kernels that a call queues. `no_graph` is the reason why calls cannot be recorded as a
+    CUDA graph, or "". `overlap` has the same meaning as in BoundExecutable. If the function `waits` for the device
+    before it returns, it cannot be queued behind a gate.
     """
 
     kernels: int = 1
@@ -241,9 +244,10 @@ class Findings:
 
 
 class PythonFunction:
-    """The `gemm` of a variant, which launches on the stream with this handle of GPU number `device`.
+    """The `gemm` function of a variant. It launches on the stream with this handle, on GPU number `device`.
 
-    `memory` watches what its calls keep. `findings` are None until its first calls were examined.
+    `memory` watches the memory that its calls do not release. `findings` is None until its first calls have been
+    examined.
     """
 
     errors: tuple[type[Exception], ...] = ()
@@ -257,7 +261,7 @@ class PythonFunction:
         weakref.finalize(self, release_memory).atexit = False
 
     def calls(self, plan: Plan, sets: Sequence[OperandSet]) -> Calls:
-        """Fix the arguments of a call on each operand set; a function adds no bias and has no workspace."""
+        """Fix the arguments of a call on each operand set. Functions do not add a bias and have no workspace."""
         problem, params = GemmProblem.of(plan.problem), dict(plan.config.values)
 
         def bound(at: OperandSet) -> partial[None]:
@@ -268,7 +272,7 @@ class PythonFunction:
 
     @contextmanager
     def watch_memory(self) -> Iterator[None]:
-        """Watch the calls inside the block, as MemoryWatch; what a leaking function keeps is released."""
+        """Watch the memory of calls in the `with` block. The module of a leaking function is released."""
         try:
             with self._memory.watch():
                 yield

@@ -29,15 +29,15 @@ class CudaServices:
         return NvccCompiler()
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Return True unless a tool watches this process: a kernel that crashes destroys the context."""
+        """Return True unless a tool watches this process, because a kernel that crashes destroys the context."""
         return not why_gate_is_off()
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the GPU; `launch_limit` is ignored because a launch cannot be ended. Raises DeviceError."""
+        """Open the GPU. `launch_limit` is ignored, because a launch cannot be stopped. Raises DeviceError."""
         return CudaBackend(choice.index, gate=gate)
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Check the driver, toolkit, libraries, permissions and load."""
+        """Check the driver, the toolkit, libraries, permissions and load."""
         return checks.examine_gpu(choice.index, required)
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks:

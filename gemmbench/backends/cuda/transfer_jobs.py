@@ -1,14 +1,13 @@
 """Jobs on the GPU: asynchronous copies and launches queued on several streams, timed by events.
 
-What is queued for a job on three streams, behind the gate that holds all of it:
+A job on three streams queues the following work behind the gate, which holds all of it:
 
     stream 0   gate | start | B in | A in | launch | C out | ...              | wait 1, 2 | end
     stream 1                 wait start, B | A in | launch | C out | ... | done
     stream 2                 wait start, B | A in | launch | C out | ... | done
 
-A copy of pageable memory blocks the host while the driver stages it (CUDA driver API, "API
-synchronization behavior") and would never return behind a gate. Such a job has no gate, and its
-times include the host, as its user sees them.
+A copy of pageable memory blocks the host while the driver stages it (CUDA driver API, "API synchronization behavior").
+Behind a gate, it would never return. Such a job has no gate, and its times include host time, as a user would see them.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan
 
 Load = Callable[[Artifact, Plan, int], Any]
-"""(artifact, plan, number of the stream) -> a `backend.Loaded` that launches on that stream."""
+"""Takes an artifact, a plan and the number of a stream. Returns a `backend.Loaded` that launches on that stream."""
 
 
 class HostBuffer:
-    """A `jobs.HostMemory`, page-locked or not.
+    """A HostMemory, which may be page-locked.
 
-    Every page is touched, so that no copy takes page faults.
+    Every page is touched in advance, so that copies cause no page faults.
     """
 
     def __init__(self, nbytes: int, pinned: bool):
@@ -52,7 +51,7 @@ class HostBuffer:
         self.bytes.fill(0)
 
     def free(self) -> None:
-        """Free the memory; may be called again."""
+        """Free the memory. It is safe to call this again."""
         self.bytes = np.empty(0, np.uint8)
         if self._pinned is not None:
             self._pinned.free()
@@ -60,11 +59,11 @@ class HostBuffer:
 
 
 class CudaJob:
-    """A `jobs.Job`: steps bound to streams and device memory.
+    """A Job with steps bound to streams and device memory.
 
-    `address` is that of the device memory, `streams` are numbered as in the steps, and the gate
-    holds the first of them. The first run has no gate, since CUDA loads code at its first use and
-    would wait for what the gate holds. A job of more than QUEUE entries has no gate either.
+    `address` is the address of the device memory. `streams` are numbered as in the steps, and the gate holds the first
+    one. The first run has no gate, because CUDA loads code at its first use and would wait for the work that the gate
+    holds. A job of more than QUEUE entries has no gate either.
     """
 
     def __init__(
@@ -98,11 +97,11 @@ class CudaJob:
 
     @property
     def _alone(self) -> bool:
-        """There is only one stream, so the times of its parts can be separated."""
+        """Whether there is only one stream, so that the times of its parts can be separated."""
         return len(self._streams) == 1
 
     def run(self) -> JobTimes:
-        """Queue everything, wait, and read the events; once more if the gate opened by itself.
+        """Queue everything, wait, and read the events. If the gate opened by itself, do it once more.
 
         Raises LaunchError, LaunchTimeout or OutOfMemory.
         """
@@ -147,7 +146,7 @@ class CudaJob:
         return JobTimes(seconds, spent["h2d"], spent["kernel"], spent["d2h"])
 
     def _list_actions(self, number: int, step: JobStep) -> list[Callable[[], object]]:
-        """What queues a step: the wait before it, itself, and the event that others wait for or that ends its part."""
+        """Return what queues a step: any wait before it, the step, and any event after it."""
         stream = self._streams[step.stream]
         wait = [partial(stream.wait_for_event, self._marks[step.after])] if step.after is not None else []
         mark = [partial(self._marks[number].record, stream)] if number in self._marks else []
@@ -163,7 +162,7 @@ class CudaJob:
             shared = {"workspace": workspace.address} if workspace else {}
             calls: Calls = code.calls(plan, [{**operands, **shared}])
         self._words = calls.launch
-        self._kernels += calls.kernels - 1  # a step may queue several
+        self._kernels += calls.kernels - 1  # a step may queue several kernels
         self._keep += [code, calls, workspace]
         return calls.queue[0]
 
@@ -177,7 +176,10 @@ class CudaJob:
 
 
 def _allocate_workspace(plan: Plan) -> DeviceMemory | None:
-    """A workspace as the manifest of a kernel declares it, zeros, then NaN; a library has its own."""
+    """Allocate the workspace that a kernel's manifest declares, with zeros followed by NaN.
+
+    Libraries have their own.
+    """
     if plan.variant.is_library or not plan.workspace:
         return None
     memory = DeviceMemory(plan.workspace)
@@ -193,13 +195,13 @@ def _step_kind(step: JobStep) -> str:
 
 
 def _last_steps_of_kind(steps: Sequence[JobStep]) -> dict[int, str]:
-    """The last step of each run of steps of one kind, with the kind."""
+    """Return the last step of each sequence of steps of the same kind, with the kind."""
     kinds = [*map(_step_kind, steps), ""]
     return {number: kind for number, kind in enumerate(kinds[:-1]) if kind != kinds[number + 1]}
 
 
 def _rectangle_copy(cuda: Any, host: np.ndarray, device: int) -> Any:
-    """A 2-D copy to the device, from rows that are apart to packed rows; call it with a stream."""
+    """Return a 2-D copy from rows with gaps on the host to packed rows on the device. Call it with a stream."""
     height, width = host.shape
     copy = cuda.Memcpy2D()
     copy.set_src_host(host)

@@ -1,6 +1,6 @@
-"""Timing: a window is a pair of events around launches that run back to back.
+"""Times windows. A window is a pair of events around launches that run back to back.
 
-Under a steady load the next window is queued while one runs.
+Under a steady load, the next window is queued while one runs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gemmbench.backends.cuda.driver import load_driver, translate_errors
 from gemmbench.backends.cuda.gate import QUEUE, Clock, Gate, median_frequency
 
 _PAUSE = 1e-3
-"""Seconds between two looks at the sensors."""
+"""Seconds between two readings of the sensors."""
 
 
 @dataclass(frozen=True)
 class _Boundary:
-    """Where one window ends and the next starts: two events, and the stamp between them."""
+    """The end of one window and the start of the next: two events with a stamp between them."""
 
     end: Any
     stamp: np.ndarray
@@ -35,7 +35,7 @@ class _Boundary:
 def run_back_to_back(
     queue: Callable[[], None], launches: int, stream: Any, clock: Clock, watch: Callable[[], None]
 ) -> Generator[Window, None, None]:
-    """Windows of `launches` launches each, which `queue` queues; as base.SteadyExecutable."""
+    """Yield windows of `launches` launches each, which `queue` queues. See SteadyExecutable."""
     boundaries = deque([_queue_boundary(stream, clock)])
     try:
         queue()
@@ -63,30 +63,29 @@ def _queue_boundary(stream: Any, clock: Clock) -> _Boundary:
 
 
 _MOST_GRAPHS = 32
-"""Graphs of turns queued behind a gate at most."""
+"""The most graphs of turns to queue behind a gate."""
 _WINDOWS_IN_QUEUE = 2
-"""Of a steady load."""
+"""The number of windows in the queue under a steady load."""
 
 
 class EqualGraphs(Protocol):
     """Equal graphs that are launched in turn."""
 
     def prepare(self, launches: int) -> None:
-        """Prepare for this many launches without a wait between them. Raises LaunchError."""
+        """Prepare for this many launches without waits between them. Raises LaunchError."""
 
     def launch(self) -> None:
-        """Queue the next one. Raises LaunchError."""
+        """Queue the next graph. Raises LaunchError."""
 
 
 @dataclass(frozen=True)
 class Calls:
-    """What the timer needs of a bound plan.
+    """What the timer needs from a bound plan.
 
-    `queue` holds a callable for each stop of a rotation; it queues one launch on the back end's stream.
-    `launch` describes a launch for error messages, `kernels` is the most kernels it may queue, and
-    `keep` whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops,
-    from the first one on. `choice` is what the library chose, in words, `no_graph` why the
-    launches cannot be recorded as a graph, "" if they can, and `overlap` is as in base.BoundExecutable.
+    `queue` holds a callable for each stop of a rotation, which queues one launch on the back end's stream. `launch`
+    describes a launch for error messages. `kernels` is the largest number of kernels that a launch may queue. `keep`
+    holds whatever must outlive the callables. `graphs`, if any, go `turns` times through all stops, starting at the
+    first. `choice`, `no_graph` and `overlap` have the same meaning as in BoundExecutable.
     """
 
     queue: tuple[Callable[[], object], ...]
@@ -101,12 +100,12 @@ class Calls:
 
     @property
     def graph_launches(self) -> int:
-        """The launches in the graph; 0 without a graph."""
+        """The number of launches in the graph; 0 without a graph."""
         return self.turns * len(self.queue)
 
 
 def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]:
-    """One callable that calls several in turn."""
+    """Return a callable that calls several others in turn."""
     if len(queue) == 1:
         return queue[0]
 
@@ -118,15 +117,15 @@ def queue_in_turn(queue: Sequence[Callable[[], object]]) -> Callable[[], object]
 
 
 class WindowTimer:
-    """A `base.Executable`: runs and times a bound plan, of kernels or a library.
+    """An Executable that runs and times a bound plan of kernels or a library.
 
-    Launches take their operands from `rotation`, which other executables advance too. A gate
-    holds the stream until everything is queued, so the time excludes the host. The first window has
-    no gate: CUDA loads code at its first launch and would wait for the stream that the gate holds.
+    Launches take their operands from `rotation`, which other executables also advance. A gate holds the stream until
+    everything is queued, so the time does not include host time. The first window has no gate, because CUDA loads code
+    at its first launch and would wait for the stream that the gate holds.
 
-    With a graph of turns a window holds whole graphs. They begin at the first stop of the rotation, so
-    the launches up to it are made first, without being timed: otherwise the graph would begin with
-    operands that another executable has just left in the cache, and C would hold what it writes.
+    With a graph of turns, a window consists of whole graphs. They begin at the first stop of the rotation, so the
+    launches up to it are made first, without being timed. Otherwise the graph would begin with operands that another
+    executable has just left in the cache, and C would already hold the result.
     """
 
     def __init__(
@@ -140,9 +139,9 @@ class WindowTimer:
         loaded: bool = False,
         flush: Callable[[], None] = lambda: None,
     ):
-        """`errors` are what queueing and waiting raise; `loaded` is whether the code has been launched before.
+        """`errors` are the errors of queueing and waiting. `loaded` tells whether the code has been launched before.
 
-        `flush` empties the L2 cache, and has ended when it returns.
+        `flush` empties the L2 cache before it returns.
         """
         cuda = load_driver()
         self._errors = errors
@@ -153,21 +152,21 @@ class WindowTimer:
 
     @property
     def choice(self) -> str:
-        """As base.BoundExecutable."""
+        """See BoundExecutable."""
         return self._calls.choice
 
     @property
     def no_graph(self) -> str:
-        """As base.BoundExecutable."""
+        """See BoundExecutable."""
         return self._calls.no_graph
 
     @property
     def overlap(self) -> str:
-        """As base.BoundExecutable."""
+        """See BoundExecutable."""
         return self._calls.overlap
 
     def queue(self) -> None:
-        """Queue the next launch on `stream`, without timing it or waiting."""
+        """Queue the next launch on `stream` without timing it or waiting."""
         self._queue_launches(1)
 
     def _queue_launches(self, launches: int) -> None:
@@ -187,22 +186,22 @@ class WindowTimer:
             self._calls.graphs.prepare(launches // self._calls.graph_launches)
 
     def _lead_to_first_stop(self) -> None:
-        """Launch up to the last stop, if windows begin at the first."""
+        """Launch up to the last stop if windows begin at the first one."""
         if self._calls.graphs is not None:
             self._queue_launches(-self._rotation.position % self._rotation.stops)
 
     def time(self, launches: int) -> Window:
-        """Run `launches` launches and time them, in as many windows as the launch queue requires.
+        """Run and time `launches` launches, in as many windows as the launch queue requires.
 
-        With a graph of turns `launches` is rounded up to whole graphs. If the gate opened by itself,
-        the window is void and repeated; if it does so again, the window is not `gated`. Raises LaunchError,
-        LaunchTimeout or OutOfMemory.
+        With a graph of turns, `launches` is rounded up to whole graphs. If the gate opens by itself, the window is
+        discarded and repeated. If that happens again, the window is not `gated`. Raises LaunchError, LaunchTimeout or
+        OutOfMemory.
         """
         with translate_errors(self._errors, self._calls.launch):
             return _join_windows([self._window(part) for part in self._split(launches)])
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """As base.SteadyExecutable; two windows are in the queue at any time."""
+        """See SteadyExecutable. Two windows are in the queue at any time."""
         with translate_errors(self._errors, self._calls.launch):
             fitting = min(launches, self._most_launches // 2)
             if unit := self._calls.graph_launches:
@@ -212,25 +211,25 @@ class WindowTimer:
             yield from run_back_to_back(partial(self._queue_window, fitting), fitting, self.stream, self._clock, watch)
 
     def time_exactly(self, launches: int) -> Window:
-        """As base.CountingExecutable."""
+        """See CountingExecutable."""
         calls = replace(self._calls, turns=0, graphs=None)
         timer = WindowTimer(calls, self._errors, self.stream, self._clock, self._gate, self._rotation, self._loaded)
         return timer.time(launches)
 
     @property
     def _most_launches(self) -> int:
-        """The launches that the queue has room for."""
+        """The number of launches that fit in the queue."""
         unit = self._calls.graph_launches
         return _MOST_GRAPHS * unit if unit else max(1, QUEUE // self._calls.kernels)
 
     def _split(self, launches: int) -> Iterator[int]:
-        """The launches of each window that the launch queue has room for."""
+        """Split launches into windows that fit in the launch queue."""
         if unit := self._calls.graph_launches:
             return (unit * graphs for graphs in _split_launches(-(-launches // unit), _MOST_GRAPHS))
         return _split_launches(launches, max(1, QUEUE // self._calls.kernels))
 
     def time_alone(self) -> float:
-        """As base.LoneExecutable; a graph of turns is left aside."""
+        """See LoneExecutable. A graph of turns is not used here."""
         gate = self._gate
         if gate is None or not self._loaded or self._calls.kernels > QUEUE:
             return math.nan
@@ -248,9 +247,9 @@ class WindowTimer:
             return math.nan if gate.expired else float(end.time_since(start) * 1e-3)
 
     def profile(self) -> None:
-        """Run one launch, and nothing else, inside the range that a profiler records.
+        """Run one launch and nothing else inside the range that a profiler records.
 
-        Raises as time does.
+        Raises the same errors as `time`.
         """
         cuda = load_driver()
         with translate_errors(self._errors, self._calls.launch):
@@ -260,7 +259,7 @@ class WindowTimer:
             cuda.stop_profiler()
 
     def _window(self, launches: int) -> Window:
-        # A launch of more kernels than the queue holds would wait for the gate, unless it is part of a graph.
+        # A launch with more kernels than the queue holds would wait for the gate, unless it is part of a graph.
         fits = self._calls.graphs is not None or self._calls.kernels <= QUEUE
         gate = self._gate if self._loaded and fits else None
         self._loaded = True
@@ -294,7 +293,7 @@ def _split_launches(launches: int, most: int) -> Iterator[int]:
 
 
 def _join_windows(windows: list[Window]) -> Window:
-    """Several windows as one, gated if all are; its clock is the mean over time, or 0 if one is unknown."""
+    """Join windows into one, which is gated if all are. Its clock is the mean over time, or 0 if one is unknown."""
     seconds = sum(window.seconds for window in windows)
     cycles = sum(window.clock_hz * window.seconds for window in windows)
     known = all(window.clock_hz for window in windows)

@@ -1,1 +1,1 @@
-"""A simulated device for tests: results from NumPy, times and faults from a script."""
+"""A simulated device for tests, with results from NumPy and times and faults from a script."""

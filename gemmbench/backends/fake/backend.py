@@ -1,4 +1,4 @@
-"""A device that exists on paper: results by NumPy, with the faults of a script, and times from it."""
+"""A simulated device. NumPy computes the results, and a script provides faults and times."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gemmbench.planning.precisions import FLOAT64
 from gemmbench.planning.problems import Problem
 
 _COMPILATION = 0.5
-"""Seconds that binding takes with the fault `compiles`, as for a function that is compiled by its first call."""
+"""Seconds that binding takes with the fault `compiles`, which simulates a function that its first call compiles."""
 _LOOKS = 4
-"""How often the sensors are read in a window of a sustained load."""
+"""The number of sensor readings in a window of a sustained load."""
 
 
 class FakeMemory(HostBytes):
-    """Host bytes."""
+    """Memory on the host."""
 
     def __init__(self, *nbytes: int):
         self.starts, end = pack_allocations(nbytes)
@@ -131,9 +131,9 @@ class FakeStep:
 
 @dataclass(frozen=True)
 class FakePace:
-    """Seconds per launch: in windows, under a sustained load if different, and of a single product; and the clock.
+    """Seconds per launch in windows, under a sustained load (if different) and for a single product, and the clock.
 
-    `spend` advances the time of the sensors.
+    `spend` advances the sensors' time.
     """
 
     times: Iterator[float]
@@ -144,9 +144,9 @@ class FakePace:
 
 
 class FakeExecutable:
-    """Computes a chain of steps with NumPy, the last one with the scripted fault.
+    """Computes a chain of steps with NumPy. The last step has the scripted fault.
 
-    It takes the scripted time.
+    The chain takes the scripted time.
     """
 
     choice = ""
@@ -175,20 +175,20 @@ class FakeExecutable:
         self._seconds = 0.0
 
     def time_alone(self) -> float:
-        """As base.LoneExecutable."""
+        """See LoneExecutable."""
         self.launch(self.rotation.take(1)[0])
         return self.pace.alone
 
     def time(self, launches: int) -> Window:
-        """Run, and report the next scripted time.
+        """Run and report the next scripted time.
 
-        Raises LaunchError, DeviceLost if the script says so.
+        Raises LaunchError or DeviceLost if the script says so.
         """
         self._seconds = next(self.times)
         return self.time_exactly(launches + -launches % self.unit)
 
     def time_exactly(self, launches: int) -> Window:
-        """Run, and report the scripted time of the last window."""
+        """Run and report the scripted time of the last window."""
         _raise_fault(self.fault)
         for index in self.rotation.take(launches)[-len(self.sets) :]:
             self.launch(index)
@@ -197,7 +197,7 @@ class FakeExecutable:
         return Window(seconds, launches, self.pace.clock)
 
     def sustain(self, launches: int, watch: Callable[[], None]) -> Generator[Window, None, None]:
-        """Run once for each window, which takes the scripted time for its number of launches."""
+        """Run once for each window. A window takes the scripted time for its number of launches."""
         launches += -launches % self.unit
         while True:
             _raise_fault(self.fault)
@@ -224,7 +224,7 @@ def _raise_fault(fault: str) -> None:
     if fault == "hang":
         time.sleep(3600)
     if fault == "print":
-        os.write(1, b"printed, as scripted\n")  # as the printf of a kernel does
+        os.write(1, b"printed, as scripted\n")  # like a kernel's printf
 
 
 def _activate(z: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -242,13 +242,13 @@ _DEFAULT_SECONDS = 1e-3
 
 
 class FakeCompiler:
-    """Compiles nothing."""
+    """A compiler that compiles nothing."""
 
     def __init__(self, script: Script):
         self.script = script
 
     def compile(self, plan: Plan) -> Artifact:
-        """Return 32 registers and no spills, whatever the text.
+        """Return 32 registers and no spills for any text.
 
         Raises BuildError if the script says so.
         """
@@ -259,7 +259,7 @@ class FakeCompiler:
         return Artifact(f"fake-{name}-{plan.config}-{text}", "", Build(registers=32, shared=0, spills=0))
 
     def is_compiled(self, plan: Plan) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
 
@@ -267,11 +267,11 @@ class FakeEmpty:
     """Launches that do nothing."""
 
     def time(self, launches: int) -> Window:
-        """As base.Executable."""
+        """See Executable."""
         return Window(_EMPTY_SECONDS * launches, launches)
 
     def time_alone(self) -> float:
-        """As base.LoneExecutable."""
+        """See LoneExecutable."""
         return _EMPTY_SECONDS
 
 
@@ -295,19 +295,19 @@ class FakeBackend:
         return FakeMemory(*nbytes)
 
     def free_memory(self) -> int:
-        """All there is."""
+        """Return all memory."""
         return self.device.target.memory
 
     def loaded_libraries(self) -> dict[str, str]:
-        """None that its rows name."""
+        """Return an empty dict, because there are no libraries."""
         return {}
 
     def load(self, artifact: Artifact, plan: Plan) -> str:
-        """Nothing to load."""
+        """Return the key, because there is nothing to load."""
         return artifact.key
 
     def count_workspace(self, loaded: str, plan: Plan) -> int:
-        """As planned."""
+        """Return the planned workspace size."""
         return plan.workspace
 
     def bind(
@@ -320,7 +320,7 @@ class FakeBackend:
         rotation: Rotation | None = None,
         turns: int = 0,
     ) -> FakeExecutable:
-        """Bind to host memory: all steps, with the time and the fault that the script has for `name`."""
+        """Bind all steps to host memory, with the time and the fault that the script lists for `name`."""
         configured = f"{name} {steps[0].plan.config}"
         fault = self.script.faults.get(configured, self.script.faults.get(name, ""))
         rotation = rotation or Rotation(len(steps[0].sets))
@@ -346,12 +346,12 @@ class FakeBackend:
         return FakeJob(steps, memory, pinned, launch, self.script.transfers)
 
     def _spend(self, name: str) -> Callable[[float], None]:
-        """What the sensors do while a variant runs."""
+        """Return a function that lets the sensors' time pass while a variant runs."""
         monitor = self.monitor
         return partial(monitor.spend, name) if monitor else lambda seconds: None
 
     def _times(self, name: str) -> Iterator[float]:
-        """The scripted times of this name.
+        """Return the scripted times for this name.
 
         A second binding continues where the first one stopped.
         """
@@ -360,4 +360,4 @@ class FakeBackend:
         return self._clocks.setdefault(name, itertools.cycle(listed))
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""

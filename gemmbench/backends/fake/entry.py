@@ -1,4 +1,4 @@
-"""The record of the fake back end, for tests: a device in round numbers."""
+"""The record of the fake back end for tests: a device with round numbers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from gemmbench.backends.registry import BackendEntry
 from gemmbench.planning.plans.plan import Target
 
 _TARGET = Target(kind="fake", sm=90, sms=10, smem=100 << 10, l2=1 << 20, memory=1 << 30, runs_every_variant=True)
-"""10 multiprocessors, 1 MiB of cache."""
+"""The target has 10 multiprocessors and 1 MiB of cache."""
 
 UUID = "GPU-fa4e0000-0000-0000-0000-000000000000"
 
 PEAKS = Peaks(copy=9e11, fma=9.5e11, clock_hz=1e9, launch=1.5e-6, ungated=5e-6)
-"""Its peaks: 90 % of its bandwidth, 95 % of its arithmetic."""
+"""The device's peaks: 90 % of its bandwidth and 95 % of its arithmetic."""
 
 
 def describe_fake() -> Device:
@@ -22,7 +22,7 @@ def describe_fake() -> Device:
 
 
 class FakeEntry(BackendEntry):
-    """A simulated device; `--device` does not list it."""
+    """A simulated device that `--device` does not list."""
 
     name = "fake"
     default_baseline = "cublas"
@@ -35,11 +35,11 @@ class FakeEntry(BackendEntry):
         return DeviceChoice(self.name, script=script) if kind == self.name else None
 
     def why_unusable(self, choice: DeviceChoice) -> str:
-        """Return "": it is always usable."""
+        """Return "", because it is always usable."""
         return ""
 
     def glance(self, choice: DeviceChoice) -> Target:
-        """Return the device in round numbers."""
+        """Return the target with round numbers."""
         return _TARGET
 
 

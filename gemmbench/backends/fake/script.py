@@ -1,4 +1,4 @@
-"""The script of the fake device, a mapping in a test or a YAML file, and the sensors and jobs that follow it."""
+"""The script of the fake device, given as a mapping or a YAML file, and the sensors and jobs that follow it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _TICK = 0.1
 
 
 class FakeMonitor:
-    """A `monitor.Monitor`; `power` and `temperature` have one value per reading, `slowed` has names, `others` a count.
+    """A Monitor with scripted values. `power` and `temperature` have one value per reading.
 
-    Time passes only while kernels run. They draw `watts`: one number for all, or one for each variant.
+    `slowed` is a list of names, and `others` is a number. Time passes only while kernels run. They draw `watts`, which
+    is one number for all variants or one for each.
     """
 
     def __init__(self, script: Mapping[str, Any]):
@@ -35,7 +36,7 @@ class FakeMonitor:
         self._seconds = self._joules = self._shown = 0.0
 
     def spend(self, name: str, seconds: float) -> None:
-        """Let the variant `name` run for a time."""
+        """Let the variant `name` run for some time."""
         watts = self._watts if isinstance(self._watts, (int, float)) else self._watts.get(name, float("nan"))
         ticks = int(self._seconds / _TICK)
         self._seconds += seconds
@@ -48,7 +49,7 @@ class FakeMonitor:
         return Reading(next(self._power), next(self._temperature), 1e9, 2e9, self._slowed)
 
     def now(self) -> float:
-        """Return the seconds that kernels have run."""
+        """Return the number of seconds that kernels have run."""
         return self._seconds
 
     def energy(self) -> float:
@@ -66,13 +67,13 @@ def _repeat_last(values: float | Sequence[float] | None) -> itertools.chain[floa
 
 
 RATES: Mapping[str, float] = {"h2d": 2e9, "d2h": 1e9, "pageable": 5e8, "flops": 1e12}
-"""Bytes/s to and from the device, bytes/s in either direction for pageable host memory, and flops/s of every
-kernel.
+"""The rates of copies to and from the device and of copies of pageable memory in bytes/s, and of every kernel in
+flops/s.
 """
 
 
 class FakeHost:
-    """Host memory, pinned in name only."""
+    """Host memory that is pinned in name only."""
 
     def __init__(self, nbytes: int):
         self.bytes = np.zeros(nbytes, np.uint8)
@@ -83,7 +84,7 @@ class FakeHost:
 
 
 class FakeJob:
-    """Runs steps in order on host arrays; `launch` binds a launch, `rates` are those of RATES."""
+    """Runs steps in order on host arrays. `launch` binds a launch. `rates` may replace values of RATES."""
 
     def __init__(
         self,
@@ -97,7 +98,7 @@ class FakeJob:
         self.launches = [launch(step) if isinstance(step, LaunchStep) else None for step in steps]
 
     def run(self) -> JobTimes:
-        """Do the steps, and return the modelled times."""
+        """Run the steps and return the modelled times."""
         for step, launch in zip(self.steps, self.launches, strict=True):
             if launch is not None:
                 launch.time(1)
@@ -128,7 +129,7 @@ class FakeJob:
         return JobTimes(max(ends), spent["h2d"], spent["kernel"], spent["d2h"])
 
     def _cost(self, step: JobStep) -> tuple[str, float]:
-        """Return the engine that a step uses, and its seconds."""
+        """Return the engine that a step uses, and the seconds that it takes."""
         if isinstance(step, LaunchStep):
             return "kernel", step.plan.problem.flops / self.rates["flops"]
         way = "h2d" if step.inward else "d2h"
@@ -141,11 +142,11 @@ FAULTS = (*_WRONG_RESULTS, "crash", "build", "die", "hang", "lose", "print", "no
 
 @dataclass(frozen=True)
 class Script:
-    """Seconds per launch and faults by variant, the clock in every window, and transfer rates.
+    """Seconds per launch and faults by variant, the clock in all windows, and transfer rates.
 
-    A time or a fault may also be given for one configuration, such as `tiled TILE=16`.
-    `sustained` has seconds per launch under a steady load. `alone` has seconds for a single product; without it,
-    single products are not timed. `watch` has the sensors' values; without it there is no monitor.
+    A time or a fault may also be given for one configuration, such as `tiled TILE=16`. `sustained` holds seconds per
+    launch under a steady load. `alone` holds seconds for a single product. Without it, single products are not timed.
+    `watch` holds the values of the sensors. Without it, there is no monitor.
     """
 
     times: Mapping[str, float | Sequence[float]] = field(default_factory=dict)

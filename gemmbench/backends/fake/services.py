@@ -14,7 +14,7 @@ class FakeServices:
     """The `BackendServices` of the simulated device."""
 
     def describe(self, choice: DeviceChoice) -> Device:
-        """Describe the device in round numbers."""
+        """Describe the device, which has round numbers."""
         return describe_fake()
 
     def compiler(self, choice: DeviceChoice, limit: float) -> FakeCompiler:
@@ -22,23 +22,23 @@ class FakeServices:
         return FakeCompiler(_script(choice))
 
     def inspecting_compiler(self) -> InspectingCompiler:
-        """Not available: there is no code to show."""
+        """Not available, because there is no code to show."""
         raise NotImplementedError
 
     def needs_own_process(self, choice: DeviceChoice) -> bool:
-        """Return what the script says."""
+        """Return the value in the script."""
         return _script(choice).isolated
 
     def open(self, choice: DeviceChoice, gate: bool, launch_limit: float | None) -> Backend:
-        """Open the script. Raises UsageError."""
+        """Open the device with its script. Raises UsageError."""
         return FakeBackend(_script(choice))
 
     def examine(self, choice: DeviceChoice, required: bool) -> list[HealthCheck]:
-        """Return no checks: nothing can be wrong with it."""
+        """Return no checks, because nothing can be wrong with it."""
         return []
 
     def measure_peaks(self, choice: DeviceChoice) -> Peaks:
-        """Return its defined peaks."""
+        """Return the predefined peaks."""
         return PEAKS
 
 

@@ -1,1 +1,1 @@
-"""Experiments: what is done with one batch."""
+"""Experiments, each of which verifies and measures one batch."""

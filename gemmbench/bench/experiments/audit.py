@@ -1,4 +1,4 @@
-"""The audit of what was timed: the same executables run again, on operands that they have not seen."""
+"""The audit of timed executables, which run again on operands that they have not seen."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ from gemmbench.errors import DeviceLost, PlanError
 
 Multiples = Sequence[float | None]
 Factors = Sequence[float]
-"""Of the result in each set's array."""
+"""The factors of the results in the sets' arrays."""
 Cause = tuple[str, str]
-"""The key of a cause, and its words."""
+"""The key of a cause, and its description."""
 
 _MOST = 0.75
-"""The share of the rows of an old result that are multiples: timed operands were changed in a few rows."""
+"""The fraction of an old result's rows that must be multiples.
+
+It is below 1, because timed operands were changed in a few rows.
+"""
 _STALE = "C still holds the result of an earlier launch"
 _ORDER = (
     "the results of equal launches differ, if only within rounding: a race, or sums whose order changes; "
@@ -35,7 +38,7 @@ _ORDER = (
 
 
 def explain(turns: tuple[Turn, Turn], case: AuditCase) -> Check:
-    """The failed check of an audit, with its likely cause, from its turns."""
+    """Return the failed check of an audit, with its likely cause, given the turns of the audit."""
     first, second = turns
     failed = first if first.check is not None else second
     assert failed.check is not None
@@ -53,16 +56,17 @@ def explain(turns: tuple[Turn, Turn], case: AuditCase) -> Check:
 
 
 def make_check(check: Check, cause: str, words: str) -> Check:
-    """A failed check of an audit with this cause, in these words."""
+    """Return a failed check of an audit with this cause and message."""
     picture = check.diagnosis.map if check.diagnosis else ""
     return replace(check, rule="audit", message=words, diagnosis=Diagnosis(cause, words, picture))
 
 
 def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Multiples) -> Cause | None:
-    """Diagnose a C that still has its old contents: does the kernel write at all, and when?
+    """Diagnose a C that still has its old contents, by finding out when the kernel writes, if at all.
 
-    `right` says which samples of the turn that failed are; `later` are the multiples of the second one, where
-    a graph has found C filled when it came to a set again, and each array still holds the result of its own set.
+    `right` tells which samples of the failed turn are right. `later` holds the multiples of the second turn. In that
+    turn, a graph may have found C already filled when it returned to a set. Each array then still holds the result of
+    its own set.
     """
     wanted = [CHANGE * factor for factor in second.factors]
     is_computed = second.check is None or _are_nearly_equal(later, [*wanted[1:], *wanted[:1]], wanted)
@@ -78,7 +82,7 @@ def _holds_only_nan(turn: Turn) -> bool:
 
 
 def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | None:
-    """The result is that of operands as they were before the audit changed them."""
+    """Diagnose a result that belongs to operands as they were before the audit changed them."""
     of_a, of_b = CHANGES
     if _are_equal(multiples, factors):
         return "remembers", "new operands give the result of old ones: it is kept from an earlier launch"
@@ -90,7 +94,7 @@ def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | Non
 
 
 def _explain_other_sets(multiples: Multiples, factors: Factors) -> Cause | None:
-    """The result is that of another operand set."""
+    """Diagnose a result that belongs to another operand set."""
     right = [CHANGE * factor for factor in factors]
     if len(multiples) < 2:
         return None
@@ -106,19 +110,22 @@ def _explain_other_sets(multiples: Multiples, factors: Factors) -> Cause | None:
 
 
 def _are_nearly_equal(multiples: Multiples, wanted: Sequence[float], right: Sequence[float]) -> bool:
-    """Each multiple is the one wanted, but for one that may be right: that of the first or last launch of a turn."""
+    """Return whether each multiple is the wanted one.
+
+    One of them, from a turn's first or last launch, may be right instead.
+    """
     others = [one for one, other in zip(multiples, wanted, strict=False) if one != other]
     known = [one for one, other in zip(multiples, right, strict=False) if one == other]
     return len(multiples) > 2 and len(others) <= 1 and others == known[: len(others)]
 
 
 def _are_equal(multiples: Multiples, wanted: Sequence[float]) -> bool:
-    """Whether each multiple is as expected, in all samples that exist."""
+    """Return whether each multiple in the existing samples is as expected."""
     return bool(multiples) and all(one == other for one, other in zip(multiples, wanted, strict=False))
 
 
 def _describe_late_fault(failed: Turn, second: Turn, some_right: bool) -> Check:
-    """What is wrong where no cause is known."""
+    """Describe what is wrong if no cause is known."""
     check = failed.check
     assert check is not None
     where = f"set {failed.index}: " if len(failed.factors) > 1 else ""
@@ -140,7 +147,7 @@ _UNJUDGED = Check(False, "audit")
 
 @dataclass(frozen=True)
 class Turns:
-    """Turns of the `executable` of a trial over the first `count` sets; `case` is that of the trial."""
+    """Turns of a trial's `executable` over the first `count` sets. `case` is the trial's case."""
 
     arena: Arena
     case: AuditCase
@@ -150,11 +157,11 @@ class Turns:
     max_launches: int
 
     def make_both(self, again: int) -> tuple[Turn, Turn]:
-        """One turn over results of earlier launches and one over NaN; both must give the same bits.
+        """Make one turn over results of earlier launches and one over NaN. Both must give the same bits.
 
-        The second is over the first `again` sets. Where C is read all the same, both turns begin with
-        finite numbers, which differ. Likewise the first finds what earlier launches left in the
-        workspaces, and the second finds NaN: neither may matter.
+        The second turn covers the first `again` sets. If C is read even though beta is 0, both turns begin with finite
+        numbers, which differ between the turns. Workspaces hold what earlier launches left there in the first turn, and
+        NaN in the second. Neither may matter.
         """
         if self.trial.chain.reads_c:
             self.arena.fill_outputs(range(self.count), self.trial.fills[0])
@@ -170,9 +177,9 @@ class Turns:
         return first, second
 
     def make_turn(self, repeats: bool = False) -> Turn:
-        """Launch once on each set, and judge the results.
+        """Launch once on each set and judge the results.
 
-        A turn that `repeats` a right one, or the turn of a later block, is right if it gives the same bits.
+        A turn that `repeats` a right turn, or a turn of a later block, is right if it gives the same bits.
         """
         self._launch()
         factors = self.arena.list_result_factors()[: self.count]
@@ -189,7 +196,7 @@ class Turns:
         return self._compare_sets(leaders, factors)
 
     def _holds_audited_result(self) -> bool:
-        """Whether the first set holds the result that an audit of this trial has found right before."""
+        """Return whether the first set holds the result that an earlier audit of this trial has found right."""
         return self.trial.audited is not None and self.trial.audited == self.arena.sum_result()
 
     def _launch(self) -> None:
@@ -200,11 +207,11 @@ class Turns:
             self.executable.time(min(self.count - start, self.max_launches))
 
     def _find_leaders(self, factors: Factors) -> list[int]:
-        """For each result, the one of which it must be a multiple."""
+        """Return, for each result, the index of the result that it must be a multiple of."""
         return [0 if self.case.is_linear else factors.index(factor) for factor in factors]
 
     def _compare_sets(self, leaders: list[int], factors: Factors) -> Turn:
-        """Compare each result with that of its leader, on the device."""
+        """Compare each result with that of its leader on the device."""
         led = [(leader, index) for index, leader in enumerate(leaders) if leader != index]
         ratios = [factors[index] / factors[leader] for leader, index in led]
         unlike = self.arena.count_unlike([(*pair, ratio) for pair, ratio in zip(led, ratios, strict=True)])
@@ -212,7 +219,7 @@ class Turns:
         return self._judge_unlike(*pair, factors) if pair else Turn()
 
     def _judge_unlike(self, leader: int, index: int, factors: Factors) -> Turn:
-        """Judge two results that are unlike, in the rows where they are."""
+        """Judge two results that differ, using the rows in which they differ."""
         one, other = (self.arena.read(number).astype(np.float64) for number in (leader, index))
         unlike = one * factors[index] != other * factors[leader]
         rows = self.case.rows
@@ -233,10 +240,10 @@ class Turns:
 class Audit:
     """Audits executables that are bound to all sets of `arena`, which holds the `timed` inputs.
 
-    Call `begin`, `run` for each executable, and `end`. A slow executable makes its turns over as
-    many sets as `max_seconds` allow, but at least two; if even these take longer, its second turn is
-    over the first set only. Once a launch that is a long window by itself was right, later blocks audit
-    it on the first set only: otherwise a sweep would spend more time on the audit than on timing.
+    Call `begin`, then `run` for each executable, then `end`. If an executable is slow, its turns cover only as many
+    sets as fit in `max_seconds`, but at least two. If even two take longer, the second turn covers only the first set.
+    If a launch takes as long as a long window and was right once, later blocks audit it only on the first set.
+    Otherwise a sweep would spend more time on audits than on timing.
     """
 
     arena: Arena
@@ -245,13 +252,16 @@ class Audit:
     max_seconds: float
     max_launches: int
     _right: bool | None = field(default=None, init=False)
-    """Whether the outputs hold right results of the audit; None before its first turn, when they are older."""
+    """Whether the outputs hold correct results of the audit.
+
+    None before its first turn, when they hold older results.
+    """
     _damaged: bool = field(default=False, init=False)
 
     def begin(self, damaged: bool = False) -> None:
-        """Change the inputs of every set; write them first if a row has `damaged` them.
+        """Change the inputs of every set. If a row has `damaged` them, write them first.
 
-        Then no wrong result is judged: another row may have kept what the damage has left.
+        Wrong results are not judged after damage, because another row may have kept what the damage left.
         """
         self._right, self._damaged = None, damaged
         self._change_inputs(damaged or self.timed is not self.case.inputs)
@@ -263,7 +273,7 @@ class Audit:
         self.arena.seal()
 
     def end(self) -> None:
-        """Let the arena hold the timed inputs again."""
+        """Restore the timed inputs in the arena."""
         if self.timed is self.case.inputs:
             self.arena.scale_inputs([1 / change for change in self.case.changes])
         else:
@@ -273,7 +283,7 @@ class Audit:
     def run(self, trial: Trial, executable: Executable) -> bool:
         """Audit a trial and judge it. Raises PlanError.
 
-        Returns whether it wrote nothing but its outputs; what else it changed is restored.
+        Returns whether the trial wrote only its outputs. Anything else that it changed is restored.
         """
         self._age_outputs()
         case, (count, again) = self.case.declare_class(trial.chain.declared_class), self._count_affordable(trial)
@@ -297,12 +307,12 @@ class Audit:
         return not damage
 
     def _restore_damaged(self) -> None:
-        """Let a row that crashed leave nothing to the next one."""
+        """Undo the damage of a row that crashed, so that it does not affect the next row."""
         if self.arena.find_damage():
             self._change_inputs(write=True)
 
     def _count_affordable(self, trial: Trial) -> tuple[int, int]:
-        """The sets of the first turn and of the second."""
+        """Return the number of sets in the first turn and in the second."""
         seconds = max(trial.measurement.samples.values(), default=math.inf)
         if trial.audited is not None and seconds >= LONG_WINDOW:
             return 1, 1
@@ -311,7 +321,7 @@ class Audit:
         return first, min(first, max(affordable, 1))
 
     def _age_outputs(self) -> None:
-        """Let C hold multiples of results that are right for no set, or else a constant."""
+        """Fill C with multiples of results that are not right for any set or, failing that, with a constant."""
         if self._right is False:
             self.arena.fill_outputs(range(self.arena.sets), guards.FINITE)
         else:

@@ -19,7 +19,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.policy import Policy
 
 METHOD = 5
-"""Increases when the way a number is measured changes, so that a resumed sweep never mixes methods."""
+"""Increases whenever the way a number is measured changes, so that a resumed sweep never mixes methods."""
 
 R = TypeVar("R")
 Self = TypeVar("Self", bound="Batch[Any]")
@@ -27,9 +27,9 @@ Self = TypeVar("Self", bound="Batch[Any]")
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(ABC, Generic[R]):
-    """Rows that are measured together under one policy; R is the kind of their records.
+    """Rows that are measured together under one policy. R is the type of their records.
 
-    `faults` pairs numbers of rows with what they did to an earlier process.
+    `faults` pairs the numbers of rows with what they did to an earlier process.
     """
 
     policy: Policy
@@ -38,27 +38,27 @@ class Batch(ABC, Generic[R]):
     @property
     @abstractmethod
     def title(self) -> str:
-        """What its rows compute, for the progress bar."""
+        """What the rows compute, for the progress bar."""
 
     @property
     @abstractmethod
     def keys(self) -> tuple[str, ...]:
-        """One key for each part of the batch that is measured, and resumed, as a whole.
+        """One key for each part of the batch that is measured and resumed as a whole.
 
-        A key changes with everything that the numbers depend on, except the machine.
+        A key depends on everything that affects the numbers, except the machine.
         """
 
     @property
     @abstractmethod
     def variants(self) -> tuple[Variant, ...]:
-        """The variants whose code its rows run."""
+        """The variants whose code the rows run."""
 
     @abstractmethod
     def name_row(self, number: int) -> str | None:
-        """Return the variant of row `number`; None if there is no such row."""
+        """Return the variant of row `number`, or None if there is no such row."""
 
     def without(self: Self, done: Collection[str]) -> Self | None:
-        """Return what is left to measure once the parts with these keys are done; None if nothing is."""
+        """Return the batch without the parts with these keys, which are done; None if nothing is left."""
         return None if set(self.keys) <= set(done) else self
 
     def blame(self: Self, number: int, fault: PlanError) -> Self:
@@ -72,13 +72,13 @@ class Batch(ABC, Generic[R]):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainBatch(Batch[Record]):
-    """At most 16 chains of one problem or network, more for short loads; ratios are formed only within a batch.
+    """At most 16 chains of one problem or network, or more for short loads. Ratios are formed only within a batch.
 
-    `built` holds the machine code of each chain's steps, or why there is none. `anchors` names the rows that the others
-    are compared with, the baseline first. `parameters` belong to a network. `shuffle` is the seed of placements and
-    permutations. `repeated` names the rows whose best configuration is measured again later: they get no steady load
-    yet. In a `contest` only the fastest row and the anchors need to be known well. `rankings` holds the short loads
-    that chose the configurations of rows, by name.
+    `built` holds the machine code of each chain's steps, or the reason why there is none. `anchors` lists the rows that
+    others are compared with, starting with the baseline. `parameters` are those of a network. `shuffle` is the seed of
+    placements and permutations. `repeated` lists the rows whose best configuration will be measured again later. They
+    do not get a steady load yet. In a `contest`, only the fastest row and the anchors need to be known well. `rankings`
+    holds the short loads that chose the configurations of rows, by name.
     """
 
     chains: tuple[Chain, ...]
@@ -94,7 +94,7 @@ class ChainBatch(Batch[Record]):
 
     @property
     def problem_or_network(self) -> Problem | Network:
-        """What its chains compute."""
+        """The problem or network that the chains compute."""
         return self.chains[0].problem_or_network
 
     @property
@@ -113,22 +113,22 @@ class ChainBatch(Batch[Record]):
 
     @property
     def is_short_load(self) -> bool:
-        """Whether its rows only choose what is measured in full; they are then neither verified nor audited."""
+        """Whether the rows only help choose what to measure in full. If so, they are neither verified nor audited."""
         return self.phase == RANKING
 
     @property
     def is_check(self) -> bool:
-        """Whether its rows are verified but not timed."""
+        """Whether the rows are verified but not timed."""
         return self.phase == CHECK
 
     @property
     def seed(self) -> tuple[int, int]:
-        """The seed of everything that varies from block to block."""
+        """The seed for everything that varies from block to block."""
         return self.shuffle, self.index
 
     @property
     def key(self) -> str:
-        """The only one of `keys`."""
+        """The only key in `keys`."""
         parts: list[object] = [self.problem_or_network, self.phase, self.anchors]
         if self.parameters and isinstance(self.problem_or_network, Network):
             packed = self.parameters.pack(self.problem_or_network).tobytes()
@@ -147,7 +147,7 @@ class ChainBatch(Batch[Record]):
 def make_gemm_batch(
     plans: Sequence[Plan], built: Sequence[Built], policy: Policy, anchors: tuple[str, ...] = ()
 ) -> ChainBatch:
-    """Make a batch of GEMMs; `built` holds the code of each plan."""
+    """Make a batch of GEMMs. `built` holds the code of each plan."""
     chains, code = tuple(map(make_chain, plans)), tuple((each,) for each in built)
     return ChainBatch(policy=policy, chains=chains, built=code, anchors=anchors)
 

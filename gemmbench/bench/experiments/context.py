@@ -1,4 +1,4 @@
-"""The context of an experiment: the open back ends, and how to report to the runner."""
+"""The context of an experiment: the open back ends and the ways to report to the runner."""
 
 from __future__ import annotations
 
@@ -15,34 +15,37 @@ _FIRST_WARM_SECONDS, WARM_SECONDS = 3.0, 0.3
 
 SWEEP, KNOWN = "sweep: ", "; "  # see Progress
 AUDIT_SHARE = 0.02
-"""The share of the time limit that one turn of an audit may take; each block has two turns."""
+"""The fraction of the time limit that one turn of an audit may take. Each block has two turns."""
 WARMING_SHARE = 0.25
-"""The longest load that warms up a row before its steady blocks, relative to the seconds of those blocks."""
+"""The longest warm-up load before a row's steady blocks, as a fraction of the length of those blocks."""
 REPLAY_SHARE = 4
-"""A replay window has at most the launches of a timed one divided by this."""
+"""A replay window has at most the number of launches of a timed window divided by this."""
 LEAST_PAIRS = 4
-"""The least pairs of windows in a replay; one is enough if they are long."""
+"""The smallest number of window pairs in a replay. One pair is enough if windows are long."""
 
 
 def limit_warm_up(target: Target, first: bool) -> float:
-    """Return the most seconds to warm up: longer the first time on a GPU, whose clock and power settle slowly."""
+    """Return the longest warm-up in seconds.
+
+    The first one on a GPU is longer, because clock and power settle slowly.
+    """
     return _FIRST_WARM_SECONDS if first and target.is_gpu else WARM_SECONDS
 
 
 class Progress(Protocol):
-    """Takes an activity, the amount done, and the total amount, 0 if unknown.
+    """Receives an activity, the amount done, and the total amount, which is 0 if unknown.
 
-    The activity of the whole sweep begins with SWEEP and includes the seconds left, if known. What is known so
-    far about the rows precedes an activity and ends with KNOWN.
+    The activity of the whole sweep begins with SWEEP and includes the remaining seconds, if known. Results so far may
+    precede an activity. They end with KNOWN.
     """
 
     def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...
 
 
 class Announce(Protocol):
-    """Takes the number of the row whose code runs next, its expected seconds, and whether it compiles first.
+    """Receives the number of the row whose code runs next, its expected seconds, and whether it compiles first.
 
-    The number is None when no row's code runs.
+    The number is None if no row's code runs.
     """
 
     def __call__(self, number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None: ...
@@ -60,8 +63,8 @@ def _announce_nothing(number: int | None, seconds: float = 0.0, compiles: bool =
 class ExperimentContext:
     """The open back ends by device, and the connection to the runner.
 
-    With `measured` False rows are verified but not timed. Code is announced before it runs, so that
-    the runner knows which row to blame if this process dies or hangs.
+    If `measured` is False, rows are verified but not timed. Code is announced before it runs, so that the runner knows
+    which row to blame if this process dies or hangs.
     """
 
     backends: Mapping[str, Backend]
@@ -73,25 +76,25 @@ class ExperimentContext:
     _short_load: float = 0.0
 
     def warm_seconds(self, target: Target) -> float:
-        """Return the most seconds to warm up this device, given that short loads may have warmed it already."""
+        """Return the longest warm-up of this device in seconds. Short loads may have warmed it already."""
         longest = limit_warm_up(target, self._cold)
         self._cold = False
         return max(WARM_SECONDS, longest - self._short_load)
 
     def add_short_load(self, seconds: float) -> None:
-        """Count the seconds that the windows of a short load took."""
+        """Add the seconds that the windows of a short load took."""
         self._short_load += seconds
 
     def announce_row(self, number: int, compiles: bool = False) -> AbstractContextManager[None]:
-        """Announce that the code of row `number` runs inside the block, and whether it compiles there."""
+        """Announce that the code of row `number` runs in the `with` block, and whether it compiles there."""
         return _announce_code(self.announce, number, compiles=compiles)
 
 
 @contextmanager
 def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compiles: bool = False) -> Iterator[None]:
-    """Announce that the code of row `number` runs inside the block, and for how many seconds if known.
+    """Announce that the code of row `number` runs in the `with` block, and for how many seconds if known.
 
-    If the device is lost, the row stays announced, and the runner blames it.
+    If the device is lost, the row remains announced, so the runner blames it.
     """
     announce(number, seconds, compiles)
     try:
@@ -105,7 +108,7 @@ def _announce_code(announce: Announce, number: int, seconds: float = 0.0, compil
 
 
 class AnnouncedExecutable:
-    """An Executable that announces its launches, after the first with their expected duration."""
+    """An Executable that announces its launches. All except the first are announced with their expected duration."""
 
     def __init__(self, executable: CountingExecutable, number: int, announce: Announce):
         self._executable, self._number, self._announce = executable, number, announce

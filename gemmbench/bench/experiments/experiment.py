@@ -30,7 +30,7 @@ _SHARE_OF_FREE = 0.95
 
 
 class DeviceExperiment:
-    """The `trials` of a batch on one device. Short loads, which only rank rows, are neither verified nor audited."""
+    """The `trials` of a batch on one device. Short loads only rank rows, so they are neither verified nor audited."""
 
     def __init__(
         self,
@@ -136,10 +136,10 @@ _NO_SETS = SetCount(0, False)
 
 
 def measure_chains(context: ExperimentContext, batch: ChainBatch) -> list[Record]:
-    """Verify and measure a batch; one record per chain, in order.
+    """Verify and measure a batch. Returns one record for each chain, in order.
 
-    Chains on the CPU run before those on a GPU, so that they do not disturb the GPU's rounds. After
-    an interruption, chains that were not measured have no record. Raises DeviceLost.
+    Chains on the CPU run before those on a GPU, so that they do not disturb the GPU's rounds. After an interruption,
+    there is no record of chains that were not measured. Raises DeviceLost.
     """
     trials = [_make_trial(batch, number) for number in range(len(batch.chains))]
     counts: dict[str, SetCount] = {}
@@ -181,9 +181,10 @@ def _make_trial(batch: ChainBatch, number: int) -> Trial:
 
 
 def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) -> bool:
-    """Return whether a trial gets a row. An interrupted one without samples does not: it is neither right nor wrong.
+    """Return whether a trial gets a row. An interrupted trial without samples gets none, because nothing is known.
 
-    Without timing, a partial verification counts, except in a check, because a search relies on it later.
+    Without timing, a partial verification counts. It does not count in a check, because a search relies on checks
+    later.
     """
     if not trial.alive or not context.is_interrupted():
         return True
@@ -193,9 +194,9 @@ def _is_finished(context: ExperimentContext, batch: ChainBatch, trial: Trial) ->
 
 
 def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> None:
-    """Launch a plan on uniform data, bound as for timing: once to warm up, once for the profiler.
+    """Launch a plan on uniform data, bound in the same way as for timing, once to warm up and once for the profiler.
 
-    The executables of the back end must be `base.Profiled`. Raises PlanError.
+    The back end's executables must be `base.Profiled`. Raises PlanError.
     """
     plan, problem = plan.without_pdl(), plan.problem
     inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)

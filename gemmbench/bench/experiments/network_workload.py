@@ -1,4 +1,4 @@
-"""A network as the workload of an experiment, and its outputs for one digit."""
+"""A network as the workload of an experiment, and the outputs of a network for one digit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gemmbench.planning.sweeps.run_request import Fill
 
 @dataclass(frozen=True)
 class NetworkCase:
-    """An AuditCase; `case` is that of set 0 before the change. Biases and relu make it not linear."""
+    """An AuditCase. `case` is the case of set 0 before the change. It is not linear, because of biases and relu."""
 
     inputs: Operands
     case: Case
@@ -35,26 +35,26 @@ class NetworkCase:
 
     @property
     def rows(self) -> np.ndarray:
-        """As AuditCase: all of them."""
+        """See AuditCase. All rows are compared."""
         return np.arange(self.case.network.batch)
 
     @property
     def changes(self) -> tuple[float, ...]:
-        """As AuditCase."""
+        """See AuditCase."""
         return CHANGES
 
     def declare_class(self, name: str) -> NetworkCase:
-        """As AuditCase: the bounds of networks know no classes."""
+        """See AuditCase. The bounds of networks do not depend on a class."""
         return self
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
-        """As AuditCase; always of all rows."""
+        """See AuditCase. Always judges all rows."""
         if factor not in self._cases:
             self._cases[factor] = self._change(factor)
         return self._cases[factor].judge(result)
 
     def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
-        """As AuditCase: the rows of a batch do not depend on each other."""
+        """See AuditCase. The rows of a batch are independent of each other."""
         case, inputs, first = self.case, self.case.inputs.copy(), self.case.parameters.weights[0].copy()
         inputs[altered.rows, altered.inner] *= -1
         first[altered.lines] *= -1
@@ -63,7 +63,7 @@ class NetworkCase:
         return Case(network, parameters, np.float32(factor) * inputs[places]).judge(result)
 
     def _change(self, factor: float) -> Case:
-        """The case of a set with this factor, its inputs and parameters changed."""
+        """Return the case of a set with this factor, with changed inputs and parameters."""
         of_inputs, of_parameters = (np.float32(change) for change in CHANGES)
         parameters = replace(
             self.case.parameters,
@@ -73,12 +73,15 @@ class NetworkCase:
         return replace(self.case, parameters=parameters, inputs=of_inputs * np.float32(factor) * self.case.inputs)
 
     def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
-        """As AuditCase: none is known."""
+        """See AuditCase. No multiple is known."""
         return None
 
 
 def network_workload(network: Network, parameters: Parameters) -> Workload:
-    """Verified on integers, then on real numbers; its accuracy is measured after timing."""
+    """Return the workload of a network.
+
+    It is verified on integers, then on real numbers. Accuracy is measured after timing.
+    """
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         for case in network_reference.verification_cases(network, parameters, seed):
@@ -103,14 +106,14 @@ def _make_case(network: Network, case: Case) -> VerificationCase:
 
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Operands:
-    """A batch of inputs and the parameters, as they lie on the device."""
+    """Return a batch of inputs and the parameters, laid out as on the device."""
     return {"X": np.ascontiguousarray(inputs), "parameters": parameters.pack(network)}
 
 
 def _measure_accuracy(
     network: Network, parameters: Parameters, digits: Digits, arena: Arena, executable: Executable
 ) -> float:
-    """The share of the test digits that a row recognizes."""
+    """Return the fraction of test digits that a row recognizes."""
     right = 0
     for start in range(0, len(digits.labels), network.batch):
         labels = digits.labels[start : start + network.batch]
@@ -122,7 +125,7 @@ def _measure_accuracy(
 
 
 class OpenNetwork:
-    """One set of a network's operands on a device, to which its chains are bound. Raises OutOfMemory."""
+    """One operand set of a network on a device, to which chains can be bound. Raises OutOfMemory."""
 
     def __init__(self, network: Network, backend: Backend, compiler: Compiler, parameters: Parameters):
         self.network, self._parameters = network, parameters
@@ -139,17 +142,17 @@ class OpenNetwork:
         return self._backend.bind(chain.name, steps, self._arena.memory, chain.graph, self._backend.modes[0])
 
     def write(self, one: np.ndarray) -> Operands:
-        """Write one input, repeated to fill the batch; returns all inputs."""
+        """Write one input, repeated to fill the batch. Returns all inputs."""
         inputs = make_inputs(self.network, self._parameters, np.tile(one, (self.network.batch, 1)))
         self._arena.write(inputs, 1)
         return inputs
 
     def clear(self, inputs: Operands) -> None:
-        """Fill the outputs with NaN, so that what a chain does not write cannot look right."""
+        """Fill the outputs with NaN, so that anything a chain does not write cannot look right."""
         self._arena.reset(inputs, 1)
 
     def read(self) -> np.ndarray:
-        """The outputs of the batch."""
+        """Return the outputs of the batch."""
         return self._arena.read()
 
     def free(self) -> None:
@@ -162,7 +165,7 @@ class OpenNetwork:
 def compute_outputs(
     chain: Chain, backend: Backend, compiler: Compiler, parameters: Parameters, one: np.ndarray
 ) -> np.ndarray:
-    """The outputs of a chain for one input, repeated to fill its batch. Raises PlanError."""
+    """Return the outputs of a chain for one input, which is repeated to fill the batch. Raises PlanError."""
     assert chain.network is not None
     opened = OpenNetwork(chain.network, backend, compiler, parameters)
     try:

@@ -1,4 +1,4 @@
-"""Measures a plan against itself in the same rounds, so that every difference is noise."""
+"""Measures a plan against itself in the same rounds. Any difference is noise."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ _SIGMA = 1.4826  # the standard deviation of a normal distribution, in median ab
 
 @dataclass(frozen=True)
 class Noise:
-    """One plan compared with itself: `time` is seconds per launch, and `ratio` should be 1.
+    """The comparison of a plan with itself. `time` is in seconds per launch, and `ratio` should be 1.
 
-    `scatter` is the relative standard deviation of one mirrored pair, estimated by the median
-    absolute deviation.
+    `scatter` is the relative standard deviation of one mirrored pair, estimated from the median absolute deviation.
     """
 
     record: Record
@@ -36,20 +35,20 @@ class Noise:
 
     @property
     def floor(self) -> float:
-        """Half the width of the 95 % interval of the ratio: 0.001 is +- 0.1 %."""
+        """Half the width of the ratio's 95 % interval. 0.001 means +- 0.1 %."""
         return self.ratio.spread
 
     @property
     def least(self) -> float:
         """The smallest difference in speed that gets a verdict in 95 of 100 such comparisons.
 
-        For a verdict the whole interval, whose centre also varies, must lie beyond the margin of 1 %.
+        For a verdict, the whole interval must lie beyond the margin of 1 %, and its centre also varies.
         """
         return MARGIN + self.floor * (1 + _ONE_SIDED)
 
     @property
     def verdict(self) -> str:
-        """The verdict of `gemmbench compare` on the pair; it should be `same`."""
+        """The verdict of `gemmbench compare` on the pair, which should be `same`."""
         return stats.verdict(self.ratio)
 
 

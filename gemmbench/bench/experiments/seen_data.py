@@ -1,6 +1,6 @@
-"""Data that launches have seen: between windows the operands change, and a kernel may not profit from equal ones.
+"""Detects kernels that profit from data that they have seen. Operands change between windows.
 
-A kernel that remembers results could skip work in timed launches, and be right in the audit.
+Otherwise a kernel that remembers results could skip work in timed launches and still be right in the audit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gemmbench.bench.verify.reference import Check
 from gemmbench.errors import DeviceLost, PlanError
 
 _ROWS, _RESULTS = 4, 2
-"""Rows per result, and results per window, that are compared with the reference."""
+"""The number of rows per result and of results per window that are compared with the reference."""
 _MOST_PAIRS = 12
-"""Of windows of a replay."""
+"""The most pairs of windows in a replay."""
 _FASTER, _SAVED = 1.3, 5e-6
-"""How much faster a launch is where it skips work, and the seconds that this saves."""
+"""A launch counts as skipping work if it is this much faster and saves this many seconds."""
 
 _WRONG = "wrong when timed"
 _OLD_RESULT = "new operands give the result of old ones: it is kept from an earlier launch"
@@ -35,7 +35,7 @@ _OTHER_RESULT = "C still holds the result of another launch: the kernel skips wo
 
 @dataclass(frozen=True)
 class _Sample:
-    """Rows of one result, those at `places` among the compared ones, and what they were computed from."""
+    """Rows of one result, at `places` among the compared rows, and the factor and alteration of their operands."""
 
     factor: float
     altered: Altered
@@ -45,7 +45,7 @@ class _Sample:
 
 @dataclass
 class SeenData:
-    """Changes the operands of an arena that holds the inputs of `case`, and checks what rows make of that."""
+    """Changes the operands of an arena that holds the inputs of `case`, and checks how rows react."""
 
     arena: Arena
     case: AuditCase
@@ -56,9 +56,9 @@ class SeenData:
         self._is_read = self.arena.result.name in self.case.inputs
 
     def renew(self, launches: int) -> None:
-        """Change a few elements of what the next launches read, at places drawn anew.
+        """Change a few elements of the next launches' inputs, at new random places.
 
-        A launch on the only operand set would find its own result, so its C is filled.
+        If there is only one operand set, a launch would find its own result in C, so C is filled.
         """
         arena = self.arena
         sets = arena.list_next_sets(launches)
@@ -67,13 +67,13 @@ class SeenData:
             arena.fill_outputs([0], guards.FINITE)
 
     def find_wrong(self, trial: Trial, launches: int) -> Check | None:
-        """Compare some of what the last launches have left in C with the reference; the failed check if it is wrong."""
+        """Compare parts of what the last launches left in C with the reference. Returns the failed check, if any."""
         return self._judge_all(trial, self._take_samples(launches, _RESULTS))
 
     def _take_samples(self, launches: int, count: int) -> list[_Sample]:
-        """Some rows of this many results of the last launches, including the last one.
+        """Return some rows of this many results of the last launches, including the last one.
 
-        Empty if the kernel reads C, because its results then depend on all earlier launches.
+        The list is empty if the kernel reads C, because results then depend on all earlier launches.
         """
         if self._is_read:
             return []
@@ -82,7 +82,7 @@ class SeenData:
         return [self._take_sample(*each) for each in (last, *drawn)]
 
     def _take_sample(self, index: int, output: int) -> _Sample:
-        """Rows of the result of set `index` in the array of set `output`, with those of a few changed elements."""
+        """Return rows of set `index`'s result in the array of set `output`, including some with changed elements."""
         rows, altered = self.case.rows, self.arena.altered.find(index)
         changed = np.searchsorted(rows, altered.rows)
         places = self.rng.choice(len(rows), min(_ROWS, len(rows)), replace=False)
@@ -112,14 +112,14 @@ class SeenData:
         return make_check(check, _WRONG, f"{_WRONG}: {words}")
 
     def replay(self, trial: Trial, executable: CountingExecutable, launches: int) -> Check | None:
-        """Launch on new data, then on the same again, with its own results in C, and note which took longer.
+        """Launch on new data, then on the same data again, with its results in C. Record which took longer.
 
-        Something of every tile of A and B is new. It is done several times, so that neither the cache nor a
-        disturbance decides. Returns the failed check if results on new data are wrong. `launches` are
-        those of a timed window. Raises PlanError.
+        Every tile of A and B contains something new. This is repeated several times, so that neither the cache nor a
+        disturbance decides. Returns the failed check if results on new data are wrong. `launches` is the number of
+        launches in a timed window. Raises PlanError.
         """
         count = max(1, min(self.arena.sets, launches // REPLAY_SHARE, count_altered_sets(self.arena.layout)))
-        self.arena.rotation.position = 0  # a turn that begins elsewhere may end in an array that it has just written
+        self.arena.rotation.position = 0  # a turn from elsewhere may end in an array that it has just written
         sets = self.arena.list_next_sets(count)
         try:
             wrong = self._replay(trial, executable, count, sets)
@@ -137,22 +137,22 @@ class SeenData:
         for pair in range(_MOST_PAIRS):
             arena.alter(draw_lines(self.rng, arena.layout, sets, arena.shared, pair))
             news.append(executable.time_exactly(count).seconds / count)
-            samples += self._take_samples(count, 1)  # judged later: both windows must find the host alike
-            arena.touch()  # as the change did
+            samples += self._take_samples(count, 1)  # judged later, so that the host is equally busy in both windows
+            arena.touch()  # as the alteration did
             arena.rotation.go_back(count)
             seens.append(executable.time_exactly(count).seconds / count)
-            arena.rotation.go_back(count - arena.sets)  # the same sets, and the other arrays of results
+            arena.rotation.go_back(count - arena.sets)  # the same sets, with the other result arrays
             least = 1 if count * min(news[-1], seens[-1]) >= LONG_WINDOW else LEAST_PAIRS
             if pair + 1 >= least and not _is_faster(min(seens), min(news)):
                 break
-        # A disturbance makes some windows longer, and none shorter: the fastest one is compared with one that is still
-        # usual where most are disturbed.
+        # A disturbance can only make windows longer. The fastest window on new data is therefore compared with one on
+        # seen data that is still typical if most are disturbed.
         usual = sorted(seens)[len(seens) // 4]
         trial.replays.append(Replay(min(news), usual, _is_faster(usual, min(news))))
         return self._judge_all(trial, samples)
 
     def _restore(self, sets: np.ndarray) -> None:
-        """Undo the change, and leave no right result in what launches on these sets may have written."""
+        """Undo the change, and remove correct results from all arrays that launches on these sets may have written."""
         self.arena.alter(None)
         self.arena.fill_outputs(dict.fromkeys([*sets, *((sets + 1) % self.arena.sets)]), guards.FINITE)
 
@@ -162,7 +162,7 @@ def _is_faster(seen: float, new: float) -> bool:
 
 
 def judge_replays(trial: Trial) -> None:
-    """End a trial that was faster on data that it had seen, after most blocks."""
+    """End a trial that was faster on seen data after most blocks."""
     faster = [replay for replay in trial.replays if replay.faster]
     if trial.alive and 2 * len(faster) > len(trial.replays):
         new, seen = f"{1e6 * faster[-1].new:.1f} us", f"{1e6 * faster[-1].seen:.1f} us"

@@ -1,4 +1,4 @@
-"""The setup of an experiment: what the rows of a batch share on one device, and how to bind a row there."""
+"""The setup of an experiment: what the rows of a batch share on one device, and the binding of rows there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemmbench.planning.plans.plan import Chain
 
 @dataclass(frozen=True)
 class Setup:
-    """An open device with the operands of a batch."""
+    """An open device that holds the operands of a batch."""
 
     context: ExperimentContext
     backend: Backend
@@ -31,13 +31,13 @@ class Setup:
         return self.workload.find_case(self.batch.policy.data, self.batch.policy.seed)
 
     def make_audit(self) -> Audit:
-        """Make the audit of rows that are timed on the inputs of `timed_case`."""
+        """Make the audit for rows that are timed on the inputs of `timed_case`."""
         seconds = self.batch.policy.max_time * AUDIT_SHARE
         case = self.workload.find_case(choose_audit_fill(self.batch.policy.data), self.batch.policy.seed)
         return Audit(self.arena, self.timed_case.inputs, case, seconds, self.backend.max_launches)
 
     def bind(self, trial: Trial, graphs: int = 1) -> CountingExecutable:
-        """Bind a trial to all operand sets for timing, with `graphs` of its graphs in one. Raises PlanError."""
+        """Bind a trial to all operand sets for timing, joining `graphs` of its graphs into one. Raises PlanError."""
         turns = 0 if trial.chain.graph else trial.turns * graphs
         return self._bind(trial, trial.chain, self.backend.modes[0], self.arena.rotation, turns)
 
@@ -48,9 +48,9 @@ class Setup:
         scalars: tuple[float, float] | None = None,
         change: Callable[[Step], Step] | None = None,
     ) -> CountingExecutable:
-        """Bind a trial to the first operand set, with other `scalars` (alpha, beta) if given. Raises PlanError.
+        """Bind a trial to the first operand set, with different `scalars` (alpha, beta) if given. Raises PlanError.
 
-        `change` replaces its launches by others.
+        `change` replaces the trial's steps by others.
         """
         chain = trial.chain.with_scalars(*scalars) if scalars else trial.chain
         return self._bind(trial, chain, self.backend.modes[0] if mode is None else mode, None, change=change)
@@ -69,7 +69,8 @@ class Setup:
         steps = self.arena.make_steps(chain.steps, trial.loaded, trial.scratch, rotates=rotation is not None)
         steps = [change(step) for step in steps] if change else steps
         memory, graph = self.arena.memory, chain.graph
-        # A library may time its choices, recording a graph launches, and a Python function compiles.
+        # Binding may launch: a library may time its choices, recording a graph launches, and a Python function
+        # compiles.
         with self.context.announce_row(trial.number, chain.compiles_when_bound):
             bound = self.backend.bind(chain.name, steps, memory, graph=graph, mode=mode, rotation=rotation, turns=turns)
         trial.choice, trial.overlap, trial.no_graph = bound.choice, bound.overlap, trial.no_graph or bound.no_graph

@@ -1,4 +1,4 @@
-"""Steady loads: launches without a pause, counted once the device has settled, of a kernel and its baseline in turn."""
+"""Measures steady loads: launches a kernel and its baseline in turn without a pause, once the device has settled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PERIOD = 0.02
 
 
 class LoadSensors:
-    """Reads the energy counter at every poll and the other sensors at most every 20 ms; nothing without a monitor."""
+    """Reads the energy counter at every poll, and other sensors at most every 20 ms. Does nothing without a monitor."""
 
     def __init__(self, monitor: Monitor | None):
         self._monitor = monitor
@@ -32,7 +32,7 @@ class LoadSensors:
         self._readings: list[tuple[float, Reading]] = []
 
     def poll(self) -> None:
-        """Read what is due."""
+        """Read the sensors that are due."""
         if self._monitor is None or self._counter is None:
             return
         self._counter.poll()
@@ -41,7 +41,7 @@ class LoadSensors:
             self._readings.append((now, self._monitor.read()))
 
     def now(self) -> float:
-        """Seconds on the clock of the sensors."""
+        """Return the seconds on the sensors' clock."""
         return self._monitor.now() if self._monitor else math.nan
 
     @property
@@ -50,19 +50,19 @@ class LoadSensors:
         return self._readings[-1][1] if self._readings else Reading()
 
     def count_energy(self, start: float) -> Energy | None:
-        """The energy drawn since a moment, from tick to tick; None if unknown."""
+        """Return the energy drawn since `start`, from tick to tick; None if unknown."""
         return self._counter.count(start, self.now()) if self._counter else None
 
     def list_slowing(self, start: float) -> list[str]:
-        """What held the clock down since a moment."""
+        """Return what has limited the clock since `start`."""
         return sorted({name for moment, reading in self._readings if moment >= start for name in reading.slowed})
 
 
 _TOLERANCE = Tolerance(temperature=1.0)
 _STRETCHES = 20
-"""The parts of a block that are compared with each other to see whether the device has settled."""
+"""The number of parts of a block that are compared to see whether the device has settled."""
 _MOST_SETTLING = 0.5
-"""The share of a block that may pass before counting begins."""
+"""The largest fraction of a block that may pass before counting begins."""
 
 
 def measure_load(
@@ -72,7 +72,10 @@ def measure_load(
     sensors: LoadSensors,
     is_interrupted: Callable[[], bool],
 ) -> Load | None:
-    """Launch for `seconds` in windows of `launches`; None after an interruption. Raises what the executable raises."""
+    """Launch for `seconds` in windows of `launches`.
+
+    Returns None after an interruption. Raises the executable's errors.
+    """
     with closing(executable.sustain(launches, sensors.poll)) as windows:
         spent, settled = settle(windows, sensors, _MOST_SETTLING * seconds, seconds / _STRETCHES, is_interrupted)
         start = sensors.now()
@@ -89,7 +92,7 @@ def settle(
     stretch: float,
     is_interrupted: Callable[[], bool],
 ) -> tuple[float, bool]:
-    """Launch until the device is steady, or for `limit` seconds; returns the seconds, and whether it is steady."""
+    """Launch until the device is steady or for `limit` seconds. Returns the seconds, and whether it is steady."""
     spent, steadiness = 0.0, Steadiness(_TOLERANCE)
     while spent < limit and not steadiness.is_steady and not is_interrupted():
         taken = _take(windows, stretch, is_interrupted)
@@ -99,7 +102,7 @@ def settle(
 
 
 def _take(windows: Iterator[Window], seconds: float, is_interrupted: Callable[[], bool]) -> list[Window]:
-    """Windows for this number of seconds, at least one."""
+    """Return windows that take this number of seconds, at least one."""
     taken = [next(windows)]
     spent = taken[0].seconds
     while spent < seconds and not is_interrupted():
@@ -128,27 +131,30 @@ def _describe(windows: list[Window], sensors: LoadSensors, start: float, settled
 
 
 def _mean_time(windows: list[Window]) -> float:
-    """Seconds per launch."""
+    """Return the seconds per launch."""
     return sum(window.seconds for window in windows) / sum(window.launches for window in windows)
 
 
 def _mean_clock(windows: list[Window]) -> float:
-    """Hz; NaN if unknown."""
+    """Return the mean clock in Hz; NaN if unknown."""
     return fmean([window.clock_hz for window in windows if window.clock_hz] or [math.nan])
 
 
 _BLOCK_SECONDS = 1.0
-"""The longest block: a longer load has more of them."""
+"""The length of the longest block in seconds. A longer load has more blocks."""
 _WINDOW_SECONDS = 0.025
 _WINDOW_GRAPHS = 2
-"""Graphs in a window, if launches are graphs: with two windows in the queue, none is launched again while it waits."""
+"""The number of graphs in a window if launches are graphs.
+
+With two windows in the queue, no graph is launched again while it waits.
+"""
 _LEAST_WINDOWS = 8
 _HEATING_SHARE, _HEATING_STRETCH = 0.5, 0.2
 
 
 @dataclass
 class _Bound:
-    """A trial that is ready for a load: windows of `launches` launches, and the loads so far."""
+    """A trial that is ready for a load in windows of `launches` launches, and its loads so far."""
 
     trial: Trial
     executable: Executable
@@ -157,11 +163,11 @@ class _Bound:
 
 
 class SustainedBlocks:
-    """Loads the device with one kernel at a time, each row for `seconds` in all.
+    """Loads the device with one kernel at a time, for `seconds` in total for each row.
 
-    After all loads of a row `is_intact` tells whether it wrote nothing but its outputs, and `check` checks
-    what the same executable computes. Not between the blocks: a device that pauses runs faster than its
-    power limit allows afterwards, and then slower.
+    After all loads of a row, `is_intact` returns whether it wrote only its outputs, and `check` checks the results of
+    the same executable. This does not happen between blocks. After a pause, a device runs faster than its power limit
+    allows, and then slower.
     """
 
     def __init__(
@@ -177,9 +183,11 @@ class SustainedBlocks:
         self._block = seconds / 4 / self._quartets
 
     def run(self, trials: Sequence[Trial], baseline: Trial | None) -> None:
-        """Give each trial what its load showed, and the baseline what all of its loads showed.
+        """Run the loads and store the results of each trial's load.
 
-        A row without two blocks has nothing: it was interrupted, or a launch takes too long for a block.
+        For the baseline, store the results of all its loads.
+
+        A row with fewer than two blocks has no result. It was interrupted, or a launch takes too long for a block.
         """
         base = self._prepare(baseline) if baseline else None
         others = [trial for trial in trials if trial is not baseline]
@@ -214,7 +222,7 @@ class SustainedBlocks:
         self._finish(row)
 
     def _prepare(self, trial: Trial) -> _Bound | None:
-        """Bind a trial; None if it fails, or if its launches are too long for a block."""
+        """Bind a trial. Returns None if it fails or if its launches are too long for a block."""
         if not trial.alive or self._context.is_interrupted():
             return None
         with trial.catch_faults():
@@ -231,13 +239,13 @@ class SustainedBlocks:
         return None
 
     def _heat(self, one: _Bound, limit: float) -> None:
-        """Load the device with a kernel until it is steady, or for `limit` seconds."""
+        """Load the device with a kernel until it is steady or for `limit` seconds."""
         sensors, executable = LoadSensors(self._backend.monitor), cast(SteadyExecutable, one.executable)
         with one.trial.catch_faults(), closing(executable.sustain(one.launches, sensors.poll)) as windows:
             settle(windows, sensors, limit, _HEATING_STRETCH, self._context.is_interrupted)
 
     def _add_load(self, one: _Bound) -> bool:
-        """Run a block; whether it is complete."""
+        """Run a block. Returns whether it was completed."""
         if not one.trial.alive:
             return False
         executable, sensors = cast(SteadyExecutable, one.executable), LoadSensors(self._backend.monitor)
@@ -250,16 +258,16 @@ class SustainedBlocks:
         return True
 
     def _finish(self, one: _Bound) -> None:
-        """What ran under load is checked too."""
+        """Check the executable that ran under load."""
         if not self._context.is_interrupted():
             with one.trial.catch_faults():
                 self._check(one.trial, one.executable)
 
 
 def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
-    """Run each trial by itself under a steady load, if the policy asks for it, and audit it again.
+    """Run each trial by itself under a steady load if the policy requires it, and audit it again.
 
-    Re-measured rows get their steady load at that point.
+    Rows that will be measured again get their steady load then.
     """
     seconds = setup.batch.policy.choose_sustained(setup.batch.chains[0].problem.precision)
     loaded = [trial for trial in trials if trial.alive and trial.name not in setup.batch.repeated]
@@ -275,7 +283,7 @@ def load_trials(setup: Setup, trials: Sequence[Trial]) -> None:
 
 
 def _is_intact(setup: Setup, inputs: Operands, trial: Trial) -> bool:
-    """Whether a load wrote nothing but its outputs. If not, the trial ends, and the operands are restored."""
+    """Return whether a load wrote only its outputs. If not, the trial ends and the operands are restored."""
     with trial.catch_faults():
         if not setup.arena.find_damage():
             return True
@@ -286,7 +294,7 @@ def _is_intact(setup: Setup, inputs: Operands, trial: Trial) -> bool:
 
 
 def _audit_load(audit: Audit, trial: Trial, executable: Executable) -> None:
-    """Audit a trial that has run under a steady load, and let the arena hold the timed inputs again."""
+    """Audit a trial that has run under a steady load, then restore the timed inputs in the arena."""
     audit.begin()
     try:
         audit.run(trial, executable)

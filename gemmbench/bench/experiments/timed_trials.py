@@ -1,4 +1,4 @@
-"""Times all trials of a batch in the same rounds; rebinds and audits them after every block."""
+"""Times all trials of a batch in the same rounds. After every block, trials are audited and bound again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from gemmbench.errors import DeviceLost, LaunchError, PlanError
 
 
 class Rebound:
-    """Times whatever its trial is currently bound to; before each window it calls `renew` with the launches."""
+    """Times whatever its trial is currently bound to.
+
+    Before each window, it calls `renew` with the number of launches.
+    """
 
     def __init__(self, renew: Callable[[int], None]) -> None:
         self._renew = renew
@@ -37,7 +40,7 @@ class Rebound:
         return self.last
 
     def warm_up(self, launches: int) -> None:
-        """Run a window and discard it, unless windows are so long that their start does not matter."""
+        """Run a window and discard it. This is skipped if windows are so long that their start does not matter."""
         assert self.bound is not None, "it is bound"
         if self.last is not None and self.last.seconds < LONG_WINDOW:
             self._renew(launches)
@@ -45,24 +48,26 @@ class Rebound:
 
 
 _SHORT_LAUNCH = 30e-6
-"""Seconds. Shorter kernels, and all others in their rounds, run as graphs; otherwise the gaps between launches would
-dominate."""
+"""A time in seconds.
+
+Shorter kernels run as graphs, as do all others in the same rounds. Otherwise the gaps between launches would dominate.
+"""
 _LONGEST_TURN = 0.5
-"""Seconds for a rotation, that is, for all operand sets twice."""
+"""The longest rotation in seconds, in which all operand sets are used twice."""
 _SHORT_WARM_UP = 0.05
-"""Seconds to warm up before short loads, which choose what is measured in full."""
+"""Seconds of warm-up before short loads."""
 LONGEST_ALONE = 200e-6
-"""Seconds. In a longer product the cost of a launch is too small to matter."""
+"""A time in seconds. In a longer product, the cost of a launch is too small to matter."""
 _ALONE, _FIRST_BLOCKS, _ALONE_LATER = 15, 2, 3
-"""How many single products are timed in each of the first two blocks and in later ones; at least 30 in total."""
+"""The number of single products to time in each of the first two blocks and in each later one. At least 30 in total."""
 
 
 class TrialSteps:
-    """The `BlockSteps` of trials: places operand sets, binds trials to all of them, and audits the same executables.
+    """The `BlockSteps` of trials. Places operand sets, binds trials to all of them, and audits the same executables.
 
-    Operands change a little before every window, and the results of the last window in a block are checked.
-    Short loads are not audited and their operands do not change, so every trial passes. If a trial overwrites
-    operands or guard zones, `intact` becomes False and no trial passes.
+    Operands change slightly before every window, and the results of the last window in a block are checked. In short
+    loads, operands do not change and there is no audit, so every trial passes. If a trial overwrites operands or guard
+    zones, `intact` becomes False and no trial passes.
     """
 
     def __init__(self, setup: Setup, trials: Sequence[Trial]):
@@ -80,9 +85,11 @@ class TrialSteps:
         self.empty_seconds: list[float] = []
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Move operand sets and workspaces and rebind every trial; after the first block, run each for a moment.
+        """Move operand sets and workspaces and bind every trial again.
 
-        The order is also redrawn, because executables bound late may be slower at first.
+        After the first block, also run each one briefly.
+
+        The order is also random, because executables that are bound late may be slower at first.
         """
         self._arena.place(self._arena.placement.draw_shift(self._rng))
         self._arena.prepare(self._inputs)
@@ -93,16 +100,19 @@ class TrialSteps:
             with trial.catch_faults():
                 trial.scratch.place(self._rng)
                 self.executables[index].bound = self._bind(trial)
-        self._arena.prepare_outputs(self._inputs)  # binding may launch
+        self._arena.prepare_outputs(self._inputs)  # because binding may launch
         for index in self._list_alive(order):
             with self._trials[index].catch_faults():
                 self.executables[index].warm_up(launches[index])
         return list(self._list_alive(launches))
 
     def record_if_short(self) -> Collection[int]:
-        """Rebind all trials with graphs if the fastest takes less than 30 us; returns the rebound trials.
+        """Bind all trials again with graphs if the fastest takes less than 30 us.
 
-        If one cannot be recorded, none is, so that all are launched in the same way. Raises DeviceLost.
+        Returns the trials that were bound again.
+
+        If one trial cannot be recorded, no trial uses graphs, so that all are launched in the same way. Raises
+        DeviceLost.
         """
         seconds = {
             index: each.last.seconds / each.last.launches
@@ -118,12 +128,15 @@ class TrialSteps:
         return list(seconds)
 
     def _can_be_graphs(self) -> bool:
-        """Return whether a window may be a graph: not if C is read, since only the first turn finds it unchanged."""
+        """Return whether a window may be a graph.
+
+        It may not be one if C is read, because only the first turn finds C unchanged.
+        """
         has_graphs = self._setup.backend.device.target.has_graphs
         return has_graphs and not any(each.chain.network or each.chain.problem.beta for each in self._trials)
 
     def _record(self, index: int, seconds: float) -> str:
-        """Bind a trial to a graph of as many turns as fill a window; returns why that fails, or ""."""
+        """Bind a trial to a graph with enough turns to fill a window. Returns why that failed, or ""."""
         trial, turn = self._trials[index], max(seconds, 1e-9) * self._arena.rotation.stops
         if turn > _LONGEST_TURN:
             return f"a CUDA graph of two launches on each operand set would take {turn:.1f} s"
@@ -144,18 +157,18 @@ class TrialSteps:
         return list(self._list_alive(indices))
 
     def inspect(self, index: int, launches: int) -> None:
-        """Check some results of the window that was timed last."""
+        """Check some results of the last timed window."""
         trial = self._trials[index]
         if self._audit is not None and index not in self._suspects:
             self._suspect(index, self._seen.find_wrong(trial, launches))
 
     def _suspect(self, index: int, wrong: Check | None) -> None:
-        """Remember a failed check; the audit may find a better explanation."""
+        """Remember a failed check. The audit may find a better explanation."""
         if wrong is not None:
             self._suspects.setdefault(index, wrong)
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """Time single products of the executables in the block, then replay, audit and release the executables."""
+        """Time single products of the executables in the block. Then replay, audit and release the executables."""
         self._time_alone(block, active)
         due = last if self._setup.batch.policy.audit_once else active
         audited = [index for index in active if index in due and self._audit is not None]
@@ -178,12 +191,12 @@ class TrialSteps:
         return list(self._list_alive(active)) if self.intact and not self._context.is_interrupted() else []
 
     def was_interrupted(self, index: int) -> bool:
-        """Return whether a live trial has times but no audit, which comes after the last block."""
+        """Return whether a trial that has not failed was timed but not audited. The audit follows the last block."""
         trial, is_due = self._trials[index], self._audit is not None and index not in self._audited
         return is_due and trial.alive and trial.measurement.fault is None
 
     def _replay(self, index: int) -> None:
-        """Time a trial on new and on seen data; once is enough if each window is one launch on new data."""
+        """Time a trial on new and seen data. Once is enough if each window is a single launch on new data."""
         trial, bound = self._trials[index], self.executables[index].bound
         assert bound is not None, "it was timed"
         launches = trial.measurement.launches
@@ -194,7 +207,7 @@ class TrialSteps:
             self._suspect(index, self._seen.replay(trial, bound, launches))
 
     def _time_alone(self, block: int, active: Collection[int]) -> None:
-        """Time some single products, for trials that take less than 200 us, and an empty kernel."""
+        """Time some single products of trials that take less than 200 us, and an empty kernel."""
         empty = self._setup.backend.empty
         short = [index for index in active if self._is_timed_alone(index)]
         if empty is None or not short:
@@ -209,7 +222,7 @@ class TrialSteps:
                         trial.alone.append(cast(LoneExecutable, bound).time_alone())
 
     def _is_timed_alone(self, index: int) -> bool:
-        """Return whether to time single launches of a trial: it must be short, cold and not a graph."""
+        """Return whether to time single launches of a trial. It must be short, cold and not a graph."""
         batch, window = self._setup.batch, self.executables[index].last
         wanted = not (batch.is_short_load or batch.contest or self._trials[index].chain.graph)
         short = window is not None and window.seconds < LONGEST_ALONE * window.launches
@@ -227,7 +240,7 @@ class TrialSteps:
 
 
 def _renew_nothing(launches: int) -> None:
-    """Leave the operands as they are."""
+    """Leave the operands unchanged."""
 
 
 class TimedTrials:
@@ -241,10 +254,10 @@ class TimedTrials:
         return [trial for trial in self._trials if trial.alive]
 
     def measure(self) -> None:
-        """Time every trial that is alive, and audit it.
+        """Time and audit every trial that has not failed.
 
-        A trial that overwrites operands ends, and the others are measured again without it. If that is
-        interrupted, they have no samples: those taken next to the culprit do not count.
+        A trial that overwrites operands ends, and the others are measured again without it. If that is interrupted,
+        they have no samples, because samples from rounds with the culprit do not count.
         """
         while (trials := self._alive) and not self._measure_together(trials):
             if self._alive == trials:
@@ -255,7 +268,7 @@ class TimedTrials:
                 break
 
     def _find_culprit(self, trials: Sequence[Trial]) -> None:
-        """End the trial that overwrites operands when timed on its own, or all trials if it cannot be found.
+        """End the trial that overwrites operands when it is timed alone, or all trials if it cannot be found.
 
         After an interruption, no trial is ended.
         """
@@ -272,9 +285,9 @@ class TimedTrials:
             trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row did so by itself"))
 
     def _measure_together(self, trials: Sequence[Trial]) -> bool:
-        """Time trials in the same rounds, and audit them after every block.
+        """Time trials in the same rounds and audit them after every block.
 
-        Returns whether all left the operands unchanged.
+        Returns whether all trials left the operands unchanged.
         """
         self._context.progress("operands", 0, self._setup.arena.sets)
         steps = TrialSteps(self._setup, trials)
@@ -288,7 +301,7 @@ class TimedTrials:
     def _run(self, rounds: Rounds) -> None:
         context = self._context
         if self._setup.batch.is_short_load:
-            one_pair = self._setup.batch.policy.rounds <= 2  # of a search: its first windows are warm-up enough
+            one_pair = self._setup.batch.policy.rounds <= 2  # in a search, whose first windows are enough warm-up
             rounds.run(0.0 if one_pair else _SHORT_WARM_UP)
             context.add_short_load(rounds.load)
         else:

@@ -1,4 +1,4 @@
-"""Measures the whole job (operands to the device, kernel, C back) in four modes and verifies each."""
+"""Measures the whole job (operands to the device, kernel, C back) in four modes, and verifies each one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import Fill
 
 _MAX_JOBS = 64
-"""The most jobs in one window, which then lasts the desired 1 ms if a job takes at least 16 us."""
+"""The most jobs in one window. A window can then last the desired 1 ms if a job takes at least 16 us."""
 
 
 @dataclass
 class ModeTrial(Trial):
-    """One kernel in one mode in an experiment; `parts` holds the means of each window."""
+    """One kernel in one mode in an experiment. `parts` holds the mean times of each window."""
 
     mode: str = ""
     pieces: tuple[Piece, ...] = ()
@@ -44,7 +44,7 @@ class ModeTrial(Trial):
     parts: list[JobTimes] = field(default_factory=list)
 
     def time(self, launches: int) -> Window:
-        """Run whole jobs one by one, as an Executable. Raises what Job.run raises."""
+        """Runs whole jobs one by one, as an Executable. Raises the errors of Job.run."""
         assert self.job is not None
         runs = [self.job.run() for _ in range(launches)]
         seconds, *parts = (fmean(getattr(run, part) for run in runs) for part in ("seconds", "h2d", "kernel", "d2h"))
@@ -54,7 +54,7 @@ class ModeTrial(Trial):
 
     @property
     def sampled_parts(self) -> list[JobTimes]:
-        """Return the parts of the windows that became samples: the last ones, after sizing and warming up."""
+        """Return the parts of the windows that became samples. These are the last windows, after sizing and warm-up."""
         return self.parts[len(self.parts) - len(self.measurement.samples) :]
 
 
@@ -67,7 +67,7 @@ class _AnnouncedJob:
     announce: Announce
 
     def run(self) -> JobTimes:
-        """See jobs.Job."""
+        """See Job."""
         self.announce(self.number, 0.0)
         parts = self.job.run()
         self.announce(None, 0.0)
@@ -75,7 +75,7 @@ class _AnnouncedJob:
 
 
 class TransferExperiment:
-    """One problem: an operand set on the device, and matrices on the host, pageable and pinned."""
+    """One problem, with an operand set on the device and both pageable and pinned matrices on the host."""
 
     def __init__(self, context: ExperimentContext, device: TransferBackend, problem: Problem, policy: Policy):
         """Allocate. Raises OutOfMemory."""
@@ -94,7 +94,7 @@ class TransferExperiment:
         self._held.close()
 
     def verify(self, trials: Sequence[ModeTrial]) -> None:
-        """Run every trial on integers; an inexact result is `wrong`."""
+        """Run every trial on integers. Inexact results are `wrong`."""
         alpha, beta = EXACT_SCALARS[1 if self.problem.beta else 0]
         self._report("right results", 0, 0)
         reference = self._write_data("ints", self.policy.seed + 1, alpha, beta)
@@ -107,7 +107,7 @@ class TransferExperiment:
                     self._check_guards(trial)
 
     def write_timed_data(self) -> Reference:
-        """Write the data for timing; returns the expected result."""
+        """Write the data for timing. Returns the expected result."""
         self._report("right results", 0, 0)
         return self._write_data(self.policy.data, self.policy.seed, self.problem.alpha, self.problem.beta)
 
@@ -174,9 +174,9 @@ class TransferExperiment:
 
 
 def measure_transfers(context: ExperimentContext, batch: TransferBatch) -> list[TransferRecord]:
-    """Verify and measure every task; one record per mode.
+    """Verify and measure every task. Returns one record for each mode.
 
-    After an interruption, a mode without samples has no record. Raises DeviceLost.
+    After an interruption, there is no record for modes without samples. Raises DeviceLost.
     """
     device = cast("TransferBackend", context.backends[batch.device])
     trials = [_make_trials(batch, number) for number in range(len(batch.tasks))]

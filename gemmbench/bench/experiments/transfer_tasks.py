@@ -1,4 +1,4 @@
-"""Which whole jobs are measured: the best configuration of every kernel, whole and in panels, and their steps."""
+"""Chooses the whole jobs to measure, with the best configuration of every kernel, and makes their steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 
 class HostMatrices:
-    """A, B and C on the host as bytes, and C0, the C that beta multiplies, unless beta is 0."""
+    """A, B and C on the host as bytes. Unless beta is 0, also C0, the matrix that beta multiplies."""
 
     def __init__(self, device: Transfers, problem: Problem, pinned: bool):
         """Allocate. Raises OutOfMemory."""
@@ -41,11 +41,11 @@ class HostMatrices:
             raise
 
     def whole(self, name: str) -> np.ndarray:
-        """All bytes of one matrix."""
+        """Return all bytes of one matrix."""
         return self._memory[name].bytes
 
     def panel(self, name: str, panel: Panel) -> np.ndarray:
-        """The bytes of A, C or C0 in a panel: rows, or the scattered columns of a transposed A."""
+        """Return the bytes of A, C or C0 in a panel. They are rows, or scattered columns of a transposed A."""
         rows, columns = self.problem.shape(name[0])
         table = self.whole(name).reshape(rows, -1)
         end = panel.first + panel.rows
@@ -65,7 +65,7 @@ class HostMatrices:
         self.whole("C").fill(guards.NAN)
 
     def copy_result(self) -> np.ndarray:
-        """A copy of C."""
+        """Return a copy of C."""
         kind = self.problem.storage("C").numpy_type()
         return np.array(self.whole("C").view(kind).reshape(self.problem.shape("C")))
 
@@ -85,7 +85,7 @@ class Piece:
     artifact: Artifact
 
     def with_scalars(self, alpha: float, beta: float) -> Piece:
-        """The same piece with another alpha and beta."""
+        """Return the same piece with different alpha and beta."""
         problem = replace(self.plan.problem, alpha=alpha, beta=beta)
         return replace(self, plan=replace(self.plan, problem=problem))
 
@@ -93,10 +93,10 @@ class Piece:
 def make_job_steps(
     matrices: HostMatrices, pieces: Sequence[Piece], operands: OperandSet, streams: int
 ) -> list[JobStep]:
-    """The steps of a job on these operands, where panels of A and C are packed in order."""
+    """Return the steps of a job on these operands. Panels of A and C are packed in order."""
     steps: list[JobStep] = [CopyStep(0, matrices.whole("B"), operands["B"], inward=True)]
     for number, piece in enumerate(pieces):
-        after = 0 if 0 < number < streams else None  # the first step of every other stream waits for B
+        after = 0 if 0 < number < streams else None  # on all other streams, the first step waits for B
         steps += _make_panel_steps(matrices, piece, operands, number % streams, after)
     return steps
 
@@ -116,22 +116,22 @@ def _make_panel_steps(
 
 @dataclass(frozen=True)
 class TransferTask:
-    """One kernel whose job is measured: whole, and in panels or `why_not`."""
+    """One kernel whose job is measured as a whole and in panels. `why_not` is the reason if there are no panels."""
 
     whole: Piece
     panels: tuple[Piece, ...]
     why_not: str = ""
 
     def without_pdl(self) -> TransferTask:
-        """The same task, whose products begin when what was launched before them has ended."""
+        """Return the same task without overlap: each product begins after all earlier launches have ended."""
         whole, *panels = (replace(piece, plan=piece.plan.without_pdl()) for piece in (self.whole, *self.panels))
         return replace(self, whole=whole, panels=tuple(panels))
 
 
 def choose_plans(plans: Sequence[Plan], records: Sequence[Record]) -> list[Plan]:
-    """The fastest configuration of every ranked kernel; its final rounds decide if it has any.
+    """Return the fastest configuration of every ranked kernel. If it has final rounds, these decide.
 
-    Short loads do not count: their results were not verified.
+    Short loads do not count, because their results were not verified.
     """
     timed = [record for record in records if record.ranked and record.samples and not record.is_short_load]
     finals = {(record.problem, record.variant) for record in timed if record.phase == "final"}
@@ -154,7 +154,7 @@ def plan_tasks(
     compilers: Mapping[str, Compiler],
     progress: Progress = ignore_progress,
 ) -> list[TransferTask]:
-    """Plan the panels, compile what is not compiled yet. Raises DeviceError."""
+    """Plan the panels and compile what has not been compiled yet. Raises DeviceError."""
     panels = {plan: _plan_panels(plan, cut, targets, refuses) for plan in plans}
     panel_plans = [plan for planned in panels.values() for _, plan in planned if isinstance(plan, Plan)]
     built = compile_plans([*plans, *panel_plans], compilers, progress)
@@ -180,7 +180,7 @@ def _plan_panels(
 def _make_pieces(
     planned: Sequence[tuple[Panel, Plan | Skip]], built: Mapping[Plan, Built]
 ) -> tuple[tuple[Piece, ...], str]:
-    """The panels with their code; none if one has no plan or no code, and why."""
+    """Return the panels with their code. If one has no plan or code, return no panels and the reason."""
     pieces = []
     for panel, plan in planned:
         code = built[plan] if isinstance(plan, Plan) else plan.reason
@@ -192,7 +192,7 @@ def _make_pieces(
 
 @dataclass(frozen=True, kw_only=True)
 class TransferBatch(Batch[TransferRecord]):
-    """Jobs of kernels of one problem; row 4 n + m is task n in mode number m of MODES."""
+    """Jobs of one problem's kernels. Row 4 n + m is task n in mode m of MODES."""
 
     device: str
     tasks: tuple[TransferTask, ...]
@@ -200,43 +200,43 @@ class TransferBatch(Batch[TransferRecord]):
 
     @property
     def problem(self) -> Problem:
-        """The problem of all tasks."""
+        """The problem that all tasks share."""
         return self.tasks[0].whole.plan.problem
 
     @property
     def title(self) -> str:
-        """As Batch."""
+        """See Batch."""
         return f"transfers {self.problem}"
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """As Batch: one for each task."""
+        """See Batch. There is one key for each task."""
         return tuple(map(self.key, self.tasks))
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """As Batch."""
+        """See Batch."""
         return tuple(dict.fromkeys(task.whole.plan.variant for task in self.tasks))
 
     def name_row(self, number: int) -> str | None:
-        """As Batch."""
+        """See Batch."""
         task = number // len(MODES)
         return self.tasks[task].whole.plan.variant.name if 0 <= task < len(self.tasks) else None
 
     def without(self, done: Collection[str]) -> TransferBatch | None:
-        """As Batch."""
+        """See Batch."""
         left = tuple(task for task in self.tasks if self.key(task) not in done)
         return replace(self, tasks=left) if left else None
 
     def key(self, task: TransferTask) -> str:
-        """A hash of all that the rows of a task depend on, except the machine."""
+        """Return a hash of everything that affects the rows of a task, except the machine."""
         code = [(piece.panel, piece.plan.launches, piece.artifact.key) for piece in (task.whole, *task.panels)]
         plan = task.whole.plan
         return hash_parts(self.policy, plan.problem, self.cut, plan.variant.name, plan.config, code, task.why_not)
 
 
 def split_tasks(tasks: Collection[TransferTask], device: str, policy: Policy, cut: PanelCut) -> list[TransferBatch]:
-    """One batch for each problem."""
+    """Return one batch for each problem."""
     problems: dict[Problem, list[TransferTask]] = {}
     for task in tasks:
         problems.setdefault(task.whole.plan.problem, []).append(task)

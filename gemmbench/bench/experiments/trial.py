@@ -1,4 +1,4 @@
-"""One row of an experiment while it is measured, and the record that results."""
+"""One row of an experiment while it is being measured, and the resulting record."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAMAGED = "something wrote over A, B or the guard zones"
 
 @dataclass(frozen=True)
 class Replay:
-    """Seconds of a launch on new data, and on the same again; `faster` if that was clearly faster."""
+    """Seconds of a launch on new data and of one on seen data. `faster` is True if the latter was clearly faster."""
 
     new: float
     seen: float
@@ -38,16 +38,15 @@ class Replay:
 
 @dataclass
 class Trial:
-    """Chain `number` of a batch, its code and its current state.
+    """Chain `number` of a batch, with its code and its current state.
 
-    `scratch` holds its workspaces on the device, once it is loaded, `choice` is what a library chose
-    for it, `no_graph` why its launches cannot be recorded as a graph, `overlap` whether its products
-    overlap although no manifest says so, and `libraries` are the versions of those that are loaded.
-    `product_class` and `product_error` are what the check of single products found. With `turns` its
-    windows are CUDA graphs with that number of turns over the operand sets. `audited` is the checksum of its
-    result on the first set, once an audit has found that right. `replays` has one of each block.
-    `accuracy` is the share of test digits that a network recognizes. `alone` are seconds of single
-    products, and `empty_seconds` the same for an empty kernel.
+    Once the chain is loaded, `scratch` holds its workspaces on the device. `choice` is the library's choice. `no_graph`
+    is the reason why launches cannot be recorded as a graph. `overlap` tells whether products overlap although no
+    manifest says so. `libraries` holds the versions of loaded libraries. `product_class` and `product_error` are
+    findings of the check of single products. If `turns` is not 0, windows are CUDA graphs with that number of turns
+    over the operand sets. `audited` is the checksum of the result on the first set, once an audit has found it right.
+    `replays` has one entry for each block. `accuracy` is the fraction of test digits that a network recognizes. `alone`
+    holds the seconds of single products, and `empty_seconds` those of an empty kernel.
     """
 
     chain: Chain
@@ -77,41 +76,41 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The name of its row."""
+        """The name of the row."""
         return self.chain.name
 
     @property
     def workspace(self) -> int:
-        """Bytes that its launches may use in addition to the operands; all steps of a library share theirs."""
+        """Bytes that launches may use in addition to the operands. All steps of a library share one workspace."""
         own = sum(step.workspace for step in self.chain.steps if not step.variant.is_library)
         return own + max((step.workspace for step in self.chain.steps if step.variant.is_library), default=0)
 
     @property
     def is_graph(self) -> bool:
-        """It was timed as CUDA graphs."""
+        """Whether the row was timed as CUDA graphs."""
         return bool(self.measurement.samples) and bool(self.turns or self.chain.graph)
 
     @property
     def alive(self) -> bool:
-        """Nothing has gone wrong yet."""
+        """True until something goes wrong."""
         return self.status == "ok"
 
     @property
     def fills(self) -> tuple[int, ...]:
-        """The bytes that fill C before a launch that is checked, one launch each, where beta is 0.
+        """The bytes to fill C with before launches that are checked, one for each launch, if beta is 0.
 
-        NaN shows what is not written. Where C is read all the same, it is finite, and two launches from
+        NaN reveals what is not written. If the kernel reads C even though beta is 0, C is finite, and two launches with
         different C must both be right.
         """
         return (guards.FINITE, guards.NEGATIVE) if self.chain.reads_c else (guards.NAN,)
 
     def poison_scratch(self) -> None:
-        """Fill its workspaces with NaN, as before a launch that is checked."""
+        """Fill the workspaces with NaN, as before a launch that is checked."""
         if self.scratch is not None:
             self.scratch.poison()
 
     def find_scratch_fault(self) -> str:
-        """What it wrote where its workspaces may not be written, in words, or ""."""
+        """Describe forbidden writes to the workspaces or around them, or return ""."""
         return self.scratch.find_fault() if self.scratch is not None else ""
 
     def fail(self, fault: PlanError) -> None:
@@ -123,13 +122,13 @@ class Trial:
         self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
-        """End the trial because it wrote outside its outputs; `damage` says where, and `cause` why if that is known."""
+        """End the trial because it wrote outside its outputs. `damage` says where and `cause` why, if known."""
         message = f"{damage.partition(';')[0]}: {cause.words}" if cause else damage
         self.judge(Check(False, "guard", message=message, diagnosis=cause or Diagnosis(OUTSIDE)))
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:
-        """Turn an error inside the block into this trial's status. DeviceLost passes through."""
+        """Turn an error in the `with` block into this trial's status. DeviceLost is passed on."""
         try:
             yield
         except DeviceLost:
@@ -138,12 +137,12 @@ class Trial:
             self.fail(fault)
 
     def fail_elsewhere(self) -> None:
-        """End the trial, which is right, if its kernel is not right at another size."""
+        """End the trial if its kernel is wrong at another size, even though it is right here."""
         if self.alive and self.chain.fault_elsewhere:
             self.status, self.reason = "wrong", f"ok here, {self.chain.fault_elsewhere}"
 
     def judge(self, check: Check) -> None:
-        """Take over a check; a failed one ends the trial."""
+        """Record a check. A failed check ends the trial."""
         worst = max(check.error, self.check.error if self.check else 0.0)
         self.check = replace(check, error=worst)
         if check.product_class:
@@ -154,10 +153,10 @@ class Trial:
 
 @contextmanager
 def fail_together(trials: Sequence[Trial]) -> Iterator[None]:
-    """Turn an error that belongs to no single trial into the status of all that are alive.
+    """Turn an error that does not belong to a single trial into the status of all trials that have not failed.
 
-    An exception of the host, such as a MemoryError, costs its batch in this way and not the sweep.
-    Raises DeviceLost, and errors that end a sweep.
+    An exception on the host, such as a MemoryError, then fails the batch but not the sweep. Raises DeviceLost and
+    errors that end a sweep.
     """
     try:
         yield
@@ -179,14 +178,14 @@ def _fail_all(trials: Sequence[Trial], fault: PlanError) -> None:
 
 @dataclass(frozen=True)
 class SetCount:
-    """How many operand sets a batch has on a device, and whether they keep every launch cold."""
+    """The number of operand sets of a batch on a device, and whether they keep every launch cold."""
 
     sets: int
     cold: bool
 
 
 def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
-    """The row of a trial that is finished."""
+    """Return the row of a finished trial."""
     digits = batch.parameters is not None and batch.parameters.digits is not None
     return Record(
         **describe_chain(trial.chain) | ({"picked": trial.choice} if trial.choice else {}),
@@ -207,7 +206,7 @@ def make_record(trial: Trial, batch: ChainBatch, count: SetCount) -> Record:
 
 
 def make_skip_record(chain: Chain) -> Record:
-    """The row of a chain that cannot run here."""
+    """Return the row of a chain that cannot run here."""
     return Record(
         **describe_chain(chain),
         path=chain.variant.path,
@@ -218,7 +217,7 @@ def make_skip_record(chain: Chain) -> Record:
 
 
 def describe_chain(chain: Chain) -> dict[str, Any]:
-    """The fields of a Result that identify what was requested."""
+    """Return the fields of a Result that identify what was requested."""
     return {
         "variant": chain.name,
         "order": chain.order,
@@ -230,8 +229,8 @@ def describe_chain(chain: Chain) -> dict[str, Any]:
 
 
 def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
-    """The fields of a Result for what came of it."""
-    # What was found right before a kernel crashed says nothing of it.
+    """Return the fields of a Result that describe the outcome."""
+    # Checks that passed before a kernel crashed do not count.
     check, measurement = trial.check if trial.status in ("ok", "wrong") else None, trial.measurement
     timed = bool(measurement.windows)
     return {
@@ -275,7 +274,7 @@ def _describe_network(chain: Chain, accuracy: float | None) -> NetworkFacts | No
 
 
 def _describe_code(chain: Chain, artifacts: Sequence[Artifact]) -> dict[str, Any]:
-    """Build facts and geometry are those of one kernel: a chain of several has none."""
+    """Return build facts and geometry. They describe a single kernel, so a chain of several has none."""
     build = artifacts[0].build if len(artifacts) == 1 else None
     geometry = chain.steps[0].geometry if len(chain.steps) == 1 else None
     return {

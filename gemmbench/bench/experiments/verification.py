@@ -1,4 +1,4 @@
-"""Verification: launches every trial on every case and judges its result, before any timing."""
+"""Verifies trials before any timing, by launching each one on every case and judging the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gemmbench.bench.verify.relaunch import Relauncher
 
 
 class Bind(Protocol):
-    """Binds a trial in a mode to the first operand set: with alpha and beta if given, and changed if asked."""
+    """Binds a trial in a mode to the first operand set, using `scalars` and `change` if given."""
 
     def __call__(
         self,
@@ -52,7 +52,7 @@ class _Launched:
 class Verification:
     """Checks trials on the first operand set of an arena.
 
-    While the host judges the result of one launch, the device computes that of the next.
+    While the host judges the result of one launch, the device computes the next.
     """
 
     context: ExperimentContext
@@ -63,7 +63,7 @@ class Verification:
     _launched: _Launched | None = None
 
     def run(self, trials: Sequence[Trial], cases: Iterable[VerificationCase]) -> None:
-        """Check every trial on every case, until it fails or the run is interrupted."""
+        """Check every trial on every case until it fails or the run is interrupted."""
         self._buffers = [self.arena.layout.empty_result() for _ in range(2)]
         self.context.progress(_REFERENCES, 0, 0)
         with ThreadPoolExecutor(1) as host:
@@ -75,7 +75,7 @@ class Verification:
     def _run_case(self, trials: Sequence[Trial], case: VerificationCase, host: ThreadPoolExecutor) -> None:
         self.arena.write(case.inputs, 1)
         self.arena.seal_first_set()
-        # A missing barrier shows in one order of the threads and hides in the other.
+        # A missing barrier may show in one order of the threads and stay hidden in the other.
         modes = (self.backend.modes[1:] or self.backend.modes) if case.exact else self.backend.modes[:1]
         for number, trial in enumerate(trials):
             self.context.progress(f"verify {trial.name}", number, len(trials))
@@ -87,7 +87,7 @@ class Verification:
         self._settle(case)
 
     def _launch(self, trial: Trial, case: VerificationCase, mode: str, fill: int, host: ThreadPoolExecutor) -> None:
-        """Launch a trial and have its result judged; then settle the launch before."""
+        """Launch a trial and have its result judged, then settle the previous launch."""
         if self._launched is not None and self._launched.trial is trial:
             self._settle(case)
         if not trial.alive:
@@ -101,7 +101,7 @@ class Verification:
         self, trial: Trial, case: VerificationCase, mode: str, fill: int, host: ThreadPoolExecutor
     ) -> None:
         executable = self.bind(trial, mode, case.scalars)
-        self.arena.reset(case.inputs, 1, fill)  # after binding: recording a graph runs its launches once
+        self.arena.reset(case.inputs, 1, fill)  # after binding, because recording a graph runs its launches once
         trial.poison_scratch()
         executable.time(1)
         result = self.arena.read(into=self._buffers[0])
@@ -117,7 +117,7 @@ class Verification:
     def _explain_breach(
         self, trial: Trial, case: VerificationCase, executable: Executable, result: np.ndarray, fill: int
     ) -> Diagnosis | None:
-        """The index mistake, or the mistake in the manifest, that made a trial write outside; None if none is found."""
+        """Return the index mistake or manifest mistake that made a trial write outside its outputs; None if unknown."""
         check = case.judge(result, trial.chain.declared_class) if case.exact and case.explain else None
         if check is None or check.ok or case.explain is None:
             return None
@@ -131,12 +131,12 @@ class Verification:
         return Relauncher(self.arena, executable, bind, self.backend.modes, scratch, fill, plan)
 
     def _restore_operands(self, case: VerificationCase) -> None:
-        """Make the operands good again for the trials to come: one that crashes may have written anywhere."""
+        """Restore the operands for the next trials, because a trial that crashed may have written anywhere."""
         self.arena.find_breach()
         self.arena.write(case.inputs, 1)
 
     def _settle(self, case: VerificationCase) -> None:
-        """Judge the trial launched last. A wrong one is launched again, to find out why."""
+        """Judge the trial that was launched last. A wrong trial is launched again to find out why."""
         if self._launched is None:
             return
         launched, self._launched = self._launched, None

@@ -1,4 +1,4 @@
-"""What the rows of a batch compute: operands, their values, the right results, before timing and in an audit."""
+"""What the rows of a batch compute: operands, their values, and correct results, before timing and in an audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 CHANGES = (2.0, -1.0)
-"""What the audit multiplies the inputs by. Were the product 1, old results would be right."""
+"""The factors by which the audit multiplies the inputs. If their product were 1, old results would be right."""
 CHANGE = CHANGES[0] * CHANGES[1]
 
 
@@ -34,20 +34,20 @@ def list_changes(problem: Problem) -> tuple[float, ...]:
 
 
 def choose_audit_fill(timed: Fill) -> Fill:
-    """The data that the audit needs: those that are timed, unless all their results are alike."""
+    """Return the data for the audit. These are the timed data unless all their results are alike."""
     return "uniform" if timed in ("zeros", "ones") else timed
 
 
 class AuditCase(Protocol):
     """The inputs of set 0 before the audit changes them, and how to judge the results after that.
 
-    `is_linear`: the result of a set is that of set 0 times its factor. Otherwise only sets with the
+    If `is_linear` is True, the result of a set is that of set 0 times the set's factor. Otherwise only sets with the
     same factor have the same result. `rows` are the rows that are compared with the reference.
     """
 
     @property
     def inputs(self) -> Operands:
-        """The inputs of set 0, unchanged."""
+        """The unchanged inputs of set 0."""
 
     @property
     def is_linear(self) -> bool:
@@ -62,26 +62,26 @@ class AuditCase(Protocol):
         """What the audit multiplies each input by."""
 
     def declare_class(self, name: str) -> AuditCase:
-        """The case for a row whose manifest declares a class of products, "" for that of the precision."""
+        """Return the case for a row whose manifest declares this product class ("" for the class of the precision)."""
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
-        """Check these rows of the result of a set with this factor; `result` holds nothing else."""
+        """Check these rows of the result of a set with this factor. `result` holds only these rows."""
 
     def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
-        """Check some rows, `rows[places]`, of a result before the change, where the set was altered."""
+        """Check `rows[places]` of a result from before the change, if the set was altered."""
 
     def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
-        """Which multiple of the result of set 0 before the change this share of the compared rows holds, if any."""
+        """Return the multiple of set 0's old result that at least this fraction of the compared rows holds, if any."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One launch on each of several operand sets, and the first result that is wrong.
+    """One launch on each of several operand sets, and the first wrong result.
 
-    `index` is the set whose array holds it, and `check` the failed check, None if all is right. `samples` are
-    the compared rows of the first few arrays, if one is wrong, and `factors` those of the results that should be
-    there; `unchanged` says that the first one holds what it held before the turn. With `differs` the
-    results are within the bounds of rounding, but not the same.
+    `index` is the set whose array holds the wrong result. `check` is the failed check, or None if all results are
+    right. If one is wrong, `samples` holds the compared rows of the first few arrays, and `factors` holds the factors
+    of the expected results. `unchanged` tells whether the first array still holds what it held before the turn. If
+    `differs` is True, the results are within the bounds of rounding but not equal.
     """
 
     check: Check | None = None
@@ -93,17 +93,20 @@ class Turn:
 
 
 Judge = Callable[[np.ndarray, str], Check]
-"""(result, class of products that the manifest declares or "") -> check."""
+"""Takes a result and the product class that the manifest declares, or "". Returns a check."""
 Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
-"""(failed check, result, relauncher, whether an earlier check passed) -> better explained check."""
+"""Takes a failed check, a result, a relauncher, and whether an earlier check passed.
+
+Returns a check with a better explanation.
+"""
 
 
 @dataclass(frozen=True)
 class VerificationCase:
-    """Operands to verify a row on, and how to judge its result.
+    """Operands for verifying a row, and functions that judge its result.
 
-    `exact` cases have one right result, bit by bit, and are launched in every mode of the back end
-    that verifies. `scalars` are alpha and beta if they are not those of the problem.
+    `exact` cases have a single correct result, bit for bit, and are launched in every verifying mode of the back end.
+    `scalars` holds alpha and beta if they differ from those of the problem.
     """
 
     inputs: Operands
@@ -115,10 +118,10 @@ class VerificationCase:
 
 @dataclass(frozen=True)
 class Workload:
-    """A GEMM or a network, as an experiment needs it.
+    """What an experiment needs to know about a GEMM or a network.
 
-    A launch uses `touched` bytes of an operand set. `make_cases` takes the seed, and `find_case` the data and the
-    seed of what is timed or audited. `measure_accuracy` runs after timing, on the first operand set.
+    A launch uses `touched` bytes of an operand set. `make_cases` takes a seed. `find_case` takes the kind of data and a
+    seed, for timing or an audit. `measure_accuracy` runs after timing, on the first operand set.
     """
 
     layout: SetLayout
@@ -128,7 +131,7 @@ class Workload:
     measure_accuracy: Callable[[Arena, Executable], float] | None = None
 
     def count_cold_sets(self, last_level_cache: int, room: int) -> tuple[int, bool]:
-        """How many operand sets keep every launch cold, and whether they do."""
+        """Return how many operand sets are needed to keep every launch cold, and whether they do."""
         kept = self.layout.guarded.outputs[-1].nbytes  # a copy of one result
         return count_cold_sets(self.touched, self.layout.guarded.total, last_level_cache, room - kept)
 
@@ -138,7 +141,7 @@ _MULTIPLES = [sign * 2.0**power for power in range(-1, 4) for sign in (1, -1)]
 
 @dataclass(frozen=True)
 class GemmCase:
-    """An AuditCase; `reference` is that of set 0 before the change."""
+    """An AuditCase. `reference` is the reference of set 0 before the change."""
 
     inputs: Operands
     reference: Reference
@@ -146,49 +149,51 @@ class GemmCase:
 
     @property
     def is_linear(self) -> bool:
-        """As AuditCase."""
+        """See AuditCase."""
         problem = self.reference.problem
         return problem.precision.keeps_multiples and not problem.epilogue
 
     @property
     def rows(self) -> np.ndarray:
-        """As AuditCase."""
+        """See AuditCase."""
         return self.reference.rows
 
     @property
     def changes(self) -> tuple[float, ...]:
-        """As AuditCase."""
+        """See AuditCase."""
         return list_changes(self.reference.problem)
 
     def declare_class(self, name: str) -> GemmCase:
-        """As AuditCase."""
+        """See AuditCase."""
         return replace(self, declared=name)
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
-        """As AuditCase."""
+        """See AuditCase."""
         compared = self.reference if rows is self.rows else replace(self.reference, chosen=rows)
         return compared.check_rows(result, CHANGE * factor, self.declared, changed=True)
 
     def judge_altered(self, result: np.ndarray, factor: float, places: np.ndarray, altered: Altered) -> Check:
-        """As AuditCase."""
+        """See AuditCase."""
         return self.reference.alter(places, altered).check_rows(result, factor, self.declared)
 
     def find_multiple(self, result: np.ndarray, share: float = 1.0) -> float | None:
-        """As AuditCase."""
+        """See AuditCase."""
         count, least = self.reference.count_right_rows, share * len(self.rows)
         return next((multiple for multiple in _MULTIPLES if count(result, multiple, self.declared) >= least), None)
 
 
 EXACT_SCALARS = ((2.0, 0.0), (-1.0, 3.0))
-"""alpha and beta on integers."""
+"""The alpha and beta used on integers."""
 _UNSCALED = (1.0, 0.0)
 
 
 def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = False) -> Workload:
-    """Verified on integers with EXACT_SCALARS, on single products, and on the data that are timed.
+    """Return the workload of a GEMM.
 
-    If `unscaled`, also on integers with alpha 1 and beta 0, for kernels that take no others. If `thorough`,
-    also with special values, unless the problem is too small or too large for them.
+    It is verified on integers with EXACT_SCALARS, on single products and on real data.
+
+    If `unscaled`, it is also verified on integers with alpha 1 and beta 0, for kernels that do not support others. If
+    `thorough`, it is also verified with special values, unless the problem is too small or too large for them.
     """
 
     @cache
@@ -228,7 +233,7 @@ def _make_transparent_reference(problem: Problem, seed: int) -> Reference:
 
 
 def make_inputs(operands: Operands, beta: float) -> Operands:
-    """What a launch may read: C only if beta makes it."""
+    """Return the operands that a launch may read. C is included only if beta is not 0."""
     return operands if beta else {name: array for name, array in operands.items() if name != "C"}
 
 

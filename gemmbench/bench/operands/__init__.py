@@ -1,1 +1,1 @@
-"""Operands: what kernels read and write, on the host and on the device."""
+"""The operands that kernels read and write, on the host and on the device."""

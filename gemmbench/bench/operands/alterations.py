@@ -1,4 +1,4 @@
-"""Alterations: sign changes of some input elements, so that no launch sees the same numbers twice."""
+"""Alterations: sign changes of some input elements, which ensure that no launch sees the same numbers twice."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from gemmbench.bench.operands.layouts import SetLayout
 _FEW = 4
 _LINES = 16
 _MOST_ELEMENTS = 1 << 17
-"""The most elements of altered lines in all sets together; altering them takes a few milliseconds."""
+"""The most elements of altered lines in all sets together. Altering that many takes a few milliseconds."""
 
 
 @dataclass(frozen=True)
 class Altered:
-    """The elements whose sign is flipped in one operand set.
+    """The elements whose signs are flipped in one operand set.
 
-    These are elements (`rows`, `inner`) of the first input, and `lines` of the second: rows of that factor.
+    These are the elements (`rows`, `inner`) of the first input, and whole `lines` of the second, which are rows of that
+    factor.
     """
 
     rows: np.ndarray
@@ -32,10 +33,10 @@ UNALTERED = Altered(_NONE, _NONE, _NONE)
 
 @dataclass(frozen=True)
 class Alteration:
-    """The elements whose sign is flipped in S sets: E elements of the first input and L rows of the second.
+    """The elements whose signs are flipped in S sets: E elements of the first input and L rows of the second.
 
-    The `rows` of the elements (E) are the same in every set; `inner` is S x E, `lines` S x L. No
-    element occurs twice in a set.
+    The `rows` of the E elements are the same in every set. `inner` is S x E, and `lines` is S x L. No element occurs
+    twice in a set.
     """
 
     sets: np.ndarray
@@ -49,18 +50,18 @@ class Alteration:
         return cls(_NONE, _NONE, _NONE.reshape(0, 0), _NONE.reshape(0, 0))
 
     def find(self, index: int) -> Altered:
-        """Return what is altered in this set."""
+        """Return what is altered in the set `index`."""
         (found,) = np.nonzero(self.sets == index)
         return Altered(self.rows, self.inner[found[0]], self.lines[found[0]]) if len(found) else UNALTERED
 
 
 def count_altered_sets(layout: SetLayout) -> int:
-    """Return how many sets can have altered lines, at least one."""
+    """Return the number of sets that can have altered lines, at least 1."""
     return max(1, _MOST_ELEMENTS // (_LINES * (layout.rows + layout.columns)))
 
 
 def draw_elements(rng: np.random.Generator, layout: SetLayout, sets: np.ndarray, rows: np.ndarray) -> Alteration:
-    """Draw four elements of the first input of each set, in some of these rows: cheap between two windows."""
+    """Draw four elements of each set's first input, in some of these rows. This is cheap enough between windows."""
     chosen = rng.choice(rows, min(_FEW, len(rows)), replace=False)
     inner = rng.integers(layout.inner, size=(len(sets), len(chosen)))
     return Alteration(sets, chosen, inner, np.zeros((len(sets), 0), np.int64))
@@ -69,12 +70,11 @@ def draw_elements(rng: np.random.Generator, layout: SetLayout, sets: np.ndarray,
 def draw_lines(
     rng: np.random.Generator, layout: SetLayout, sets: np.ndarray, shared: bool, turn: int = 0
 ) -> Alteration:
-    """Draw up to 16 columns of the first input and as many rows of the second for each set: some of every tile.
+    """Draw up to 16 columns of the first input and as many rows of the second for each set, so that every tile changes.
 
-    No such column meets such a row, because their product would not change. At most half of all are
-    drawn, because otherwise all draws would be alike. The number of columns varies from turn to turn,
-    so that operands of ones do not give the same result. Sets that share the second input (`shared`)
-    get the same rows.
+    A drawn column never meets a drawn row, because their product would not change. At most half of all columns and rows
+    are drawn, because otherwise all draws would be similar. The number of columns varies from turn to turn, so that
+    operands of ones do not give the same result. Sets that share the second input (`shared`) get the same rows.
     """
     most = max(1, min(_LINES, layout.inner // 4))
     columns, lines = most - turn % most, min(most, (layout.inner - most) // 2)

@@ -1,4 +1,4 @@
-"""Operand sets on a device: allocated, placed, written, made ready for a launch, sealed, read and compared."""
+"""Operand sets on a device. Allocates, places, writes, prepares, seals, reads and compares them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FACTORS = (1.0, -1.0, 2.0, -2.0)
 
 @cache
 def list_set_factors(count: int) -> tuple[float, ...]:
-    """The factors of `count` sets: 1, then a fixed sequence without a period.
+    """Return the factors of `count` sets: 1, then a fixed sequence without a period.
 
-    Neighbours differ, as do the first and the last, because a launch finds a neighbour's result in C.
+    Adjacent factors differ, as do the first and the last, because a launch finds the result of an adjacent set in C.
     """
     chosen, rng = [1.0], random.Random(0)
     while len(chosen) < count:
@@ -39,7 +39,7 @@ def list_set_factors(count: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Sealed:
-    """A range of set `index` that must not change; `input` is its name, "" for a guard zone."""
+    """A range of set `index` that must not change. `input` is the name of the input, or "" for a guard zone."""
 
     range: Range
     index: int
@@ -47,7 +47,7 @@ class Sealed:
 
 
 class Seal:
-    """The inputs of every set, and its guard zones if it has any, as they were at the last `take`."""
+    """The state of all sets' inputs and guard zones, if any, at the last `take`."""
 
     def __init__(self, memory: Memory, guarded: GuardedLayout, starts: Sequence[OperandSet], guards: bool):
         self._memory = memory
@@ -55,11 +55,11 @@ class Seal:
         self._sums: list[int] = []
 
     def take(self) -> None:
-        """Remember the bytes as they are now."""
+        """Remember the current bytes."""
         self._sums = self._add_up()
 
     def find_broken(self) -> Sealed | None:
-        """The first range that has changed since; inputs come before guard zones."""
+        """Return the first range that has changed since `take`. Inputs come before guard zones."""
         pairs = zip(self._sealed, self._sums, self._add_up(), strict=True)
         broken = [sealed for sealed, before, now in pairs if before != now]
         return min(broken, key=lambda sealed: not sealed.input, default=None)
@@ -78,18 +78,18 @@ def _list_sealed(guarded: GuardedLayout, index: int, starts: OperandSet, guards:
 
 
 def have_same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Two arrays of one shape and type are equal bit by bit, NaN and the sign of 0 included."""
+    """Return whether two arrays of the same shape and type are equal bit for bit, including NaN and the sign of 0."""
     bits = f"u{one.itemsize}"
     return np.array_equal(one.view(bits), other.view(bits))
 
 
 class Arena:
-    """`count` operand sets on a device; all have the second input of the first one if it is `shared`.
+    """`count` operand sets on a device. If `shared`, all sets use the second input of the first one.
 
-    Once several are written, they differ: the first input of set i is that of set 0 times
-    `factors[i]`, and so is the initial result. `rotation` is that of everything bound to all sets. It
-    goes over them twice: the first time set i writes its own outputs, the second time those of set
-    i + 1. So no launch finds its own result in C, but a wrong multiple of it. Raises OutOfMemory.
+    If several sets are written, they differ. The first input and the initial result of set i are those of set 0 times
+    `factors[i]`. Everything bound to all sets shares `rotation`. It passes over the sets twice. The first time, set i
+    writes its own outputs, and the second time, those of set i + 1. A launch therefore never finds its own result in C,
+    but a wrong multiple of it. Raises OutOfMemory.
     """
 
     def __init__(self, backend: Backend, layout: SetLayout, count: int, shared: bool = False):
@@ -128,10 +128,10 @@ class Arena:
         return self._guarded.outputs[-1]
 
     def place(self, shift: int) -> None:
-        """Place all sets anew, `shift` bytes into the slack; what their arrays hold is lost.
+        """Move all sets so that they begin `shift` bytes into the slack. The contents of their arrays are lost.
 
-        The rotation begins with the first set, which is written first, so that the cache has lost it.
-        Without guard zones every array stays where it is.
+        The rotation starts again at the first set. It is written first, so it is no longer in the cache at the first
+        launch. Without guard zones, all arrays stay where they are.
         """
         self.rotation.position = 0
         self._forget_alterations()
@@ -142,9 +142,9 @@ class Arena:
             self._guarded.fill(self.memory, self._bases)
 
     def make_steps(self, plans: Sequence[Plan], loaded: Sequence[Any], scratch: Scratch, rotates: bool) -> list[Step]:
-        """The steps of a chain at every stop of the rotation, or on the first set only.
+        """Return the steps of a chain at every stop of the rotation, or only on the first set.
 
-        Their workspaces are in `scratch`.
+        The workspaces of the steps are in `scratch`.
         """
         outputs = [region.name for region in self._guarded.outputs]
         stops = self._stops if rotates else self._stops[:1]
@@ -154,14 +154,14 @@ class Arena:
         return [Step(code, plan, operands, workspace) for code, plan, operands, workspace in each]
 
     def list_next_sets(self, launches: int) -> np.ndarray:
-        """The sets that the next launches read, each once."""
+        """Return the sets that the next launches will read, each once."""
         stops = self.rotation.list_next(min(launches, self.rotation.stops))
         return np.array(list(dict.fromkeys(self._stops[stop][0] for stop in stops)))
 
     def list_last_results(self, launches: int) -> list[tuple[int, int]]:
-        """The results of the last launches that are still there: the set that was read, and whose array it is in.
+        """Return the results of the last launches that still exist.
 
-        The latest comes first.
+        Each is a pair of the set that was read and the set whose array holds the result. The latest comes first.
         """
         latest: dict[int, int] = {}
         for stop in reversed(self.rotation.list_last(min(launches, self.rotation.stops))):
@@ -170,25 +170,25 @@ class Arena:
         return [(index, output) for output, index in latest.items()]
 
     def list_result_factors(self) -> tuple[float, ...]:
-        """The factor of the result that is in each set's array after a turn or more over all sets."""
+        """Return the factor of the result in each set's array after at least one turn over all sets."""
         read = {output: index for index, output in self.list_last_results(self.rotation.stops)}
         return tuple(self.factors[read[output]] for output in range(self.sets))
 
     def _forget_alterations(self) -> None:
-        """Nothing is altered: what the arrays held is lost."""
+        """Forget all alterations, because the contents of the arrays are lost."""
         self.altered = Alteration.nothing()
         self._altered_at: list[tuple[np.ndarray, guards.Region]] = []
         self._touched = self._altered_at
 
     def alter(self, alteration: Alteration | None) -> None:
-        """Undo the last alteration of the inputs, and make another one; None makes them as they were written."""
+        """Undo the last alteration of the inputs and apply a new one. None restores the inputs as they were written."""
         self.altered = alteration or Alteration.nothing()
         self._touched = [*self._altered_at, *(altered_at := list(self._locate(self.altered)))]
         self._altered_at = altered_at
         self._negate(self._touched)
 
     def touch(self) -> None:
-        """Write to what the last `alter` has changed, and leave it as it is."""
+        """Write to all elements that the last `alter` changed, without changing their values."""
         self._negate(self._touched * 2)
 
     def _negate(self, places: Iterable[tuple[np.ndarray, guards.Region]]) -> None:
@@ -197,7 +197,7 @@ class Arena:
             self.memory.negate(offsets, region.kind)
 
     def _locate(self, alteration: Alteration) -> Iterator[tuple[np.ndarray, guards.Region]]:
-        """The offsets of what is altered in the first input and in the second one."""
+        """Yield the offsets of altered elements in the first and second input."""
         if not alteration.sets.size:
             return
         first, second = self._guarded.inputs[:2]
@@ -212,10 +212,9 @@ class Arena:
                 yield (starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region
 
     def write(self, inputs: Operands, sets: int) -> None:
-        """Write the inputs into the first set, and times their factors into the others up to `sets`.
+        """Write the inputs to the first set, and their multiples to the other sets up to `sets`.
 
-        If `sets` is 1 and there are more, the last set gets an exact copy for
-        `find_changed_input` to compare with.
+        If `sets` is 1 but there are more, the last set gets an exact copy for `find_changed_input` to compare with.
         """
         first, last = self.starts[0], self.starts[-1]
         for number, region in enumerate(self._guarded.inputs):
@@ -227,7 +226,7 @@ class Arena:
                 self.memory.copy(first[region.name], last[region.name], array.nbytes)
 
     def _scale_from_first(self, region: guards.Region, sets: int, scaled: bool) -> None:
-        """Write an array of the first set into the others, times their factors if `scaled`."""
+        """Write an array of the first set to the others, multiplied by their factors if `scaled`."""
         source = self.starts[0][region.name]
         pairs = zip(self.starts[1:sets], self.factors[1:sets], strict=True)
         arrays = [ScaledArray(source, starts[region.name], factor if scaled else 1.0) for starts, factor in pairs]
@@ -243,7 +242,7 @@ class Arena:
             self._scale_in_place(region, len(self.starts), factor)
 
     def scale_outputs(self, sets: int, factor: float) -> None:
-        """Multiply what is in the outputs of the first sets."""
+        """Multiply the contents of the first sets' outputs."""
         for region in self._guarded.outputs:
             self._scale_in_place(region, sets, factor)
 
@@ -254,7 +253,7 @@ class Arena:
             self.memory.fill_each([each[region.name] for each in starts], region.nbytes, byte)
 
     def reset(self, inputs: Operands, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
-        """Fill the outputs of the first sets with a byte, or the result with `factor` times its initial values."""
+        """Fill the outputs of the first sets with a byte, and any initial result with `factor` times its values."""
         self.fill_outputs(range(sets), byte)
         if (initial := inputs.get(self.result.name)) is not None:
             self.memory.write(self.starts[0][self.result.name], initial)
@@ -263,13 +262,13 @@ class Arena:
                 self._scale_from_first(self.result, sets, scaled=True)
 
     def read(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
-        """Copy the result of one set to the host, into `into` if given, which saves allocating."""
+        """Copy the result of one set to the host. If `into` is given, it is used instead of a new array."""
         out = self.layout.empty_result() if into is None else into
         self.memory.read(self.starts[index][self.result.name], out)
         return out
 
     def read_rows(self, rows: np.ndarray, index: int) -> np.ndarray:
-        """Copy these rows of the result of one set to the host, runs of rows at a time."""
+        """Copy these rows of one set's result to the host. Adjacent rows are copied together."""
         whole, start = self.layout.empty_result(), self.starts[index][self.result.name]
         for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
             part = whole[run[0] : run[-1] + 1]
@@ -277,7 +276,7 @@ class Arena:
         return np.asarray(whole[rows])
 
     def count_unlike(self, pairs: Sequence[tuple[int, int, float]]) -> list[int]:
-        """For each (set, other set, factor): the elements of the other's result that are not factor times the set's."""
+        """For each (set, other, factor), count the elements of other's result that are not factor times set's."""
         name = self.result.name
         arrays = [ScaledArray(self.starts[one][name], self.starts[other][name], factor) for one, other, factor in pairs]
         return self.memory.count_unlike(arrays, self.result.kind, self.result.elements) if arrays else []
@@ -287,32 +286,32 @@ class Arena:
         self.memory.copy(self.starts[0][self.result.name], self._kept, self.result.nbytes)
 
     def holds_kept_result(self) -> bool:
-        """The result of the first set is the one kept, bit by bit."""
+        """Return whether the result of the first set equals the copy bit for bit."""
         return self.memory.equal(self.starts[0][self.result.name], self._kept, self.result.nbytes)
 
     def sum_result(self) -> int:
-        """The checksum of the first set's result."""
+        """Return the checksum of the first set's result."""
         start = self.starts[0][self.result.name]
         return self.memory.checksums([Range(start, start + self.result.nbytes)])[0]
 
     def prepare(self, inputs: Operands) -> None:
-        """Write every set, and remember it for `find_damage`; what its outputs hold does not matter yet."""
+        """Write every set, and remember it for `find_damage`. The contents of outputs do not matter yet."""
         self.write(inputs, self.sets)
         self.seal()
 
     def prepare_outputs(self, inputs: Operands) -> None:
-        """Let the outputs of every set hold finite, wrong values, or what C was initially.
+        """Fill the outputs of every set with finite, wrong values, or with the initial C.
 
-        An audit finds out what is not written.
+        An audit will find elements that are not written.
         """
         self.reset(inputs, self.sets, guards.FINITE)
 
     def seal(self) -> None:
-        """Remember what every set holds outside its outputs, for `find_damage`."""
+        """Remember the contents of every set outside its outputs, for `find_damage`."""
         self._seal.take()
 
     def find_damage(self) -> str:
-        """What was written outside the outputs of any set since `seal`, in words, or "".
+        """Describe what was written outside the outputs of any set since `seal`, or return "".
 
         Guard zones are restored, but inputs are not.
         """
@@ -326,29 +325,29 @@ class Arena:
         return breaches[0] if breaches else "wrote outside its output"
 
     def seal_first_set(self) -> None:
-        """Remember what the first set holds outside its outputs, for `find_damage_of_first_set`."""
+        """Remember the contents of the first set outside its outputs, for `find_damage_of_first_set`."""
         self._first_seal.take()
 
     def find_damage_of_first_set(self, inputs: Operands) -> str:
-        """What was written outside the outputs of the first set since `seal_first_set`, in words, or "".
+        """Describe what was written outside the outputs of the first set since `seal_first_set`, or return "".
 
-        Guard zones are restored, but `inputs`, which were written there, are not.
+        Guard zones are restored, but inputs are not. `inputs` are those that were written to the set.
         """
         if self._first_seal.find_broken() is None:
             return ""
         return self.find_breach() or self.find_changed_input(inputs)
 
     def find_breach(self, index: int = 0) -> str:
-        """What was written outside the outputs of a set, in words, or ""; restores the bytes."""
+        """Describe what was written outside the outputs of a set, or return "". Restores the bytes."""
         if not self._guards:
             return ""
         breach = self._guarded.find_breach(self.memory, self._bases[index])
         return self._guarded.describe(breach) if breach else ""
 
     def find_changed_input(self, inputs: Operands) -> str:
-        """Which input of the first set differs from what was written, in words, or "".
+        """Describe which input of the first set differs from `inputs`, or return "".
 
-        Only the first set may have been used.
+        This requires that only the first set has been used.
         """
         first, last = self.starts[0], self.starts[-1]
         for region in self._guarded.inputs:

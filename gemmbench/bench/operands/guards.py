@@ -1,7 +1,7 @@
-"""Guard zones: what surrounds the arrays of an operand set on a device.
+"""Guard zones, which surround the arrays of an operand set on a device.
 
-NaN surrounds arrays that are read, so a read beyond them corrupts the result. A pattern surrounds
-arrays that are written, so a write beyond them is found.
+NaN surrounds arrays that are read, so reads beyond them corrupt the result. A pattern surrounds arrays that are
+written, so writes beyond them are found.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from gemmbench.backends.base import ALIGN, Memory
 from gemmbench.planning.precisions import StorageType
 
 NAN = 0xFF
-"""Every byte 0xFF is a NaN in every floating-point format."""
+"""If every byte is 0xFF, a number is NaN in every floating-point format."""
 PATTERN = 0xA5
 _LARGE = 1 << 20
 LARGE_ALIGN = 64 << 10
-"""Alignment in bytes of arrays of at least 1 MiB, since allocators give them separate pages."""
+"""The alignment in bytes of arrays of at least 1 MiB. Allocators give such arrays separate pages."""
 FINITE = 0x3C
-"""A number of ordinary size in every floating-point format if every byte is 0x3C."""
+"""If every byte is 0x3C, a number has ordinary size in every floating-point format."""
 NEGATIVE = 0xC2
-"""A negative number of ordinary size in every floating-point format if every byte is 0xC2; larger than FINITE."""
+"""If every byte is 0xC2, a number is negative and of ordinary size in every format. It is larger than FINITE."""
 
 
 @dataclass(frozen=True)
 class Zone:
-    """`size` bytes of a set, starting at `offset`, all equal to `byte`."""
+    """`size` bytes of a set, which start at `offset` and all equal `byte`."""
 
     offset: int
     size: int
@@ -36,13 +36,16 @@ class Zone:
 
     @property
     def end(self) -> int:
-        """The offset of the byte after the zone."""
+        """The offset of the first byte after the zone."""
         return self.offset + self.size
 
 
 @dataclass(frozen=True)
 class Breach:
-    """A zone with `count` changed bytes, the first of them `first` bytes and the last `last` bytes into the zone."""
+    """A zone with `count` changed bytes.
+
+    `first` and `last` are the offsets in the zone of the first and last of them.
+    """
 
     zone: Zone
     first: int
@@ -52,7 +55,7 @@ class Breach:
 
 @dataclass(frozen=True)
 class Region:
-    """An array of an operand set: its type, its offset in the set, its bytes, and its rows (0: none)."""
+    """An array of an operand set: its type, its offset in the set, and the number of its bytes and rows (0: none)."""
 
     name: str
     kind: StorageType
@@ -62,16 +65,16 @@ class Region:
 
     @property
     def elements(self) -> int:
-        """The number of its elements."""
+        """The number of elements."""
         return self.nbytes * 8 // self.kind.bits
 
     def distance(self, offset: int) -> int:
-        """Return how far an offset of the set is from the array."""
+        """Return the distance in bytes between an offset in the set and the array."""
         return self.offset - offset if offset < self.offset else offset - self.offset - self.nbytes
 
 
 class GuardedLayout:
-    """The arrays and guard zones of one operand set, in order; `total` is its bytes so far."""
+    """The arrays and guard zones of one operand set, in order. `total` is the number of bytes so far."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -81,16 +84,16 @@ class GuardedLayout:
 
     @property
     def regions(self) -> list[Region]:
-        """All arrays, the inputs first."""
+        """All arrays, starting with the inputs."""
         return [*self.inputs, *self.outputs]
 
     @property
     def alignment(self) -> int:
-        """The alignment in bytes that a set needs so that each of its arrays is aligned."""
+        """The alignment of a set in bytes that aligns all its arrays."""
         return max(_find_alignment(region.nbytes) for region in self.regions)
 
     def guard(self, size: int, byte: int) -> None:
-        """Guard the next bytes; adjacent zones with the same byte are merged."""
+        """Guard the next bytes. Adjacent zones with the same byte are merged."""
         start = self.total
         self.total += size
         if self.zones and self.zones[-1].end == start and self.zones[-1].byte == byte:
@@ -99,15 +102,15 @@ class GuardedLayout:
             self.zones.append(Zone(start, self.total - start, byte))
 
     def add_input(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
-        """Place the next array, which kernels read."""
+        """Place the next array that kernels read."""
         self.inputs.append(self._add_region(name, kind, nbytes, rows, NAN))
 
     def add_output(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
-        """Place the next array, which kernels write."""
+        """Place the next array that kernels write."""
         self.outputs.append(self._add_region(name, kind, nbytes, rows, PATTERN))
 
     def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, byte: int) -> Region:
-        """Place an array at an aligned offset; guard the bytes skipped and the rest of its last ALIGN bytes."""
+        """Place an array at an aligned offset. Guard the skipped bytes and the rest of its last ALIGN bytes."""
         self.guard(-self.total % _find_alignment(nbytes), byte)
         region = Region(name, kind, self.total, nbytes, rows)
         self.total += nbytes
@@ -120,12 +123,12 @@ class GuardedLayout:
             memory.fill_each([base + zone.offset for base in bases], zone.size, zone.byte)
 
     def find_breach(self, memory: Memory, base: int) -> Breach | None:
-        """Return the first zone of the set at `base` that was written to; restores every such zone."""
+        """Return the first zone of the set at `base` that was written to. Restores all such zones."""
         breaches = [breach for zone in self.zones if (breach := _restore(memory, base, zone))]
         return breaches[0] if breaches else None
 
     def describe(self, breach: Breach, own: str = "output") -> str:
-        """Describe a breach by the array nearest to it; `own` is what the kernel may write."""
+        """Describe a breach relative to the nearest array. `own` is what the kernel may write."""
         offset, count = breach.zone.offset, breach.count
         region = min(self.regions, key=lambda region: region.distance(offset))
         side = "before" if offset < region.offset else "after the end of"
@@ -140,11 +143,11 @@ class GuardedLayout:
 
 
 _MOST_OVERRUN = 128
-"""The most extra rows or columns that an unguarded store writes: no tile is larger."""
+"""The most extra rows or columns that an unguarded store can write, because no tile is larger."""
 
 
 def _explain_overrun(region: Region, breach: Breach) -> str:
-    """Explain which guards are missing if a store went beyond the last row, the last column or both, or return ""."""
+    """Explain which guards are missing if a store went beyond the last row or column; "" otherwise."""
     columns = region.elements // region.rows
     last = (breach.zone.offset + breach.last - region.offset) * 8 // region.kind.bits
     rows, more = divmod(last + 1, columns)
@@ -171,7 +174,7 @@ def _restore(memory: Memory, base: int, zone: Zone) -> Breach | None:
 
 
 def is_filled(memory: Memory, start: int, size: int, byte: int) -> bool:
-    """Return whether every byte of a range is `byte`: the first ones are, and each equals the one ALIGN before it."""
+    """Return whether every byte of a range is `byte`: the first ones are, and each equals the byte ALIGN before it."""
     head = np.empty(min(size, -start % ALIGN + ALIGN), np.uint8)
     memory.read(start, head)
     checked, end = start + head.size, start + size

@@ -1,4 +1,4 @@
-"""The arrays of an operand set of a GEMM or a network, and which of them each step uses.
+"""The arrays in an operand set of a GEMM or a network, and which of them each step uses.
 
 GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |
 network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern | Y | pattern |
@@ -24,10 +24,10 @@ _NETWORK_GUARD = 16 << 10
 
 
 class SetLayout(Protocol):
-    """The arrays of an operand set; the last output is the result.
+    """The arrays of an operand set. The last output is the result.
 
-    The first input is `rows` x `inner` as it is multiplied, and the second one begins with `inner` x
-    `columns` elements by which it is.
+    As a factor, the first input is `rows` x `inner`. The second input begins with the other factor, which is `inner` x
+    `columns`.
     """
 
     guarded: GuardedLayout
@@ -36,26 +36,26 @@ class SetLayout(Protocol):
     columns: int
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
-        """Where these elements are in the first input, counted in elements."""
+        """Return the positions of these elements in the first input, counted in elements."""
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Where these elements are in the second input, counted in elements."""
+        """Return the positions of these elements in the second input, counted in elements."""
 
     def empty_result(self) -> np.ndarray:
-        """A host array for the result, all its rows one below the other."""
+        """Return an empty host array for the result, with the rows of all products stacked."""
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
-        """The operands of each step."""
+        """Return the operands of each step."""
 
 
 class GemmLayout:
-    """The operands of a problem; its rows and columns are those of all products, one after the other."""
+    """The operands of a problem. `rows` and `columns` count those of all products, one after another."""
 
     def __init__(self, problem: Problem):
         self.problem, self.guarded = problem, GuardedLayout()
         self.rows, self.inner, self.columns = problem.count * problem.M, problem.K, problem.count * problem.N
         row_bytes = max(operand.row_bytes for operand in problem.operands)
-        # A kernel that forgets a bound check goes a tile too far: 128 rows, within reason.
+        # A kernel without a bound check may go a tile too far, which is up to 128 rows within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
         guard += -guard % ALIGN
         for operand in problem.inputs:
@@ -68,30 +68,30 @@ class GemmLayout:
         self.guarded.guard(guard, guards.PATTERN)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         problem = self.problem
         product, row = np.divmod(rows, problem.M)
         inside = inner * problem.M + row if problem.trans_a else row * problem.K + inner
         return np.asarray(product * problem.stride("A") + inside)
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         problem = self.problem
         product, column = np.divmod(columns, problem.N)
         inside = column * problem.K + inner if problem.trans_b else inner * problem.N + column
         return np.asarray(product * problem.stride("B") + inside)
 
     def empty_result(self) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         return make_array(self.problem.result)
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
-        """As SetLayout."""
+        """See SetLayout."""
         return [starts for _ in steps]
 
 
 class NetworkLayout:
-    """Inputs X, parameters and every layer's output: h1, h2, ..., Y."""
+    """The inputs X, the parameters, and the output of every layer: h1, h2, ..., Y."""
 
     def __init__(self, network: Network):
         self.network, self.guarded = network, GuardedLayout()
@@ -108,19 +108,19 @@ class NetworkLayout:
         self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         return np.asarray(rows * self.inner + inner)
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         return np.asarray(self.network.weights_at[0] + inner * self.columns + columns)
 
     def empty_result(self) -> np.ndarray:
-        """As SetLayout."""
+        """See SetLayout."""
         return np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
-        """As SetLayout."""
+        """See SetLayout."""
         located, layer = [], -1
         for step in steps:
             layer += not step.is_pass  # it belongs to the GEMM before it

@@ -21,7 +21,7 @@ _STORED_SIDE, _WHITE, _MOST_DIGITS = 8, 16, 100_000
 
 @dataclass(frozen=True)
 class Digits:
-    """Test digits: inputs count x 784 in 0..1 (float32), labels, and the 8x8 source images."""
+    """Test digits: inputs (count x 784, float32, from 0 to 1), labels, and the 8 x 8 source images."""
 
     inputs: np.ndarray
     labels: np.ndarray
@@ -30,14 +30,14 @@ class Digits:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Weights (inputs x outputs) and biases by layer, float32; digits if trained on any."""
+    """Weights (inputs x outputs) and biases by layer in float32, and the digits that they were trained on, if any."""
 
     weights: tuple[np.ndarray, ...]
     biases: tuple[np.ndarray, ...]
     digits: Digits | None = None
 
     def pack(self, network: Network) -> np.ndarray:
-        """Return all of them in one array, laid out as planning.networks describes, with NaN in gaps."""
+        """Return all parameters in one array, laid out as described in planning.networks, with NaN in gaps."""
         array = np.full(network.parameters, np.nan, np.float32)
         for starts, parts in ((network.weights_at, self.weights), (network.biases_at, self.biases)):
             for start, part in zip(starts, parts, strict=True):
@@ -55,9 +55,9 @@ def make_random_parameters(network: Network, seed: int) -> Parameters:
 
 
 def load_parameters(path: Path, network: Network) -> Parameters:
-    """Read W1, b1, W2, ... from a .npz file, and `images` and `labels` if it holds digits; no other array.
+    """Read W1, b1, W2, ... from a .npz file, and `images` and `labels` if it holds digits. Other arrays are not read.
 
-    Raises SpecError if the file is not a .npz archive, or an array is missing or misshapen.
+    Raises SpecError if the file is not a .npz archive, or if an array is missing or has the wrong shape.
     """
     if exists(path) and not is_file(path):
         raise SpecError(display_path(path), None, "is not a file; name a .npz file of weights")
@@ -66,7 +66,7 @@ def load_parameters(path: Path, network: Network) -> Parameters:
             return _Archive(path, file).read_parameters(network)
     except SpecError:
         raise
-    except Exception as fault:  # a damaged archive raises whatever zipfile, zlib and NumPy do not expect
+    except Exception as fault:  # a damaged archive may raise any exception of zipfile, zlib or NumPy
         why = (str(fault) or type(fault).__name__) if zipfile.is_zipfile(path) else _explain_no_archive(fault)
         message = f"not a .npz file of weights ({shorten_reason(why)}); write one with numpy.savez"
         raise SpecError(display_path(path), None, message) from None
@@ -78,13 +78,16 @@ def _explain_no_archive(fault: Exception) -> str:
 
 @dataclass(frozen=True)
 class _Archive:
-    """An open .npz file. The header of an array is checked before it is read: a small file may hold a huge array."""
+    """An open .npz file.
+
+    The header of an array is checked before the array is read, because a small file may hold a huge array.
+    """
 
     path: Path
     file: zipfile.ZipFile
 
     def read_parameters(self, network: Network) -> Parameters:
-        """Return the weights and biases of a network, and the digits. Raises SpecError and others."""
+        """Return the weights, the biases and the digits of a network. Raises SpecError and other errors."""
         names = set(self.file.namelist())
         weights, biases = [], []
         for number, (inputs, outputs) in enumerate(pairwise(network.sizes), 1):
@@ -150,9 +153,9 @@ def _to_float32(arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
 
 
 def upscale_images(images: np.ndarray) -> np.ndarray:
-    """Scale count x 8 x 8 images of 0..16 to count x 784 inputs of 0..1 (float32).
+    """Scale count x 8 x 8 images with values 0 to 16 up to count x 784 inputs with values 0 to 1 (float32).
 
-    Bilinear, with pixel centres at half-integers and the border repeated.
+    The scaling is bilinear, with pixel centres at half-integers and repeated borders.
     """
     centres = (np.arange(SIDE) + 0.5) * _STORED_SIDE / SIDE - 0.5
     low = np.floor(centres).astype(int)

@@ -1,8 +1,7 @@
-"""The numbers in A, B and C.
+"""Makes the numbers in A, B and C.
 
-A matrix is filled in pieces on all cores. Each piece has a separate random stream, so a seed gives the
-same matrix on any number of cores. At size 8192, one core needs seconds to fill what a GPU multiplies
-in 20 ms.
+A matrix is filled in pieces on all cores. Each piece has a separate random stream, so a seed gives the same matrix on
+any number of cores. At size 8192, one core takes seconds to fill matrices that a GPU multiplies in 20 ms.
 """
 
 from __future__ import annotations
@@ -19,36 +18,40 @@ from gemmbench.planning.problems import Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _PIECE = 1 << 22  # elements
-_CACHED_BYTES = 1 << 28  # A, B and C up to this size are kept for the next batches
+_CACHED_BYTES = 1 << 28  # operands up to this size are kept for the next batches
 _SMALL = np.array([-2, -1, 1, 2], np.float32)
 _MANY_BITS = 24  # sums of products of _SMALL stay exact up to K = 2**21
 
 
 Operands = Mapping[str, np.ndarray]
-"""Arrays on the host as they are stored, rows below rows, by the names of the operands.
+"""Host arrays by operand name, in storage order, with the rows of all products stacked.
 
-What a launch finds in its result, such as C, is among them only if it may be read: otherwise that holds NaN.
+The initial contents of the result, such as C, are included only if a launch may read them. Otherwise the result holds
+NaN.
 """
 
 
 def make_array(operand: Operand) -> np.ndarray:
-    """A host array for an operand: the rows of all its products one below the other, not yet filled."""
+    """Return an empty host array for an operand, with the rows of all products stacked."""
     return np.empty((operand.rows, operand.shape[-1]), operand.storage.numpy_type())
 
 
 def view_products(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """An operand of every product, count x rows x columns, as it is stored."""
+    """Return an operand of every product as stored, count x rows x columns."""
     return operands[name].reshape(problem.count, *problem.shape(name))
 
 
 def view_factor(problem: Problem, operands: Operands, name: str) -> np.ndarray:
-    """op(A) or op(B) of every product, count x rows x columns."""
+    """Return op(A) or op(B) of every product, count x rows x columns."""
     stored = view_products(problem, operands, name)
     return stored.swapaxes(1, 2) if (problem.trans_a if name == "A" else problem.trans_b) else stored
 
 
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    """Every operand, and the C that beta multiplies, read-only. `ints` are small integers with exact sums."""
+    """Return all operands, including the C that beta multiplies, read-only.
+
+    `ints` are small integers with exact sums.
+    """
     return (_fill_cached if is_cached(problem) else _fill_operands)(problem, fill, seed)
 
 
@@ -90,7 +93,7 @@ _make_transparent_cached = lru_cache(maxsize=1)(_make_transparent)
 
 
 def is_cached(problem: Problem) -> bool:
-    """Small enough to be kept for the next batches."""
+    """Return whether the operands are small enough to be kept for the next batches."""
     return sum(operand.nbytes for operand in problem.operands) <= _CACHED_BYTES
 
 
@@ -115,7 +118,7 @@ def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     return {operand.name: matrix for operand, matrix in zip(operands, matrices, strict=True)}
 
 
-_fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem: two to verify with, one to time
+_fill_cached = lru_cache(maxsize=3)(_fill_operands)  # the fills of one problem: two for verification, one for timing
 
 
 def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operand, stream: list[int]) -> None:
@@ -132,7 +135,7 @@ def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operan
 
 
 def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
-    """Spread real values over the range of integer factors; normal ones reach it at 4 sigma."""
+    """Spread real values over the range of integer factors. Normal values reach its ends at 4 sigma."""
     largest = 2**precision.factor_bits - 1
     scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
     return np.asarray(np.rint(values * scale).clip(-largest, largest))
@@ -155,13 +158,13 @@ def _draw_values(
 
 
 def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np.ndarray:
-    """Integers whose sums, doubled, stay exact: -2, -1, 1, 2; with few exact bits -1, 0 and 1.
+    """Return integers whose doubled sums stay exact: -2, -1, 1 and 2, or -1, 0 and 1 if there are few exact bits.
 
-    There are as few zeros as the exact bits of the precision allow.
+    There are as few zeros as the precision's exact bits allow.
     """
     if problem.precision.exact_bits >= _MANY_BITS:
         return np.asarray(_SMALL[rng.integers(0, 4, count, dtype=np.uint8)])
-    # A sum of K products of density d**2 stays within 6 d sqrt(K), except in one case in 10**9.
+    # A sum of K products of density d**2 stays within 6 d sqrt(K), except in one of 10**9 cases.
     limit = 2.0 ** (problem.precision.exact_bits - 1)
     density = min(1.0, limit / (8 * problem.K**0.5))
     signs = rng.integers(0, 2, count, dtype=np.int8) * 2 - 1
@@ -169,10 +172,10 @@ def _draw_integers(rng: np.random.Generator, count: int, problem: Problem) -> np
 
 
 def round_factor(values: np.ndarray, precision: Precision) -> np.ndarray:
-    """Round float32 to the significand bits of a factor, to nearest, so that products are exact."""
+    """Round float32 values to the nearest ones with a factor's significand bits, so that products are exact."""
     dropped = 24 - precision.factor_bits
     if values.dtype != np.float32 or precision.a != FLOAT32 or dropped <= 0:
-        return values  # the storage type rounds by itself
+        return values  # conversion to the storage type rounds
     half = np.uint32(1 << (dropped - 1))
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     return np.asarray(((bits + half) & ~np.uint32((1 << dropped) - 1)).view(np.float32))

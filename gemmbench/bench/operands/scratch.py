@@ -1,4 +1,4 @@
-"""Scratch: the workspaces of one row between guard zones, and how many operand sets keep a launch cold."""
+"""The workspaces of one row between guard zones, and the number of operand sets that keep launches cold."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from gemmbench.errors import OutOfMemory
 from gemmbench.planning.plans.plan import Plan, Target
 
 CACHE_FACTOR = 4
-"""Operand sets this many times as large as the last-level cache keep every launch cold."""
+"""Operand sets keep every launch cold if they are this many times as large as the last-level cache."""
 LEAST_SETS = 2
 MOST_SETS = 1024
 _SHARE_OF_MEMORY = 0.8
 _MOST_ON_HOST = 512 << 20
-"""Limit in bytes of operand sets on a CPU, where a virtual machine may see a host cache of hundreds of MB."""
+"""The limit on operand sets on a CPU in bytes. A virtual machine may see a host cache of hundreds of MB."""
 
 
 def find_room(target: Target) -> int:
-    """Return the bytes that the operand sets of a batch may take on a device."""
+    """Return the bytes that a batch's operand sets may use on a device."""
     room = int(target.memory * _SHARE_OF_MEMORY)
     return room if target.is_gpu else min(room, _MOST_ON_HOST)
 
@@ -33,9 +33,9 @@ def find_room(target: Target) -> int:
 def count_cold_sets(touched: int, set_bytes: int, last_level_cache: int, room: int) -> tuple[int, bool]:
     """Return the number of operand sets, and whether they keep every launch cold.
 
-    A launch uses `touched` bytes of a set of `set_bytes`; `room` bytes are available. To keep it cold, the
-    sets must total at least 4 times the last-level cache: at 2 times, with random replacement one access
-    in five still hits.
+    A launch uses `touched` bytes of a set of `set_bytes` bytes, and `room` bytes are available. To keep launches cold,
+    the sets must total at least 4 times the last-level cache. At 2 times and with random replacement, one in five
+    accesses would still hit.
     """
     wanted = max(LEAST_SETS, -(-CACHE_FACTOR * last_level_cache // touched))
     possible = max(1, room // set_bytes)
@@ -47,7 +47,7 @@ _GUARD = 64 << 10
 
 
 class Scratch:
-    """The workspaces of the steps of a row. Raises OutOfMemory."""
+    """The workspaces of a row's steps. Raises OutOfMemory."""
 
     def __init__(self, backend: Backend, steps: Sequence[Plan]):
         self._guarded, self._steps = _lay_out(steps) if backend.guards else None, steps
@@ -57,7 +57,7 @@ class Scratch:
         self._settle()
 
     def place(self, rng: np.random.Generator) -> None:
-        """Move all workspaces to new random places and discard their contents. Without guard zones they do not move."""
+        """Move all workspaces to random places and discard their contents. Without guard zones, they do not move."""
         if self._memory and self._placement:
             self._base = self._placement.draw_shift(rng)
             self._settle()
@@ -70,7 +70,7 @@ class Scratch:
         self.prepare()
 
     def _find_places(self) -> list[Place | None]:
-        """Return where the workspace of each step begins; None for a step without one."""
+        """Return the start of each step's workspace; None for steps without one."""
         if self._memory is None:
             return [None] * len(self._steps)
         regions = self._guarded.inputs if self._guarded else []
@@ -79,23 +79,23 @@ class Scratch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory, including guard zones and slack; 0 without a workspace."""
+        """The number of bytes, including guard zones and slack; 0 if there is no workspace."""
         return self._memory.nbytes if self._memory else 0
 
     def prepare(self) -> None:
-        """Fill every workspace as its manifest declares it: zeros, then NaN."""
+        """Fill every workspace as its manifest declares it, with zeros followed by NaN."""
         for step, place in self._list_places():
             _fill(place, 0, step.zeroed, 0)
             _fill(place, step.zeroed, step.workspace - step.zeroed, guards.NAN)
 
     def poison(self, byte: int = guards.NAN) -> None:
-        """Fill the bytes that a launch must write before it may read them; zeroed bytes do not change."""
+        """Fill the bytes that a launch must write before it may read them. Zeroed bytes do not change."""
         for step, place in self._list_places():
             if not step.variant.state:
                 _fill(place, step.zeroed, step.workspace - step.zeroed, byte)
 
     def find_fault(self) -> str:
-        """Describe what a launch wrote outside its workspaces, or return ""; restores the bytes."""
+        """Describe what a launch wrote outside its workspaces, or return "". Restores the bytes."""
         if self._memory and self._guarded and (breach := self._guarded.find_breach(self._memory, self._base)):
             return self._guarded.describe(breach, "workspace")
         return self._find_kept_bytes()
@@ -128,13 +128,13 @@ def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
 
 
 def size_workspaces(backend: Backend, steps: Sequence[Plan], loaded: Sequence[Any]) -> tuple[Plan, ...]:
-    """Return the steps with their workspace sizes, some of which only loaded code knows. Raises LaunchError."""
+    """Return the steps with their workspace sizes. Some sizes are known only by loaded code. Raises LaunchError."""
     pairs = zip(steps, loaded, strict=True)
     return tuple(replace(step, workspace=backend.count_workspace(code, step)) for step, code in pairs)
 
 
 def count_scratch_bytes(steps: Sequence[Plan]) -> int:
-    """Return the bytes of a row's workspaces with guard zones and slack; 0 without a workspace."""
+    """Return the bytes of a row's workspaces with guard zones and slack; 0 if there are none."""
     placement = _make_placement(_lay_out(steps))
     return placement.total if placement else 0
 
@@ -155,7 +155,7 @@ def _lay_out(steps: Sequence[Plan]) -> GuardedLayout:
 
 
 def _own_bytes(step: Plan) -> int:
-    """Return the bytes of a kernel's workspace; a library manages its own, which all its launches share."""
+    """Return the bytes of a kernel's workspace. A library manages its own, which all its launches share."""
     return 0 if step.variant.is_library else step.workspace
 
 

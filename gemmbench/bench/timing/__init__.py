@@ -1,1 +1,1 @@
-"""How a time is measured, and how far it can be trusted."""
+"""How times are measured, and how far they can be trusted."""

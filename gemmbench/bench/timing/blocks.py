@@ -1,4 +1,4 @@
-"""Blocks of rounds: warm-up until the device is steady, the windows of an executable, and steps between blocks."""
+"""Blocks of rounds: the warm-up, the windows of an executable, and the steps between blocks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from gemmbench.bench.timing.stats import Round
 from gemmbench.errors import PlanError
 
 _MEANINGFUL, _EXCHANGE, _SHORTEST = 1e-3, 3e-4, 1e-9
-"""Seconds: the shortest wait that can check a reported time, the share of command and reply, and the least divisor."""
+"""Times in seconds: the shortest wait that can check a reported time, the part of it that the command and the reply
+take, and the smallest divisor.
+"""
 _SEVERAL = 6
-"""Enough windows that a busy host does not delay them all; with fewer, only long windows are conclusive."""
+"""With at least this many windows, a busy host does not delay all of them.
+
+With fewer, only long windows are conclusive.
+"""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """Readings from a stretch of load; NaN if unknown.
+    """Readings from a stretch of load. NaN means unknown.
 
-    `time` is seconds per launch, or any number proportional to it; `clock` is in Hz, `power` in
-    watts, `temperature` in degrees Celsius.
+    `time` is in seconds per launch or any proportional unit, `clock` in Hz, `power` in watts and `temperature` in
+    degrees Celsius.
     """
 
     time: float
@@ -36,7 +41,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far apart observations may be: shares of their mean, and degrees Celsius."""
+    """How far apart observations may be: as fractions of their mean, and in degrees Celsius."""
 
     time: float = 0.005
     clock: float = 0.005
@@ -45,18 +50,18 @@ class Tolerance:
 
 
 class Steadiness:
-    """Takes observations in order; steady once the last `count` of them agree within `tolerance`."""
+    """Takes observations in order. The state is steady once the last `count` of them agree within `tolerance`."""
 
     def __init__(self, tolerance: Tolerance | None = None, count: int = 3):
         self._tolerance, self._last = tolerance or Tolerance(), deque[Observation](maxlen=count)
 
     def add(self, observation: Observation) -> None:
-        """Take the next observation."""
+        """Add the next observation."""
         self._last.append(observation)
 
     @property
     def is_steady(self) -> bool:
-        """Return whether there are enough observations and they agree in every quantity that all of them contain."""
+        """Return whether there are enough observations, and they agree in all quantities that all of them contain."""
         if len(self._last) < (self._last.maxlen or 0):
             return False
         *shares, degrees = astuple(self._tolerance)
@@ -66,7 +71,7 @@ class Steadiness:
 
 
 def _known(columns: list[tuple[float, ...]], shares: list[float]) -> list[tuple[tuple[float, ...], float]]:
-    """Return the columns in which every value is known, each with its share."""
+    """Return the columns in which all values are known, each with its tolerance."""
     return [pair for pair in zip(columns, shares, strict=True) if not any(map(math.isnan, pair[0]))]
 
 
@@ -76,12 +81,15 @@ def _range(values: tuple[float, ...]) -> float:
 
 _STRETCH = 0.05
 _STRETCHES = 60
-"""A stretch lasts 50 ms, or this part of a limit that is shorter than 3 s."""
+"""A stretch lasts 50 ms. If the limit is shorter than 3 s, it lasts the limit divided by this number."""
 _LONG_WINDOW = 0.1
 
 
 class WarmUp:
-    """Runs windows of executables; `time_window` times one by its index and returns None if it failed."""
+    """Runs windows of executables.
+
+    `time_window` times one window, given the executable's index, and returns None if it failed.
+    """
 
     def __init__(
         self,
@@ -95,9 +103,9 @@ class WarmUp:
         self._first: dict[int, float] = {}
 
     def run(self, indices: Collection[int], limit: float) -> None:
-        """Warm up until everything is steady, or for `limit` seconds, which the host may need for short windows.
+        """Warm up until everything is steady, or for `limit` seconds of windows or of host time.
 
-        An executable with long windows runs once: it is then warm, and more runs would use up the time.
+        An executable with long windows runs only once. It is then warm, and more runs would take too much of the time.
         """
         warming, spent, steadiness, deadline = list(indices), 0.0, Steadiness(), self._now() + limit
         while warming and spent < limit and not self._is_over(deadline) and not steadiness.is_steady:
@@ -109,7 +117,10 @@ class WarmUp:
         return self._is_interrupted() or self._now() >= deadline
 
     def _run_stretch(self, warming: list[int], least: float, deadline: float) -> tuple[list[int], float, Observation]:
-        """Run pass after pass for `least` seconds; returns what still has to warm up, the seconds, and the readings."""
+        """Run passes for `least` seconds.
+
+        Returns the executables that are still warming up, the seconds, and the readings.
+        """
         seconds, windows = 0.0, list[tuple[int, Window]]()
         while warming and seconds < least and not self._is_over(deadline):
             passed = [(index, window) for index in warming if (window := self._time_window(index))]
@@ -134,10 +145,10 @@ class WarmUp:
 
 @dataclass
 class Measurement:
-    """The windows of one executable by round; the last ones have `launches` launches.
+    """The windows of one executable by round. The last ones have `launches` launches.
 
-    `stopped` says why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
-    slower than the best of a contest), "rounds", "max-time", "interrupted", or "failed", with the `fault` that a
+    `stopped` is the reason why there are no more: "until" (its interval is narrow enough), "beaten" (it is clearly
+    slower than the best of a contest), "rounds", "max-time", "interrupted" or "failed". `fault` is the error that a
     window raised, if any.
     """
 
@@ -147,11 +158,11 @@ class Measurement:
     fault: PlanError | None = None
 
     def has_block(self, block: int) -> bool:
-        """Return whether it has a window in this block."""
+        """Return whether there is a window in this block."""
         return bool(self.list_block(block))
 
     def list_block(self, block: int) -> list[Window]:
-        """Its windows in this block."""
+        """Return the windows in this block."""
         return [window for round_, window in self.windows.items() if round_.block == block]
 
     def drop_block(self, block: int) -> None:
@@ -170,17 +181,18 @@ class Measurement:
 
     @property
     def competitors(self) -> list[float]:
-        """The competitors of each window in which they were counted."""
+        """The number of competitors for each window in which they were counted."""
         counts = (window.competitors for window in self.windows.values())
         return [count for count in counts if count is not None]
 
     @property
     def elapsed_ratio(self) -> float | None:
-        """Lower estimate of gemmbench's waiting time divided by the time that the kernel's process reports.
+        """A lower estimate of gemmbench's waiting time divided by the time that the kernel's process reports.
 
-        Only windows with the most launches count, since windows that seem short get more in the next block. A busy
-        host delays the replies of many windows but not of all, so this is the least ratio of up to eleven windows, and
-        about the lower quartile of more. None without windows, or if the wait is too short to mean anything.
+        Only windows with the most launches count, because windows that seem too short get more launches in the next
+        block. A busy host delays the replies of many windows, but not of all. The estimate is therefore the smallest
+        ratio of up to eleven windows, or about the lower quartile of more. It is None if there are no windows, or if
+        the wait is too short to be meaningful.
         """
         most = max((window.launches for window in self.windows.values()), default=0)
         windows = [window for window in self.windows.values() if window.launches == most]
@@ -191,24 +203,27 @@ class Measurement:
 
     @property
     def gated(self) -> bool:
-        """Whether no window can contain host time."""
+        """Whether all windows are free of host time."""
         return all(window.gated for window in self.windows.values())
 
 
 class BlockSteps(Protocol):
-    """What happens between blocks; executables are identified by index."""
+    """The steps between blocks. Executables are identified by index."""
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Prepare these executables for a block, given the launches of their windows; returns those that are ready."""
+        """Prepare executables for a block, given the launches per window. Returns those that are ready."""
 
     def record_if_short(self) -> Collection[int]:
-        """Record the launches of all executables as graphs if some of the times are short; returns those rebound."""
+        """Record the launches of all executables as graphs if some are short.
+
+        Returns the executables that were bound again.
+        """
 
     def inspect(self, index: int, launches: int) -> None:
-        """Inspect the results of an executable's last window in a block, right after it."""
+        """Inspect the results of an executable's last window in a block, immediately after it."""
 
     def end(self, block: int, active: Collection[int], last: Collection[int]) -> Collection[int]:
-        """Check these executables after a block, the last one for those in `last`; returns those that passed."""
+        """Check executables after a block, which is the last one for those in `last`. Returns those that passed."""
 
 
 class NoSteps:

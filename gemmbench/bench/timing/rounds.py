@@ -20,7 +20,10 @@ from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.sweeps.policy import Policy
 
 ENOUGH_BLOCKS = 5
-"""Rounds are spread over this many blocks if there are enough rounds; intervals are first checked after them."""
+"""Rounds are spread over this many blocks if there are enough rounds.
+
+Intervals are first checked after these blocks.
+"""
 
 
 class StoppingRule(Protocol):
@@ -37,7 +40,7 @@ class StoppingRule(Protocol):
 class DoublingRule:
     """Checks after 5, 10, 20, ... blocks whether the interval is within +- `until` of its value.
 
-    With `until` 0 the rounds never stop early.
+    If `until` is 0, rounds never stop early.
     """
 
     until: float
@@ -48,35 +51,37 @@ class DoublingRule:
         return self.until > 0 and doublings > 0 and rest == 0 and doublings & (doublings - 1) == 0
 
     def is_narrow(self, interval: Interval) -> bool:
-        """See StoppingRule; an unknown interval is not narrow."""
+        """See StoppingRule. An unknown interval is not narrow."""
         return interval.spread <= self.until
 
 
 _MOST_PAIRS = 3
-"""The most mirrored pairs in a block: a single disturbed window does not affect their median."""
+"""The most mirrored pairs in a block. With three pairs, a single disturbed window does not affect the median."""
 LONG_WINDOW = 0.01
-"""Seconds. A disturbance matters little in a window this long, so one pair makes a block."""
+"""A length in seconds. A disturbance matters little in a window this long, so a block needs only one pair."""
 _SECOND_WINDOW = 0.1
-"""Seconds. Shorter windows run twice more before their launches are chosen, because the first may have loaded code."""
+"""A length in seconds.
+
+Shorter windows run twice more before their launches are chosen, because the first one may have loaded code.
+"""
 _LOADING_FACTOR = 4
-"""How many times as long as the next window a first window may take because it loads code."""
+"""The factor by which a first window may be longer than the next one because it loads code."""
 _ALIKE = 2.0
 """The factor by which similar numbers of launches may differ."""
 _SHRUNK = 4.0
-"""The factor by which windows may be too short before they get more launches."""
+"""The factor by which windows may be too short without getting more launches."""
 
 
 class Rounds:
-    """Measures executables together; one that fails or satisfies the stopping rule drops out.
+    """Measures executables together. An executable drops out if it fails or satisfies the stopping rule.
 
-    `anchors` are the indices of the executables that the others are compared with. An executable is
-    done when its speed ratio to each anchor is known well enough, or its own time if there is no
-    anchor. An anchor stays as long as another executable needs it. In a `contest` only the fastest must
-    be known well: any other is done as soon as it is clearly slower. The default `rule` is
-    DoublingRule(policy.until). `progress` takes an activity, the amount done and the total. The warm-up
-    reads the power from `monitor`. With `names` the activity begins with the fastest executable so far,
-    followed by KNOWN. The samples of a block count only for executables that pass the check at its end.
-    `load` counts the seconds of all windows.
+    `anchors` are the indices of the executables that others are compared with. An executable is done when its speed
+    ratio to each anchor is known well enough. Without anchors, its own time must be known well enough. An anchor stays
+    as long as another executable needs it. In a `contest`, only the fastest must be known well. Any other is done as
+    soon as it is clearly slower. The default `rule` is DoublingRule(policy.until). `progress` takes an activity, the
+    amount done and the total. The warm-up reads the power from `monitor`. If there are `names`, the activity begins
+    with the fastest executable so far, followed by KNOWN. A block's samples count only for executables that pass the
+    check at its end. `load` is the total number of seconds in all windows.
     """
 
     def __init__(
@@ -105,7 +110,7 @@ class Rounds:
         self._launch_seconds: dict[int, float] = {}
 
     def run(self, warm_seconds: float) -> list[Measurement]:
-        """Warm up for at most `warm_seconds`, then measure; one measurement per executable."""
+        """Warm up for at most `warm_seconds`, then measure. Returns one measurement for each executable."""
         self._begin_block(0)
         for index in range(len(self.executables)):
             self.progress("first launches", index, len(self.executables))
@@ -134,7 +139,7 @@ class Rounds:
         self._drop_out(set(active) - set(ready))
 
     def _end_block(self, block: int) -> None:
-        """Drop the samples of a block that do not pass its check."""
+        """Drop the samples of executables that do not pass the block's check."""
         timed = [index for index, one in enumerate(self.measurements) if one.has_block(block)]
         sound = [index for index in timed if self.measurements[index].fault is None]
         last = set(sound) - set(self._active())
@@ -164,7 +169,7 @@ class Rounds:
         return window
 
     def _size_window(self, index: int) -> None:
-        """Choose the launches of a window so that they take as long as the policy says."""
+        """Choose the number of launches so that a window takes as long as the policy says."""
         measurement = self.measurements[index]
         window = self._time_window(index)
         if window is not None and window.seconds < _SECOND_WINDOW and not self._is_settled(window):
@@ -178,19 +183,19 @@ class Rounds:
             window = self._time_window(index)
         if window is None:
             return
-        measurement.launches = window.launches  # a graph rounds them up
+        measurement.launches = window.launches  # a graph rounds the launches up
         self._launch_seconds[index] = max(window.seconds, 1e-9) / window.launches
 
     def _lengthen_window(self, index: int, seconds: float) -> None:
-        """Raise the launches of a window to what the policy asks for, given the seconds per launch."""
+        """Increase the launches of a window to what the policy requires, given the seconds per launch."""
         measurement = self.measurements[index]
         needed = math.ceil(1.1 * self.policy.window / max(seconds, 1e-9))
         measurement.launches = min(self.max_launches, max(measurement.launches, needed))
 
     def _lengthen_shrunk_windows(self, block: int) -> None:
-        """Add launches to executables whose windows in a block were much shorter than when they were sized.
+        """Add launches to executables whose windows in a block were much shorter than when their size was chosen.
 
-        Short windows say little, by the timer or by gemmbench's own clock.
+        Short windows are not meaningful, whether measured by the timer or by gemmbench's clock.
         """
         for index in self._active():
             windows = self.measurements[index].list_block(block)
@@ -198,14 +203,14 @@ class Rounds:
                 self._lengthen_window(index, median(window.seconds / window.launches for window in windows))
 
     def _time_shorter_window(self, index: int) -> Window | None:
-        """Time two windows and return the shorter one: disturbances only make windows longer."""
+        """Time two windows and return the shorter one, because disturbances can only make windows longer."""
         windows = [window for window in (self._time_window(index), self._time_window(index)) if window is not None]
         return min(windows, key=lambda window: window.seconds, default=None)
 
     def _share_launches(self) -> None:
         """Choose the rounds, and give windows with similar numbers of launches the same number.
 
-        Otherwise one disturbance during sizing could give equal kernels unequal windows in all blocks.
+        Otherwise a single disturbance could give equal kernels unequal windows in all blocks.
         """
         by_time = sorted(self._launch_seconds.items(), key=lambda each: each[1])
         while by_time:
@@ -217,14 +222,14 @@ class Rounds:
                 self._choose_rounds(index, most * self._launch_seconds[index])
 
     def _choose_rounds(self, index: int, seconds: float) -> None:
-        """Choose how many windows of this length fit into the policy's time."""
+        """Choose how many windows of this length to measure within the policy's time."""
         allowed = int(min(self.policy.max_time / seconds, self.policy.rounds))
-        # An odd round would have no mirror image, so a short measurement has whole pairs.
+        # An odd round would have no mirror image, so short measurements consist of whole pairs.
         self.quota[index] = self.policy.rounds if allowed >= self.policy.rounds else max(1, allowed // 2 * 2)
         self._most_pairs[index] = count_most_pairs(seconds)
 
     def _is_settled(self, first: Window) -> bool:
-        """Return whether launches and rounds would be the same whatever the second window takes."""
+        """Return whether launches and rounds would be the same regardless of a second window."""
         allowed = self.policy.rounds * first.seconds <= self.policy.max_time
         return allowed and _LOADING_FACTOR * self.policy.window <= first.seconds < LONG_WINDOW
 
@@ -250,11 +255,11 @@ class Rounds:
         return backwards and pair + 1 >= self._count_pairs(index)
 
     def _count_pairs(self, index: int) -> int:
-        """Return the mirrored pairs of an executable per block: fewer if there would otherwise be too few blocks."""
+        """Return the number of mirrored pairs per block. It is smaller if there would otherwise be too few blocks."""
         return max(1, min(self._most_pairs[index], self.quota[index] // 2 // ENOUGH_BLOCKS))
 
     def _time_round(self, block: int, order: Sequence[int], last: Collection[int]) -> None:
-        """Time a window of each executable; for those in `last` it is the last one in this block."""
+        """Time one window of each executable. For those in `last`, it is the last window in this block."""
         round_ = Round(block, self._rounds)
         self._rounds += 1
         for index in order:
@@ -267,7 +272,7 @@ class Rounds:
         self.progress(f"{self._leader}round", min(self._rounds, self.policy.rounds), self.policy.rounds)
 
     def _describe_leader(self) -> str:
-        """Describe the fastest so far and its ratio to the first anchor: `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`."""
+        """Describe the fastest so far next to the first anchor, as in `sgemm 0.0443 +- 0.0001 ms, 1.38x cublas`."""
         samples = {number: one.samples for number, one in enumerate(self.measurements) if one.samples}
         times = {number: stats.time_interval(each) for number, each in samples.items() if not self._has_failed(number)}
         if not times:
@@ -289,7 +294,7 @@ class Rounds:
         return [index for index, (one, quota) in pairs if one.fault is None and len(one.windows) < quota]
 
     def _retire_known(self) -> None:
-        """Retire executables that are known well enough, unless another one needs them as anchors."""
+        """Retire executables that are known well enough, unless others need them as anchors."""
         active, beaten = self._active(), self._find_beaten()
         needed: set[int] = set()
         for index in set(active) - beaten:
@@ -301,7 +306,7 @@ class Rounds:
             self.measurements[index].stopped = "beaten" if index in beaten else "until"
 
     def _find_beaten(self) -> set[int]:
-        """Return the rows of the contest that are clearly slower than its fastest."""
+        """Return the contestants that are clearly slower than the fastest one."""
         samples = {index: self.measurements[index].samples for index in self.contest}
         timed = {index: each for index, each in samples.items() if each and self.measurements[index].fault is None}
         if not timed:
@@ -310,7 +315,7 @@ class Rounds:
         return {index for index, each in timed.items() if stats.verdict(stats.speed_ratio(each, best)) == "slower"}
 
     def _is_known(self, index: int, anchor: int) -> bool:
-        """Return whether the ratio of two executables, or the time of one, is known well enough."""
+        """Return whether the ratio of two executables or the time of one is known well enough."""
         samples, base = self.measurements[index].samples, self.measurements[anchor].samples
         interval = stats.time_interval(samples) if index == anchor else stats.speed_ratio(samples, base)
         return self.rule.is_narrow(interval)

@@ -1,15 +1,16 @@
-"""Statistics of interleaved rounds: times, paired ratios, their intervals, verdicts.
+"""Statistics of interleaved rounds: times, paired ratios, intervals and verdicts.
 
-Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order.
-The pairs of a block share what a repetition would change: the placement of operands and workspaces, the
-binding and the seed of the permutations. Blocks are independent; samples of one block are not. So a block
-is one value, the median of its pair means, and intervals use Student's t on these values
-(Student, "The probable error of a mean", Biometrika 6, 1908). Means over blocks are geometric.
+Rounds come in mirrored pairs (a permutation, then its reverse), which cancels drift to first order. All pairs of a
+block share the placement of operands and workspaces, the binding and the seed of the permutations, which would differ
+in a repetition. Blocks are therefore independent, but samples of the same block are not. Each block counts as one
+value, the median of its pair means, and intervals use Student's t on these values (Student, "The probable error of a
+mean", Biometrika 6, 1908). Means over blocks are geometric.
 
-Rounds end once an interval is narrow (`rounds`), and some are narrow by luck, so each interval is made a fifth wider.
-In runs simulated from recorded blocks the interval then contains the true value in 96 to 97 % of cases; for rows whose
-blocks scatter most, in 86 to 96 % (`benchmarks/intervals.py`). Processes also differ in ways that blocks do not
-sample. No interval of a single run includes this difference; a comparison of two runs adds it (`report.repeatability`).
+Rounds end once an interval is narrow (`rounds`). Some intervals are narrow by luck, so each one is made a fifth wider.
+In runs simulated from recorded blocks, the interval then contains the true value in 96 to 97 % of cases. For rows with
+the most scattered blocks, it does so in 86 to 96 % (`benchmarks/intervals.py`). Processes also differ in ways that
+blocks do not sample. Intervals of a single run do not include this difference, but a comparison of two runs adds it
+(`report.repeatability`).
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MIN_BLOCKS = 2
-"""The least blocks for an interval; with so few it is wide."""
+"""The smallest number of blocks for an interval. With so few, the interval is wide."""
 LEVEL = 0.95
-"""The confidence level: the share of intervals that contain the true value."""
+"""The confidence level, which is the fraction of intervals that should contain the true value."""
 MARGIN = 0.01
 WIDENING = 1.2
-"""The factor by which intervals are wider than those of Student's t."""
+"""The factor by which intervals are wider than those from Student's t."""
 _LEAST_OF_MODE = 3  # samples
-_BISECTIONS = 52  # as many as a double has bits
+_BISECTIONS = 52  # the number of bits in a double
 
 
 class Round(NamedTuple):
-    """A round and the block that it belongs to; rounds are numbered over all blocks."""
+    """A round and the block that it belongs to. Rounds are numbered across all blocks."""
 
     block: int
     number: int
@@ -45,9 +46,9 @@ Samples = Mapping[Round, float]
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; low and high are NaN with fewer than two blocks.
+    """An estimate with its 95 % interval. With fewer than two blocks, `low` and `high` are NaN.
 
-    `freedom` is the degrees of freedom of Student's t, infinite if the ends do not come from blocks.
+    `freedom` is the number of degrees of freedom of Student's t. It is infinite if the ends do not come from blocks.
     """
 
     value: float
@@ -62,16 +63,16 @@ class Interval:
 
     @property
     def half_width(self) -> float:
-        """The larger distance from the value to an end; NaN if unknown."""
+        """The distance from the value to the farther end; NaN if unknown."""
         return max(self.high - self.value, self.value - self.low) if self.known else math.nan
 
     @property
     def spread(self) -> float:
-        """Half the interval's width relative to the value: 0.005 is +- 0.5 %; NaN if unknown."""
+        """Half the interval's width relative to the value; NaN if unknown. 0.005 means +- 0.5 %."""
         return (self.high - self.low) / 2 / self.value
 
     def scale(self, factor: float) -> Interval:
-        """Return the same estimate in another unit."""
+        """Return the estimate in a different unit."""
         return Interval(self.value * factor, self.low * factor, self.high * factor, self.freedom)
 
     def invert(self) -> Interval:
@@ -79,23 +80,26 @@ class Interval:
         return Interval(1 / self.value, 1 / self.high, 1 / self.low, self.freedom)
 
     def at_level(self, level: float) -> Interval:
-        """Return the same positive estimate with an interval of another level, such as 0.99."""
+        """Return the same positive estimate with an interval at a different level, such as 0.99."""
         power = t_quantile(self.freedom, level) / t_quantile(self.freedom)
         low, high = (self.value * (end / self.value) ** power for end in (self.low, self.high))
         return Interval(self.value, low, high, self.freedom)
 
 
 def time_interval(samples: Samples) -> Interval:
-    """Return the time of the samples, in their unit, with its interval; without a mirrored pair, their median."""
-    middle = median(list(samples.values()))  # relative to it, so that equal samples have exactly that mean
+    """Return the time of the samples, in their unit, with its interval.
+
+    Without a mirrored pair, return their median.
+    """
+    middle = median(list(samples.values()))  # relative to the first value, so that equal samples have exactly that mean
     values = block_values({round_: sample / middle for round_, sample in samples.items()})
     return _estimate_mean([math.log(value) for value in values]).scale(middle) if values else Interval(middle)
 
 
 def speed_ratio(samples: Samples, base: Samples) -> Interval:
-    """Return the speed relative to `base` from the rounds that both have: 2 means half the time.
+    """Return the speed relative to `base` from the rounds that both have. 2 means half the time.
 
-    Without a shared mirrored pair it is the ratio of the medians, with no interval.
+    Without a shared mirrored pair, the result is the ratio of the medians and has no interval.
     """
     shared = {round_: base[round_] / samples[round_] for round_ in samples if round_ in base}
     middle = median(list(shared.values()))
@@ -106,7 +110,7 @@ def speed_ratio(samples: Samples, base: Samples) -> Interval:
 
 
 def block_values(values: Samples) -> list[float]:
-    """Return the median of the pair means of each block in order, leaving out blocks without a mirrored pair."""
+    """Return the median of the pair means of each block, in order. Blocks without a mirrored pair are left out."""
     blocks: dict[int, list[float]] = {}
     for round_ in sorted(values):
         mirror = Round(round_.block, round_.number + 1)
@@ -116,13 +120,13 @@ def block_values(values: Samples) -> list[float]:
 
 
 def spread_of_blocks(samples: Samples) -> float:
-    """Return how much longer the slowest block takes than the fastest, as a share; NaN with fewer than two blocks."""
+    """Return how much longer the slowest block takes than the fastest, as a fraction; NaN for fewer than two blocks."""
     values = block_values(samples)
     return max(values) / min(values) - 1 if len(values) > 1 else math.nan
 
 
 def _estimate_mean(logs: Sequence[float]) -> Interval:
-    """Return the geometric mean of blocks from their logarithms, with its interval if there are enough blocks."""
+    """Return the geometric mean of blocks, given their logarithms, with its interval if there are enough blocks."""
     mean, freedom = statistics.fmean(logs), len(logs) - 1
     if len(logs) < MIN_BLOCKS:
         return Interval(math.exp(mean))
@@ -133,10 +137,10 @@ def _estimate_mean(logs: Sequence[float]) -> Interval:
 
 @functools.cache
 def t_quantile(freedom: float, level: float = LEVEL) -> float:
-    """Return the two-sided quantile of Student's t for probability `level`; of the normal, if freedom is infinite.
+    """Return the two-sided quantile of Student's t, or of the normal distribution if `freedom` is infinite.
 
-    It is found by bisection from the sums for whole degrees of freedom (M. Abramowitz and I. Stegun, "Handbook
-    of Mathematical Functions", 26.7.3 and 26.7.4).
+    `level` is the probability. The quantile is found by bisection from the sums for whole degrees of freedom (M.
+    Abramowitz and I. Stegun, "Handbook of Mathematical Functions", 26.7.3 and 26.7.4).
     """
     if math.isinf(freedom):
         return statistics.NormalDist().inv_cdf((1 + level) / 2)
@@ -161,12 +165,11 @@ def _probability_within(angle: float, freedom: int) -> float:
 def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> Interval:
     """Return the ratio of `value` to `base`, two positive estimates from independent runs.
 
-    The samples of two runs are not paired, so the two intervals are combined like variances, on
-    logarithms: the distance from the ratio to each end is the root of the sum of the squared distances
-    to the two ends that contribute to it (G. Y. Zou and A. Donner, "Construction of confidence limits
-    about effect measures: a general approach", Statistics in Medicine 27, 2008). For a base known
-    exactly, pass an Interval whose ends equal its value. `deviation` is the relative standard deviation
-    of differences between runs that are in neither interval.
+    The samples of two runs are not paired, so the two intervals are combined like variances, on logarithms. The
+    distance from the ratio to each end is the square root of the sum of the squared distances to the two ends that
+    contribute to it (G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general
+    approach", Statistics in Medicine 27, 2008). If the base is known exactly, pass an Interval whose ends equal its
+    value. `deviation` is the relative standard deviation of differences between runs that neither interval includes.
     """
     ratio = value.value / base.value
     if not (value.known and base.known):
@@ -180,8 +183,7 @@ def unpaired_ratio(value: Interval, base: Interval, deviation: float = 0.0) -> I
 def verdict(ratio: Interval, margin: float = MARGIN) -> str:
     """Compare a speed ratio with 1 +- `margin`.
 
-    `faster` or `slower` if the whole interval is outside, `same` if it is inside, otherwise
-    `inconclusive`.
+    Returns `faster` or `slower` if the whole interval is outside, `same` if it is inside, and `inconclusive` otherwise.
     """
     if not ratio.known:
         return "inconclusive"
@@ -199,18 +201,21 @@ def drop_unknown(values: Iterable[float]) -> list[float]:
 
 
 def median(values: Sequence[float]) -> float:
-    """Return the median, or NaN without values."""
+    """Return the median, or NaN if there are no values."""
     return statistics.median(values) if values else math.nan
 
 
 def quartiles(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Minimum, lower and upper quartile."""
+    """The minimum and the lower and upper quartiles."""
     ordered = sorted(samples)
     return ordered[0], _interpolate(ordered, 0.25), _interpolate(ordered, 0.75)
 
 
 def _interpolate(ordered: Sequence[float], share: float) -> float:
-    """Return a quantile, rounded as numpy.percentile does; importing NumPy would double the time of `list`."""
+    """Return a quantile, rounded as in numpy.percentile.
+
+    NumPy is not used because importing it would double the time of `list`.
+    """
     position = (len(ordered) - 1) * share
     index = min(int(position), len(ordered) - 2)
     if index < 0:
@@ -227,10 +232,10 @@ def count_outliers(samples: Sequence[float]) -> int:
 
 
 def find_modes(samples: Sequence[float]) -> tuple[float, float] | None:
-    """Return the medians of two modes if the largest gap between samples exceeds the range on either side of it.
+    """Return the medians of two modes if the largest gap between samples exceeds the range on both sides of it.
 
-    A mode has at least three samples. Of sets of normally distributed samples, 2.5 % seem to have two modes
-    with 10 samples, 0.1 % with 16.
+    A mode has at least three samples. Among sets of normally distributed samples, 2.5 % seem to have two modes if there
+    are 10 samples, and 0.1 % if there are 16.
     """
     ordered = sorted(samples)
     splits = range(_LEAST_OF_MODE, len(ordered) - _LEAST_OF_MODE + 1)

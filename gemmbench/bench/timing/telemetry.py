@@ -1,4 +1,4 @@
-"""Device telemetry and energy while a batch is measured, read in a thread and matched with windows later."""
+"""Device telemetry and energy during a batch. Readings are taken in a thread and matched with windows later."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Tick:
-    """The time when a new value of the counter was first seen, and its joules."""
+    """The time at which a new value of the counter was first seen, and its joules."""
 
     seconds: float
     joules: float
@@ -26,28 +26,28 @@ class Tick:
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules drawn between two ticks, and the seconds between them."""
+    """The joules drawn between two ticks, and the seconds between them."""
 
     joules: float
     seconds: float
 
 
 class EnergyCounter:
-    """Records the ticks of a monitor's energy counter; call `poll` far more often than it ticks."""
+    """Records the ticks of a monitor's energy counter. Call `poll` far more often than the counter ticks."""
 
     def __init__(self, monitor: Monitor):
         self._monitor, self._last = monitor, monitor.energy()
         self._ticks: list[Tick] = []
 
     def poll(self) -> None:
-        """Read the counter, and record a tick if it has grown."""
+        """Read the counter and record a tick if it has grown."""
         joules = self._monitor.energy()
         if joules > self._last:
             self._ticks.append(Tick(self._monitor.now(), joules))
         self._last = joules
 
     def count(self, start: float, end: float) -> Energy | None:
-        """Return the energy from the first to the last tick in an interval; None if they are less than 50 ms apart."""
+        """Return the energy between the first and last tick in an interval; None if they are less than 50 ms apart."""
         later = dropwhile(lambda tick: tick.seconds < start, self._ticks)
         inside = list(takewhile(lambda tick: tick.seconds <= end, later))
         if not inside or inside[-1].seconds - inside[0].seconds < _LEAST_SECONDS:
@@ -61,7 +61,7 @@ _SETTLE_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Span:
-    """When a window ran, in seconds of one clock."""
+    """The time span in which a window ran, in seconds of one clock."""
 
     start: float
     end: float
@@ -69,7 +69,7 @@ class Span:
 
 @dataclass(frozen=True)
 class TimedReading:
-    """A reading, and when it was taken."""
+    """A reading and the time when it was taken."""
 
     start: float
     end: float
@@ -77,7 +77,7 @@ class TimedReading:
 
 
 class TelemetrySampler:
-    """Reads a monitor while the block runs; does nothing without a monitor."""
+    """Reads a monitor during the `with` block. Does nothing without a monitor."""
 
     def __init__(self, monitor: Monitor | None, clock: Callable[[], float] = time.monotonic):
         self._monitor, self._clock = monitor, clock
@@ -101,12 +101,12 @@ class TelemetrySampler:
             self._others.append(self._monitor.count_other_processes())
 
     def track(self, executable: Executable) -> Executable:
-        """Return the executable with its windows recorded; executables are numbered from 0 in call order."""
+        """Return an executable whose windows are recorded. Executables are numbered from 0 in the order of calls."""
         self._windows.append([])
         return executable if self._monitor is None else TrackedExecutable(executable, self._windows[-1], self._clock)
 
     def summarize(self, number: int, samples: int) -> Telemetry | None:
-        """Telemetry of an executable's last `samples` windows; None without monitor or windows."""
+        """Return telemetry for an executable's last `samples` windows; None without a monitor or windows."""
         windows = self._windows[number][-samples:] if samples else []
         return summarize_readings(self._readings, windows, self._others) if windows else None
 
@@ -137,7 +137,7 @@ class TrackedExecutable:
 def summarize_readings(
     readings: Sequence[TimedReading], windows: Sequence[Span], others: Sequence[int | None]
 ) -> Telemetry:
-    """Return a row's telemetry from all readings; `windows` are the row's own, in order, at least one."""
+    """Return a row's telemetry from all readings. `windows` holds the row's windows in order, at least one."""
     first, last = windows[0].start, windows[-1].end
     near = [each for each in readings if each.start <= last + _PERIOD and each.end >= first - _PERIOD]
     own = [each for each in near if any(_is_inside(each, window) for window in windows)]
@@ -159,7 +159,7 @@ def _is_inside(timed: TimedReading, window: Span) -> bool:
 
 
 def _is_settled(timed: TimedReading, window: Span) -> bool:
-    """Return whether a reading was taken inside a window that had already run for long enough."""
+    """Return whether a reading was taken while a window ran that had already run for long enough."""
     return window.start + _SETTLE_SECONDS <= timed.start and timed.end <= window.end
 
 

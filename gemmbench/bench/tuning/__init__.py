@@ -1,1 +1,1 @@
-"""Tuning: the search for the fastest configuration of a variant at a problem."""
+"""Tuning: the search for a variant's fastest configuration at a problem."""

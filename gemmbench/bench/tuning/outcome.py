@@ -1,4 +1,4 @@
-"""The outcome of a search: the winner, configurations that tie with it, and what rows of a `pick` should name."""
+"""The outcome of a search: the winner, configurations that tie with it, and the choices for the rows of a `pick`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.search_space import Candidate
 
 _TIE = 0.005
-"""Values closer than this tie under a steady load, which has too few blocks for an interval."""
+"""Values closer than this count as ties under a steady load, which has too few blocks for an interval."""
 
 
 def _find_time(record: Record) -> float:
@@ -38,7 +38,7 @@ GOALS: Mapping[str, Callable[[Record], float]] = {
     "sustained": _find_sustained_time,
     "energy": _find_energy,
 }
-"""What the finals minimize: seconds per launch, the same under a steady load, or joules per launch."""
+"""What the finals minimize: seconds per launch, seconds per launch under a steady load, or joules per launch."""
 
 
 def compare_values(goal: str, best: Record, other: Record) -> Interval:
@@ -50,12 +50,12 @@ def compare_values(goal: str, best: Record, other: Record) -> Interval:
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """The end of a search.
+    """The result of a search.
 
-    `standings` are the right candidates that were timed in short rounds, fastest first. `dropped` says why
-    others did not reach the finals, and `failed` why some are wrong. `finals` are the records measured in full,
-    `anchors` those of the baseline beside them. An interrupted search has no finals, but `best_so_far`, the
-    last short load of the fastest candidate.
+    `standings` are the correct candidates that were timed in short rounds, fastest first. `dropped` holds the reasons
+    why others did not reach the finals, and `failed` the reasons why some are wrong. `finals` are the records that were
+    measured in full, and `anchors` those of the baseline in the same batches. An interrupted search has no finals but
+    has `best_so_far`, the last short load of the fastest candidate.
     """
 
     task: TuningTask
@@ -70,19 +70,19 @@ class SearchOutcome:
 
     @property
     def ranking(self) -> list[Record]:
-        """The finalists that are right, the best first."""
+        """The finalists that are right, best first."""
         find_value = GOALS[self.goal]
         right = [record for record in self.finals if record.ranked and math.isfinite(find_value(record))]
         return sorted(right, key=find_value)
 
     @property
     def winner(self) -> Record | None:
-        """The best finalist; None if none is right, or the search was interrupted."""
+        """The best finalist; None if none is right or the search was interrupted."""
         return next(iter(self.ranking), None)
 
     @property
     def is_outdone(self) -> bool:
-        """Whether no candidate is a finalist because other kernels of the same `pick` are faster."""
+        """Whether no candidate became a finalist because other kernels of the same `pick` are faster."""
         fastest = self.standings[0].key if self.standings else None
         return not self.finals and not self.interrupted and fastest in self.dropped
 
@@ -100,15 +100,15 @@ class SearchOutcome:
 
     @property
     def tried(self) -> int:
-        """The configurations that were checked."""
+        """The number of configurations that were checked."""
         return len(self.standings) + len(self.failed)
 
     @property
     def relative_values(self) -> dict[Key, float]:
-        """The logarithm of each right candidate's value relative to the baseline, from the finals if it was in them.
+        """The logarithm of each correct candidate's value relative to the baseline, from the finals if available.
 
-        With a goal other than `time`, a candidate that was not in the finals is assumed to differ from its short
-        rounds as the finalists do on average.
+        If the goal is not `time`, other candidates are assumed to differ from their short rounds as much as the
+        finalists do on average.
         """
         short = {each.key: each.mean for each in self.standings}
         full = {find_key(record): self._compare_with_baseline(record) for record in self.finals if record.ranked}
@@ -118,7 +118,7 @@ class SearchOutcome:
         return {key: value + shift for key, value in short.items()} | full
 
     def find_anchor(self, record: Record) -> Record | None:
-        """Return the row of the baseline in the batch of a finalist; None if it is not right."""
+        """Return the baseline's row in the batch of a finalist; None if it is not right."""
         mine = (each for each in self.anchors if each.batch_key == record.batch_key)
         return next((each for each in mine if each.samples and each.status == "ok"), None)
 
@@ -130,10 +130,10 @@ class SearchOutcome:
 
 @dataclass(frozen=True)
 class ChosenRow:
-    """A row of `pick` after the searches: the candidate it should name, chosen on `problems`.
+    """A row of `pick` after the searches: the candidate that it should name, chosen on `problems`.
 
-    `loss` is how much slower it is there than the best of each problem, as a geometric mean. `reason` says why
-    a row stays as it is.
+    `loss` is how much slower it is on these than the best for each problem, as a geometric mean. `reason` says why a
+    row stays unchanged.
     """
 
     number: int
@@ -146,9 +146,9 @@ class ChosenRow:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A problem that took no part in the choice: what its row picks there, and what is best there.
+    """A problem that was not used for the choice, with the candidate that its row picks and the best candidate.
 
-    `loss` is the time of the pick divided by that of the best; NaN if the pick does not run there.
+    `loss` is the time of the pick divided by that of the best. It is NaN if the pick cannot run.
     """
 
     problem: Problem
@@ -159,7 +159,10 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class DispatchTable:
-    """The rows of a variant's `pick`, and how good they are on held-out problems. `path` is the file written."""
+    """The rows of a variant's `pick`, and how good they are on held-out problems.
+
+    `path` is the file that was written.
+    """
 
     variant: Variant
     rows: Sequence[ChosenRow]

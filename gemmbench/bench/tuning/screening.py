@@ -1,4 +1,4 @@
-"""The first rounds of a search: every candidate is compiled, checked, timed for a moment and compared with the best."""
+"""The first rounds of a search. Every candidate is compiled, checked, timed briefly and compared with the best."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _Code = tuple[object, ...]
 
 @dataclass
 class CheckedCode:
-    """Results on awkward problems, shared by all searches of a command because they hold for all sizes.
+    """Results on awkward problems. All searches of a command share them, because they are valid for all sizes.
 
-    `faults` says why a configuration is not right, "" if it is; `checked` holds the problems checked for each.
+    `faults` says why a configuration is wrong, or "" if it is right. `checked` holds the problems checked for each.
     """
 
     faults: dict[_Code, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class CheckedCode:
             self.faults.setdefault(code, "")
 
     def find(self, chain: Chain) -> str | None:
-        """Return why a candidate is not right, "" if it is, None if it was not checked."""
+        """Return why a candidate is wrong; "" if it is right, and None if it was not checked."""
         return self.faults.get(_find_code(chain))
 
     def knows(self, check: Chain) -> bool:
@@ -64,32 +64,32 @@ def _find_code(row: Chain | Record) -> _Code:
 
 FINALISTS = 8
 SHARED_FINALISTS = 4
-"""Finalists per problem for a variant with a `pick`, in which many problems decide each row."""
+"""The number of finalists per problem for a variant with a `pick`, where many problems decide each row."""
 _LEAST_DIFFERENCE = 0.01
-"""The least slowdown relative to the best for which a candidate is dropped before the finals."""
+"""The smallest slowdown relative to the best for which a candidate is dropped before the finals."""
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A candidate after short rounds: the logarithm of its time, relative to the baseline, in every round."""
+    """A candidate after short rounds, with the logarithm of its time relative to the baseline in every round."""
 
     key: Key
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """The estimate of the logarithm."""
+        """The estimated logarithm."""
         return statistics.fmean(self.values)
 
     def slowdown(self, best: Standing) -> float:
-        """Return its time divided by that of the best."""
+        """Return this candidate's time divided by that of the best."""
         return math.exp(self.mean - best.mean)
 
 
 def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Standing]:
-    """Return the candidates of a search that were timed in short rounds, the fastest first.
+    """Return the candidates of a search that were timed in short rounds, fastest first.
 
-    Rounds without the baseline do not count if there is one.
+    If there is a baseline, rounds without it do not count.
     """
     baseline = task.baseline
     batches: dict[tuple[int, str], list[Record]] = {}
@@ -108,7 +108,7 @@ def collect_standings(task: TuningTask, records: Iterable[Record]) -> list[Stand
 
 
 def _is_record_of(record: Record, kernel_key: tuple[object, ...]) -> bool:
-    """Return whether a record is that of the chain with this key."""
+    """Return whether a record belongs to the chain with this key."""
     return record.kernel_key == kernel_key
 
 
@@ -118,11 +118,11 @@ def _find_values(samples: Samples, anchor: Record | None) -> list[float]:
 
 
 def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bool]:
-    """Return a test whether a candidate is clearly slower than the first of the standings, which is the best.
+    """Return a function that tests whether a candidate is clearly slower than the best, which is the first standing.
 
-    It is if the whole interval of the difference lies beyond _LEAST_DIFFERENCE. The interval uses Student's t with the
-    pooled scatter and is as wide as intervals elsewhere. It begins at the candidate's fastest round, because
-    disturbances only make rounds slower.
+    It is slower if the whole interval of the difference lies beyond _LEAST_DIFFERENCE. The interval uses Student's t
+    with the pooled scatter and is as wide as intervals elsewhere. It starts from the candidate's fastest round, because
+    disturbances can only make rounds slower.
     """
     best = standings[0]
     freedom = sum(len(each.values) - 1 for each in standings)
@@ -139,9 +139,9 @@ def make_slowness_test(standings: Sequence[Standing]) -> Callable[[Standing], bo
 
 @dataclass
 class CandidateBatches:
-    """Runs candidates in batches, each with the baseline, through the runner of the run.
+    """Runs candidates in batches through the runner. Each batch includes the baseline.
 
-    Batches are numbered from `number` on, and each has its own placement and permutations.
+    Batches are numbered starting at `number`. Each has its own placement and permutations.
     """
 
     runner: Runner[Record]
@@ -155,11 +155,11 @@ class CandidateBatches:
         return self._run(chains, None, replace(self.policy, sustained=0.0), CHECK)
 
     def time(self, chains: Sequence[Chain], baseline: Chain | None, rounds: int) -> list[Record]:
-        """Time chains in this many rounds, in blocks of one mirrored pair, without verifying them."""
+        """Time chains for this many rounds, in blocks of one mirrored pair, without verifying them."""
         return self._run(chains, baseline, replace(self.policy, rounds=rounds, until=0.0, sustained=0.0), RANKING)
 
     def measure(self, chains: Sequence[Chain], baseline: Chain | None, contest: bool = False) -> list[Record]:
-        """Verify and measure chains with the full method; in a `contest` only until it is clear which one wins."""
+        """Verify and measure chains with the full method. A `contest` ends once it is clear which one wins."""
         return self._run(chains, baseline, self.policy, "final", contest)
 
     def _run(
@@ -188,22 +188,22 @@ class CandidateBatches:
 FIRST_ROUNDS = 2
 """A round and its mirror image."""
 _LEAST_TOGETHER, _MOST_TOGETHER, _AHEAD = 8, 15, 64
-"""The least candidates in a batch (unless no more are being compiled), the most, and how many to compile ahead."""
+"""The fewest candidates in a batch (unless no more are being compiled), the most, and how many to compile ahead."""
 _PERIOD = 0.1
 """Seconds between checks of the compilers."""
 
 
 def count_ahead(strategy: Strategy) -> int:
-    """Return how many candidates are compiled before the first of them is timed."""
+    """Return how many candidates to compile before the first of them is timed."""
     return _MOST_TOGETHER if strategy.learns else max(_AHEAD, 4 * (os.cpu_count() or 1))
 
 
 @dataclass
 class Screening:
-    """Tries the candidates that a strategy asks for: at most `most` of them, until `is_over`.
+    """Tries the candidates that a strategy suggests: at most `most` of them, until `is_over`.
 
-    `first` are tried before the strategy is asked. `failed` says why candidates are not right; `records` holds
-    everything measured in short rounds. `report` is called when the earlier records are known, and after every batch.
+    `first` are tried before the strategy is asked. `failed` says why candidates are wrong. `records` holds everything
+    measured in short rounds. `report` is called when the earlier records are known and after every batch.
     """
 
     task: TuningTask
@@ -221,11 +221,11 @@ class Screening:
     _known: set[Key] = field(default_factory=set)
 
     def run(self, earlier: Iterable[Record]) -> None:
-        """Try candidates until there are enough."""
+        """Try candidates until enough have been tried."""
         self._take_earlier(earlier)
         self.report(self)
         for step in self.task.baseline.steps if self.task.baseline else ():
-            self.batches.pool.submit(step)  # it is in every batch
+            self.batches.pool.submit(step)  # the baseline is in every batch
         asked = self._ask()
         while not self.batches.runner.is_interrupted():
             self._compile_ahead(asked)
@@ -234,11 +234,11 @@ class Screening:
                 break
             self._try(ready)
             self.report(self)
-        # Compiling what will not be tried would take cores from the finals.
+        # Compiling candidates that will not be tried would take cores from the finals.
         self.batches.pool.cancel(job for jobs in self._compiling.values() for job in jobs)
 
     def _take_earlier(self, earlier: Iterable[Record]) -> None:
-        """Learn from the records of the resumed run; candidates that it timed are not timed again."""
+        """Learn from the records of the resumed run. Candidates that it timed are not timed again."""
         timed: dict[Key, Record] = {}
         for record in earlier:
             if record.phase == CHECK:
@@ -257,7 +257,7 @@ class Screening:
         """Yield the candidates to try, in order."""
         for key in self.first:
             if key in self.task.chains and key not in self._known:
-                self.strategy.tell(dict(key), None)  # it is tried whatever the strategy says
+                self.strategy.tell(dict(key), None)  # it is tried regardless of the strategy
                 yield key
         while (configuration := self.strategy.ask()) is not None:
             if (key := make_key(configuration)) not in self._known:
@@ -276,7 +276,7 @@ class Screening:
             self._compiling[key] = [self.batches.pool.submit(step) for step in steps]
 
     def _wait_for_ready(self) -> list[Key]:
-        """Return compiled candidates; none if there are no more or no time is left to wait for them."""
+        """Return compiled candidates, or none if there are no more or there is no time to wait for them."""
         while not self.batches.runner.is_interrupted():
             ready = [key for key, jobs in self._compiling.items() if all(job.done() for job in jobs)]
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
@@ -289,11 +289,11 @@ class Screening:
         return []
 
     def list_standings(self) -> list[Standing]:
-        """Return the candidates that were timed and are right so far, the fastest first."""
+        """Return the candidates that were timed and are right so far, fastest first."""
         return [each for each in collect_standings(self.task, self.records) if each.key not in self.failed]
 
     def check_everywhere(self, keys: Sequence[Key]) -> list[Key]:
-        """Verify candidates on all awkward problems not yet checked; returns those that are right."""
+        """Verify candidates on all awkward problems that have not been checked. Returns those that are right."""
         self._check(self._list_checks(keys))
         for key in keys:
             if fault := self.checked.find(self.task.chains[key]):
@@ -301,13 +301,13 @@ class Screening:
         return [key for key in keys if key not in self.failed]
 
     def _check_leaders(self) -> bool:
-        """Verify the fastest candidates so far on another awkward problem; False if none is left."""
+        """Verify the fastest candidates so far on another awkward problem. Returns False if none is left."""
         left = self._list_checks([each.key for each in self.list_standings()[:FINALISTS]])
         self._check([check for check in left if check.problem == left[0].problem])
         return bool(left)
 
     def _list_checks(self, keys: Iterable[Key]) -> list[Chain]:
-        """Return the chains to verify, at every awkward problem, of candidates that are right so far."""
+        """Return the chains to verify at every awkward problem, for candidates that are right so far."""
         chains = [self.task.chains[key] for key in keys]
         right = [chain for chain in chains if not self.checked.find(chain)]
         return [check for chain in right for check in self.task.plan_checks(chain) if not self.checked.knows(check)]
@@ -320,7 +320,7 @@ class Screening:
                 self.failed.setdefault(find_key(check), fault)
 
     def _try(self, keys: Sequence[Key]) -> None:
-        """Check candidates on an awkward problem, and time those that are right."""
+        """Check candidates on an awkward problem and time those that are right."""
         for key in keys:
             del self._compiling[key]
         chains = {key: self.task.chains[key] for key in keys}

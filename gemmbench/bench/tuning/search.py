@@ -1,4 +1,4 @@
-"""A search: first rounds for all candidates, longer rounds for those that are left, the full method for the last."""
+"""A search: first rounds for all candidates, longer rounds for those that remain, and the full method for finalists."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.search_space import make_strategy
 
 _MOST_TURNS = 4
-"""The most turns of longer rounds; candidates that then still tie with the best are cut by rank."""
+"""The most turns of longer rounds. Candidates that still tie with the best after them are cut by rank."""
 
 
 @dataclass
 class Contenders:
-    """The candidates left after the first rounds; if they were `measured` before, nothing is measured here.
+    """The candidates that remain after the first rounds. If they were `measured` before, they are not measured again.
 
-    `left` are the best, fastest first, and `dropped` says why the others were dropped.
+    `left` holds the best, fastest first, and `dropped` says why the others were dropped.
     """
 
     screening: Screening
@@ -41,7 +41,7 @@ class Contenders:
     dropped: dict[Key, str] = field(default_factory=dict)
 
     def narrow(self) -> None:
-        """Drop clearly slower candidates and time the rest in longer rounds until only the finalists are left."""
+        """Drop clearly slower candidates and time the rest in longer rounds, until only the finalists remain."""
         screening, batches = self.screening, self.screening.batches
         task, rounds = screening.task, FIRST_ROUNDS
         self.left = screening.list_standings()
@@ -69,7 +69,9 @@ class Contenders:
         self.left = [each for each in self.left if each.key not in self.dropped]
 
     def measure_finals(self, slowest: float) -> list[Record]:
-        """Verify the best on every awkward problem and measure them in full; if none is right, the next best.
+        """Verify the best on every awkward problem and measure them in full.
+
+        If none is right, continue with the next best.
 
         Candidates slower than `slowest` are left out.
         """
@@ -104,12 +106,12 @@ class Contenders:
 
 
 SCREENING_SHARE = 0.7
-"""The share of a search's time after which the first rounds end, to leave time for the finals."""
+"""The fraction of a search's time after which the first rounds end, to leave time for the finals."""
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search. `configurations` and `seconds` limit the first rounds; `first` are tried before any other."""
+    """How to search. `configurations` and `seconds` limit the first rounds. `first` are tried before all others."""
 
     strategy: str
     seed: int
@@ -121,10 +123,10 @@ class SearchSettings:
 
 @dataclass
 class Search:
-    """One search, in two parts. Several searches of one problem may share their finals: see find_slowest_finalist.
+    """One search, in two parts. Several searches of one problem may share their finals. See find_slowest_finalist.
 
-    `earlier` are the records of the resumed run. `report` is called after every batch, and `begin_finals`
-    before finalists are measured.
+    `earlier` holds the records of the resumed run. `report` is called after every batch, and `begin_finals` before
+    finalists are measured.
     """
 
     task: TuningTask
@@ -136,7 +138,7 @@ class Search:
     begin_finals: Callable[[Sequence[Chain]], None] = lambda chains: None
 
     def screen(self) -> Sequence[Standing]:
-        """Try the candidates in short rounds; returns those that are left, the fastest first.
+        """Try the candidates in short rounds. Returns those that remain, fastest first.
 
         Raises UsageError for an unknown strategy and DeviceError.
         """
@@ -161,7 +163,7 @@ class Search:
         return self._contenders.left
 
     def finish(self, slowest: float = math.inf) -> SearchOutcome:
-        """Measure in full the candidates left whose standing is not behind `slowest`. Raises DeviceError."""
+        """Measure the remaining candidates that are not behind `slowest` in full. Raises DeviceError."""
         task, contenders, finals = self.task, self._contenders, self._finals
         runner, screening = self.batches.runner, contenders.screening
         if not finals and not runner.is_interrupted():
@@ -183,7 +185,7 @@ class Search:
 
 
 def find_slowest_finalist(found: Iterable[Sequence[Standing]]) -> float:
-    """Return where the finals end for searches of one problem that share SHARED_FINALISTS finalists."""
+    """Return the limit for finalists if several searches of one problem share SHARED_FINALISTS finalists."""
     means = sorted(standing.mean for left in found for standing in left)
     return means[SHARED_FINALISTS - 1] if len(means) >= SHARED_FINALISTS else math.inf
 
@@ -195,7 +197,7 @@ def _find_best_so_far(task: TuningTask, standings: Sequence[Standing], records: 
 
 
 def _find_finals(task: TuningTask, earlier: Sequence[Record]) -> list[Record]:
-    """Return the finals of this search in the resumed run, if they were complete."""
+    """Return the finals of this search in the resumed run, if they are complete."""
     groups: dict[str, list[Record]] = {}
     for record in earlier:
         if record.phase == "final" and record.problem == task.problem:

@@ -1,4 +1,4 @@
-"""The task of one search: the configurations of a variant at a problem."""
+"""The task of one search: a variant's configurations at a problem."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def find_key(row: Chain | Record) -> Key:
 
 @dataclass(frozen=True)
 class TuningTask:
-    """The candidates of a search, one chain for each configuration, and the baseline if it can run.
+    """The candidates of a search, with one chain for each configuration, and the baseline if it can run.
 
-    `plan_checks` plans the configuration of a chain at awkward problems, in the order to try them.
-    `skipped` counts the configurations that cannot run here.
+    `plan_checks` plans a chain's configuration at awkward problems, in the order in which to try them. `skipped` counts
+    the configurations that cannot run here.
     """
 
     name: str
@@ -45,22 +45,22 @@ class TuningTask:
 
     @cached_property
     def space(self) -> SearchSpace:
-        """The configurations. Raises UsageError if there is none."""
+        """The configurations. Raises UsageError if there are none."""
         return SearchSpace(tuple(dict(chain.config.values) for chain in self.candidates))
 
     @cached_property
     def chains(self) -> dict[Key, Chain]:
-        """The candidates by their configurations, with one size of workspace if they are a library's."""
+        """The candidates by configuration. Those of a library all have the same workspace size."""
         return {find_key(chain): chain for chain in level_workspaces(self.candidates)}
 
     def owns(self, record: Record) -> bool:
-        """Return whether a record is of a candidate of this search."""
+        """Return whether a record belongs to a candidate of this search."""
         return record.problem == self.problem and record.variant == self.name and find_key(record) in self.chains
 
     def list_first_steps(self, chain: Chain) -> tuple[Plan, ...]:
-        """Return what is compiled before a candidate is tried; mostly the same code twice."""
+        """Return the plans to compile before a candidate is tried. They usually have the same code."""
         return (*chain.steps, *self.find_check(chain).steps)
 
     def find_check(self, chain: Chain) -> Chain:
-        """Return the chain to verify before a candidate is timed: at an awkward problem if it can run there."""
+        """Return the chain to verify before a candidate is timed, at an awkward problem if it can run there."""
         return next(iter(self.plan_checks(chain)), chain)

@@ -1,1 +1,1 @@
-"""Whether a result is right, and if not, why."""
+"""Decides whether a result is right and, if not, explains why."""

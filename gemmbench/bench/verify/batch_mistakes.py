@@ -1,4 +1,4 @@
-"""A wrong batch: which of its products are wrong, and whether they were made of the operands of other products."""
+"""Explains a wrong batch: which products are wrong, and whether they were made from operands of other products."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gemmbench.bench.verify.diagnosis import PRODUCT_NEVER_WRITTEN, Diagnosis, d
 from gemmbench.bench.verify.wrong_result import WrongResult, WrongSample
 
 _ELEMENTS, _LEAST_ELEMENTS = 16, 4
-"""Wrong elements of a product that a hypothesis must give."""
+"""The number of a product's wrong elements that a hypothesis must explain, and the smallest number that is enough."""
 _EXAMPLES = 8
-"""Wrong products that a sentence about all of them must fit."""
+"""The number of wrong products that a sentence about all of them must fit."""
 _MOST_TERMS = 1 << 23
 _NEAR = 8
 _ADVICE = "look at the grid, and at how C advances from product to product"
 
 
 def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
-    """A wrong result of several products in words, and its most likely cause."""
+    """Describe a wrong result of several products, and return its most likely cause."""
     batch = _Batch(wrong)
     found = batch.find_stride() or batch.find_unwritten() or batch.find_other_product()
     count = f"{len(batch.products)} of {wrong.problem.count} products wrong"
@@ -37,12 +37,12 @@ def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
 
 
 _Cause = tuple[int, str, str]
-"""A product that shows a cause, its key, and its words."""
+"""A product that shows a cause, the key of the cause, and its description."""
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """A product was computed with what `parts` name ("B", "A and B", "C") of product `other`."""
+    """A product that was computed with `parts` ("B", "A and B" or "C") of product `other`."""
 
     number: int
     parts: str
@@ -50,18 +50,18 @@ class _Origin:
 
 
 class _Batch:
-    """A wrong result of several products; rows are those of all of them."""
+    """A wrong result of several products. Its rows are those of all products."""
 
     def __init__(self, wrong: WrongResult):
         self.wrong, self.problem = wrong, wrong.problem
 
     @cached_property
     def products(self) -> list[int]:
-        """The numbers of the wrong ones among what was compared."""
+        """The numbers of the wrong products among those that were compared."""
         return [int(number) for number in np.unique(self.wrong.suspects // self.problem.M)]
 
     def take(self, number: int) -> WrongResult:
-        """What was compared of one product, as a result of its own."""
+        """Return the compared part of one product as a separate result."""
         wrong, M = self.wrong, self.problem.M
         mine = wrong.rows // M == number
         operands = {name: view_products(self.problem, wrong.operands, name)[number] for name in wrong.operands}
@@ -77,7 +77,7 @@ class _Batch:
         )
 
     def find_unwritten(self) -> _Cause | None:
-        """Products that hold what C held before the launch, if others do not."""
+        """Find products that hold what C held before the launch, if others do not."""
         unwritten = [number for number in self.products if _is_unwritten(self.take(number))]
         if not unwritten or len(unwritten) == self.problem.count:
             return None
@@ -91,7 +91,7 @@ class _Batch:
         return unwritten[0], PRODUCT_NEVER_WRITTEN, f"{words}: {_ADVICE}"
 
     def find_other_product(self) -> _Cause | None:
-        """Products that were made of operands of another one."""
+        """Find products that were made from operands of another product."""
         origins = [self._find_origin(number) for number in self.products[:_EXAMPLES]]
         first = next(filter(None, origins), None)
         if first is None:
@@ -143,14 +143,14 @@ class _Batch:
         return None
 
     def _list_states_of_c(self) -> list[np.ndarray]:
-        """C as it was before the launch, and as it is after it if all of that is known: either may have been read."""
+        """Return C from before the launch and, if known completely, from after it. Either may have been read."""
         wrong, problem = self.wrong, self.problem
         before = view_products(problem, wrong.operands, "C")
         is_whole = len(wrong.rows) == problem.count * problem.M
         return [before, wrong.want.reshape(before.shape)] if is_whole else [before]
 
     def _list_candidates(self, number: int, elements: int) -> Sequence[int]:
-        """Other products, all of them unless there are very many."""
+        """Return other products: all of them unless there are very many."""
         count = self.problem.count
         if count * elements * self.problem.K <= _MOST_TERMS:
             return [each for each in range(count) if each != number]
@@ -161,7 +161,7 @@ class _Batch:
         return [each for each in sorted(listed) if 0 <= each < count and each != number]
 
     def find_stride(self) -> _Cause | None:
-        """The products of an operand are apart by another number of elements."""
+        """Find a different distance between an operand's products that explains the result."""
         strides = {name: self.problem.stride(name) for name in "ABC"}
         later = [number for number in self.products if number][:_EXAMPLES]
         for name, usual in [(name, strides[name]) for name in "AB"]:
@@ -182,7 +182,7 @@ class _Batch:
         return bool(sample.matches(sample.apply_scalars(replace(sample, wrong=moved).terms.sum(axis=1))).all())
 
     def _sample(self, number: int) -> WrongSample:
-        """A few wrong elements of one product."""
+        """Return a few wrong elements of one product."""
         sample = self.take(number).sample
         few = np.unique(np.linspace(0, len(sample) - 1, _ELEMENTS).astype(int)) if len(sample) else np.zeros(0, int)
         return replace(sample, i=sample.i[few], j=sample.j[few], got=sample.got[few])
@@ -197,7 +197,7 @@ class _Batch:
 
 
 def _is_unwritten(wrong: WrongResult) -> bool:
-    """Whether what was compared of a product is NaN or the old C."""
+    """Return whether the compared part of a product is NaN or the old C."""
     if wrong.unwritten.all():
         return True
     before = wrong.operands["C"][wrong.rows].astype(np.float64)

@@ -1,6 +1,6 @@
-"""Explains a wrong result: how much is wrong, where, and the most likely cause.
+"""Explains a wrong result: how much of it is wrong, where, and the most likely cause.
 
-Each hypothesis is recomputed from the operands and compared.
+For each hypothesis, the result is computed again from the operands and compared.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _SHIFTS = tuple(sign * step for step in (1, 2, 3, 4, 8, 16, 32, 64, 128) for sig
 _TILES = (2, 4, 8, 16, 32, 64, 128, 256)
 _STRIDES = range(64, 1, -1)
 _NEAR = 1 / 8
-"""Sums kept in few bits are off by at most this share of |alpha| |A| |B| + |beta| |C0|."""
+"""The largest error of sums kept in few bits, as a fraction of |alpha| |A| |B| + |beta| |C0|."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """A hypothesis that fits: the key of the cause, and words that continue "C is as"."""
+    """A hypothesis that fits: the key of the cause, and words that complete "C is as"."""
 
     cause: str
     words: str
 
 
 def _find_explanation(wrong: WrongResult) -> Explanation | None:
-    """The first hypothesis that explains the wrong elements, or None."""
+    """Return the first hypothesis that explains the wrong elements, or None."""
     sample = wrong.sample
     if not len(sample):
         return None
@@ -44,7 +44,7 @@ def _find_explanation(wrong: WrongResult) -> Explanation | None:
 
 
 def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
-    """alpha or beta was ignored or applied to the wrong term."""
+    """Test whether alpha or beta was ignored or applied to the wrong term."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     product, before = sample.terms.sum(axis=1), sample.before
     cut = ", or cut to an integer" if math.trunc(alpha) == 1 else ""
@@ -65,7 +65,7 @@ def _explain_by_scalars(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
-    """A packed operand was read, or the result stored, with rows and columns exchanged."""
+    """Test whether a packed operand was read, or the result was stored, with rows and columns exchanged."""
     wrong = sample.wrong
     a, b = wrong.a, wrong.b
     flipped_a, flipped_b = _read_transposed(a), _read_transposed(b)
@@ -81,7 +81,7 @@ def _explain_by_transposition(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _read_transposed(matrix: np.ndarray) -> np.ndarray:
-    """The same packed numbers, read with rows and columns exchanged, in the same shape."""
+    """Return the same packed numbers in the same shape, but read with rows and columns exchanged."""
     rows, columns = matrix.shape
     if matrix.flags.c_contiguous:
         return np.asarray(matrix.reshape(-1).reshape(columns, rows).T)
@@ -89,7 +89,7 @@ def _read_transposed(matrix: np.ndarray) -> np.ndarray:
 
 
 def _explain_by_lost_products(sample: WrongSample) -> Iterator[Explanation]:
-    """Products are missing: from some k on, up to some k, one, a tile of them, every p-th."""
+    """Test whether products are missing: from some k on, up to some k, one, a tile of them or every p-th."""
     K = sample.terms.shape[1]
     total = sample.terms.sum(axis=1)
     if sample.matches(sample.apply_scalars(np.zeros(len(sample)))).all():
@@ -138,12 +138,12 @@ def _pad(terms: np.ndarray, step: int) -> np.ndarray:
 
 
 def _matching_columns(sample: WrongSample, sums: np.ndarray) -> list[int]:
-    """The columns of E x n sums that match every element."""
+    """Return the columns of E x n sums that match all elements."""
     return [int(k) for k in np.flatnonzero(sample.matches(sample.apply_scalars(sums)).all(axis=0))]
 
 
 def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
-    """An index is off by one, or by the size of a tile."""
+    """Test whether an index is off by one or by the size of a tile."""
     problem = sample.wrong.problem
     for d in _SHIFTS:
         side = f"{abs(d)} {'below' if d > 0 else 'above'} it"
@@ -159,7 +159,7 @@ def _explain_by_shift(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: np.ndarray) -> bool:
-    """Whether the sample holds the elements (i, j) instead, where they exist; most must exist."""
+    """Return whether the sample holds the elements (i, j) instead, where these exist. Most of them must exist."""
     if 2 * valid.sum() < len(sample):
         return False
     wrong = sample.wrong
@@ -171,14 +171,14 @@ def _matches_shifted(sample: WrongSample, i: np.ndarray, j: np.ndarray, valid: n
 
 
 def _sum_skewed(sample: WrongSample, d: int) -> np.ndarray:
-    """Sums of A[i][k] B[k + d][j] over the k where both exist."""
+    """Return sums of A[i][k] B[k + d][j] over all k for which both exist."""
     a, b = sample.wrong.a[sample.i].astype(np.float64), sample.wrong.b[:, sample.j].T.astype(np.float64)
     first, second = (a[:, :-d], b[:, d:]) if d > 0 else (a[:, -d:], b[:, :d])
     return np.asarray((first * second).sum(axis=1))
 
 
 def _explain_by_precision(sample: WrongSample) -> Iterator[Explanation]:
-    """Real data only: factors were rounded or truncated to fewer bits, or sums kept in fewer."""
+    """Test, on real data only, whether factors were rounded or truncated to fewer bits, or sums were kept in fewer."""
     wrong = sample.wrong
     if wrong.exact or wrong.problem.storage("A") != FLOAT32:
         return
@@ -196,7 +196,7 @@ def _explain_by_precision(sample: WrongSample) -> Iterator[Explanation]:
 
 
 def _lower_precisions() -> list[Precision]:
-    """Precisions whose factors have fewer bits than f32, one per kind; the widest ranges first."""
+    """Return precisions whose factors have fewer bits than f32, one of each kind. The widest ranges come first."""
     kinds: dict[tuple[int, int], Precision] = {}
     for lower in PRECISIONS.values():
         if not lower.a.is_integer and lower.factor_bits < FLOAT32.significand:
@@ -211,7 +211,7 @@ def _round(values: np.ndarray, lower: Precision) -> np.ndarray:
 
 
 def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
-    """The values without their last bits; rounded if the exponent differs from float32's."""
+    """Return the values without their last bits. They are rounded if the exponent differs from that of float32."""
     if lower.a.exponent != FLOAT32.exponent:
         return _round(values, lower)
     cut = FLOAT32.significand - lower.factor_bits
@@ -220,7 +220,7 @@ def _truncate(values: np.ndarray, lower: Precision) -> np.ndarray:
 
 
 def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:
-    """Whether every element is near the right one, and alpha s + beta C0 for some s that the format can represent."""
+    """Return whether all elements are near the right ones and equal alpha s + beta C0 for an s in this format."""
     alpha, beta = sample.wrong.alpha, sample.wrong.beta
     if not alpha or len(sample) < 4:
         return False
@@ -243,23 +243,26 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
 
 NEVER_WRITTEN, UNKNOWN, RACE, OUTSIDE = "never written", "unknown", "race", "wrote outside"
 INDEX = "index: "
-"""How the keys of index mistakes begin."""
+"""The prefix of the keys of index mistakes."""
 WATCHED = "watched: "
-"""How the keys of faults begin that were seen when the accesses of a kernel were watched."""
+"""The prefix of the keys of faults that were found by watching a kernel's accesses."""
 OTHER_LAUNCH, NO_BARRIER, ZEROS, CRASH = "other launch", "barrier not reached", "zeros", "crash"
 LOWER_PRECISION, PRODUCT_NEVER_WRITTEN = "lower precision", "product never written"
 _MOSTLY_WRONG, _NEARLY_ALL = 0.5, 0.95
 _LARGEST_ROUNDING = 1e5
-"""In units of rounding. One lost product of f32 gives a larger error from K = 8 to 4096."""
+"""The largest error attributed to rounding, in units of rounding.
+
+In f32, one lost product gives a larger error for K from 8 to 4096.
+"""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The key of the cause, its words ("" if none fits), and a map of C ("" if it has no structure).
+    """The key of a cause, its description ("" if none fits), and a map of C ("" if it has no structure).
 
-    `is_index_mistake`: the whole result was computed again with such a mistake. `renamed` are the arguments of the
-    kernel that have to take the place of others. `is_recomputed`: C has the values that a product with this cause
-    has, wherever it is wrong. `region` is the part of C that is wrong, "" if that is all of it.
+    `is_index_mistake` tells whether the whole result was reproduced with such a mistake. `renamed` maps arguments of
+    the kernel to those that must take their place. `is_recomputed` tells whether C, wherever it is wrong, has the
+    values of a product with this cause. `region` is the wrong part of C, or "" if all of it is wrong.
     """
 
     cause: str
@@ -290,20 +293,23 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
 
 
 def explain_product(wrong: WrongResult) -> tuple[str, Diagnosis]:
-    """A wrong result of one product in words, and its most likely cause."""
+    """Describe a wrong result of one product, and return its most likely cause."""
     diagnosis = diagnose(wrong)
     return describe(wrong, diagnosis), diagnosis
 
 
 def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
-    """Whether a map of C tells something: not where all of it is wrong, or all but what is right by chance."""
+    """Return whether a map of C would be useful.
+
+    A map is useless if all of C is wrong, except what is right by chance.
+    """
     if region.kind == regions.SOME and wrong.mask.mean() > _MOSTLY_WRONG:
         return bool(0 < wrong.unwritten.mean() < _NEARLY_ALL)
     return region.kind != regions.ALL
 
 
 def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
-    """A sentence: how many elements are wrong, the first of them, and the cause."""
+    """Write a sentence with the number of wrong elements, the first one, and the cause."""
     i, j = (int(index) for index in np.argwhere(wrong.mask)[0])
     first = f"first C[{wrong.rows[i]}][{j}] = {wrong.got[i, j]:.9g}, should be {wrong.want[i, j]:.9g}"
     share = f"{int(wrong.mask.sum())} of {wrong.mask.size} elements wrong, {first}"
@@ -312,7 +318,7 @@ def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
 
 
 def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] | None:
-    """The wrong elements hold what the kernel did not compute: NaN, the old C, or 0."""
+    """Test whether the wrong elements hold something that the kernel did not compute: NaN, the old C or 0."""
     got = wrong.got[wrong.mask]
     before = wrong.operands["C"][wrong.rows].astype(np.float64)[wrong.mask]
     if np.isnan(got).all():
@@ -338,7 +344,7 @@ def _explain_values(wrong: WrongResult, region: WrongRegion) -> tuple[str, str] 
 
 
 def _is_everywhere(region: WrongRegion) -> bool:
-    """Whether the wrong elements lie in no special part of C."""
+    """Return whether the wrong elements are not limited to a special part of C."""
     return region.kind in (regions.ALL, regions.SOME)
 
 
@@ -357,7 +363,7 @@ def _error(wrong: WrongResult) -> str:
 
 
 def _unwritten_cause(region: WrongRegion) -> str:
-    """The key of the cause for elements that were never written."""
+    """Return the key of the cause for elements that were never written."""
     if region.advice:
         return f"edge {region.kind}"
     return "tiles never written" if region.kind == regions.TILES else NEVER_WRITTEN

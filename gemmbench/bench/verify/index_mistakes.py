@@ -1,7 +1,7 @@
-"""Index mistakes: C computed again as a kernel computes it that mixes up sizes, leading dimensions, tiles or pointers.
+"""Finds index mistakes by computing C with mixed-up sizes, leading dimensions, tiles or pointers.
 
-Every hypothesis says which element of C holds which sum. It is compared with elements of all kinds, also those that
-were not written, and holds if all of them are as it says.
+Every hypothesis predicts which element of C holds which sum. It is compared with elements of all kinds, including those
+that were not written, and is accepted if all of them are as predicted.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from gemmbench.bench.verify.wrong_result import WrongResult
 
 _MOST_ELEMENTS, _FIRST_ELEMENTS = 192, 12
 _LEAST_WRONG = 8
-"""Wrong elements whose values a hypothesis must give: by chance a sum of small integers is right once in ten."""
+"""The number of wrong elements whose values a hypothesis must give.
+
+By chance, one in ten sums of small integers is right.
+"""
 _LEAST_SIDE, _LARGEST = 9, 1 << 27
-"""The shortest side of a problem that tells hypotheses apart, and the most products of one that is tried."""
+"""The shortest side of a problem that can distinguish hypotheses, and the largest M N K that is tried."""
 _MOST_WRITERS = 8
 _SIDES = (16, 32, 8, 64, 4, 128)
-"""Sides of square tiles, the usual ones first."""
+"""Sides of square tiles. The usual ones come first."""
 _LONG_SIDES = (8, 16, 32, 64, 128, 256)
 _STEPS = (4, 8, 16, 32, 64)
 _SIZES = "MNK"
@@ -33,9 +36,9 @@ _SIZES = "MNK"
 
 @dataclass(frozen=True)
 class IndexMistake:
-    """A hypothesis that holds: the key of the cause, and words that continue "C is as".
+    """A hypothesis that fits: the key of the cause, and words that complete "C is as".
 
-    `renamed` says what has to take the place of what in the arguments of the kernel, if that is the mistake.
+    If the mistake is in the kernel's arguments, `renamed` maps them to those that must take their place.
     """
 
     cause: str
@@ -44,7 +47,7 @@ class IndexMistake:
 
 
 def find_index_mistake(wrong: WrongResult) -> IndexMistake | None:
-    """The simplest index mistake that gives this result; None if there is none, or if the problem is too small."""
+    """Return the simplest index mistake that gives this result; None if there is none or the problem is too small."""
     problem = wrong.problem
     shape = problem.M, problem.N, problem.K
     if not wrong.exact or wrong.beta or min(shape) < _LEAST_SIDE or math.prod(shape) > _LARGEST:
@@ -58,9 +61,9 @@ def find_index_mistake(wrong: WrongResult) -> IndexMistake | None:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What elements hold according to a hypothesis: values, E x W, one for each thread that may have written them.
+    """What elements hold according to a hypothesis: E x W values, one for each thread that may have written them.
 
-    NaN means an unknown value. `written`, E x W, says whether there is such a thread.
+    NaN means an unknown value. `written` (E x W) tells whether there is such a thread.
     """
 
     values: np.ndarray
@@ -68,7 +71,7 @@ class Prediction:
 
 
 class Probe:
-    """Elements of a wrong C, half of them wrong ones: their rows `i`, columns `j`, and what they hold."""
+    """A sample of elements of a wrong C: their rows `i`, columns `j` and values. Half of them are wrong elements."""
 
     def __init__(self, wrong: WrongResult):
         self.result, self.problem = wrong, wrong.problem
@@ -83,7 +86,7 @@ class Probe:
 
     @cached_property
     def flat(self) -> dict[str, np.ndarray]:
-        """A and B as they lie in memory, with a NaN at the end."""
+        """A and B as stored in memory, with a NaN at the end."""
         operands = self.result.operands
         return {name: np.append(operands[name].reshape(-1).astype(np.float64), np.nan) for name in "AB"}
 
@@ -96,27 +99,27 @@ class Probe:
         }
 
     def take(self, name: str, addresses: np.ndarray) -> np.ndarray:
-        """The elements of an operand at these addresses; NaN outside of it."""
+        """Return the elements of an operand at these addresses, and NaN outside it."""
         flat = self.flat[name]
         last = len(flat) - 1
         return np.asarray(flat[np.where((addresses >= 0) & (addresses < last), addresses, last)])
 
     def take_padded(self, name: str, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The elements of op(A) or op(B); 0 outside of it."""
+        """Return elements of op(A) or op(B), and 0 outside it."""
         padded = self.padded[name]
         height, width = padded.shape[0] - 1, padded.shape[1] - 1
         return np.asarray(padded[np.clip(rows, 0, height), np.clip(columns, 0, width)])
 
     @cached_property
     def unwritten(self) -> np.ndarray:
-        """Which elements hold what C was filled with before the launch."""
+        """Whether each element holds what C was filled with before the launch."""
         kind = self.problem.precision.c.numpy_type()
         fills = [np.full(kind.itemsize, byte, np.uint8).view(kind)[0] for byte in (guards.FINITE, guards.NEGATIVE)]
         return np.asarray(np.isnan(self.got) | np.isin(self.got, np.array(fills, np.float64)))
 
     @cached_property
     def few(self) -> Probe:
-        """The first elements only, with the same operands."""
+        """Only the first elements, with the same operands."""
         short = object.__new__(Probe)
         short.__dict__.update(self.__dict__, flat=self.flat, padded=self.padded)
         every = self.i, self.j, self.got, self.wrong, self.unwritten
@@ -124,7 +127,7 @@ class Probe:
         return short
 
     def matches(self, prediction: Prediction, lenient: bool) -> bool:
-        """Whether the elements are as predicted; if `lenient`, some may not have been written all the same."""
+        """Return whether the elements are as predicted. If `lenient`, elements may also be unwritten."""
         kind = self.problem.precision.c.numpy_type()
         values = (self.result.alpha * prediction.values).astype(kind).astype(np.float64)
         unknown = (np.isnan(prediction.values) & prediction.written).any(axis=1)
@@ -133,16 +136,16 @@ class Probe:
         return bool((equal | unwritten | unknown).all())
 
     def count_explained(self, prediction: Prediction) -> int:
-        """How many wrong elements that were written have a value that is known."""
+        """Return how many of the wrong elements that were written have a known value."""
         known = prediction.written.any(axis=1) & ~(np.isnan(prediction.values) & prediction.written).any(axis=1)
         return int((known & self.wrong & ~self.unwritten).sum())
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """The sizes that a kernel uses, and the strides of rows and columns of op(A), op(B) and C in memory.
+    """The sizes that a kernel uses, and the strides in memory of rows and columns of op(A), op(B) and C.
 
-    `pointers` says which operand it takes for A, and which for B.
+    `pointers` names the operands that it uses as A and as B.
     """
 
     sizes: tuple[int, int, int]
@@ -167,13 +170,13 @@ class _Walk:
 
 
 class _Hypothesis(Protocol):
-    """Says what elements of C hold."""
+    """Predicts what elements of C hold."""
 
     def predict(self, probe: Probe) -> Prediction: ...
 
 
 def _is_right(probe: Probe, hypothesis: _Hypothesis, lenient: bool = False) -> bool:
-    """Whether all elements are as predicted, the first of which rule out most hypotheses."""
+    """Return whether all elements are as predicted. The first few already rule out most hypotheses."""
     few = probe.few
     if not few.matches(hypothesis.predict(few), lenient):
         return False
@@ -186,7 +189,7 @@ def _stride(transposed: bool, leading: int) -> tuple[int, int]:
 
 
 def _make_walk(probe: Probe, sizes: Sequence[str], pointers: str = "AB") -> _Walk:
-    """How a right kernel walks that takes these sizes for M, N and K."""
+    """Return the walk of a correct kernel that uses these sizes as M, N and K."""
     problem = probe.problem
     m, n, k = (getattr(problem, name) for name in sizes)
     a, b = _stride(problem.trans_a, m if problem.trans_a else k), _stride(problem.trans_b, k if problem.trans_b else n)
@@ -194,7 +197,7 @@ def _make_walk(probe: Probe, sizes: Sequence[str], pointers: str = "AB") -> _Wal
 
 
 def _search_strides(probe: Probe) -> Iterator[IndexMistake]:
-    """Leading dimensions, sizes and operands in each other's place."""
+    """Search for leading dimensions, sizes and operands that were exchanged."""
     problem = probe.problem
     yield from _search_roles(probe)
     right = _make_walk(probe, _SIZES)
@@ -247,7 +250,7 @@ def _write_index(operand: str, flip: bool, size: str) -> str:
 
 
 def _search_roles(probe: Probe) -> Iterator[IndexMistake]:
-    """M, N and K in each other's place, and A in that of B."""
+    """Search for an exchange of M, N and K, or of A and B."""
     problem = probe.problem
     values = {name: getattr(problem, name) for name in _SIZES}
     seen = {tuple(values.values())}
@@ -265,7 +268,7 @@ def _search_roles(probe: Probe) -> Iterator[IndexMistake]:
 
 
 def _describe_roles(renamed: Mapping[str, str]) -> str:
-    """Which sizes or operands a kernel confuses, in words."""
+    """Describe which sizes or operands a kernel confuses."""
     taken = [name for name in ("A", "B", *_SIZES) if name in renamed]
     others = [renamed[name] for name in taken]
     return f"the kernel took {', '.join(taken[:-1])} and {taken[-1]} for {', '.join(others[:-1])} and {others[-1]}"
@@ -273,9 +276,9 @@ def _describe_roles(renamed: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Square tiles in shared memory, whose indices inside a tile are mixed up: i, j or k for each of six places.
+    """Square tiles in shared memory with mixed-up indices inside a tile: i, j or k in each of six places.
 
-    If `loaded`, the mistake is in the address of a load, which the indices that are meant guard.
+    If `loaded`, the mistake is in the address of a load whose guard uses the right indices.
     """
 
     side: int
@@ -321,7 +324,7 @@ class _Tiles:
 
 
 def _search_tiles(probe: Probe) -> Iterator[IndexMistake]:
-    """Indices inside a tile in each other's place."""
+    """Search for exchanged indices inside a tile."""
     pairs = ["".join(each) for each in itertools.product("ijk", repeat=2)]
     choices = sorted(
         itertools.product(pairs, pairs, ("ij", "ji", "jj")),
@@ -337,7 +340,7 @@ def _search_tiles(probe: Probe) -> Iterator[IndexMistake]:
 
 @dataclass(frozen=True)
 class _TilePlaces:
-    """Tiles of height x width whose coordinates are exchanged where A, B or C is addressed."""
+    """Tiles of height x width with coordinates that are exchanged in the address of A, B or C."""
 
     height: int
     width: int
@@ -372,7 +375,7 @@ class _TilePlaces:
 
 
 def _search_tile_places(probe: Probe) -> Iterator[IndexMistake]:
-    """Row and column of a block's tile in each other's place."""
+    """Search for an exchange of the row and column of a block's tile."""
     problem = probe.problem
     flags = [each for each in itertools.product((False, True), repeat=3) if any(each)]
     for height, width in itertools.product(_LONG_SIDES, repeat=2):
@@ -411,7 +414,7 @@ class _Advance:
 
 
 def _search_steps(probe: Probe) -> Iterator[IndexMistake]:
-    """A pointer that advances by a wrong number of elements from tile to tile, or not at all."""
+    """Search for a pointer that advances by a wrong number of elements from tile to tile, or not at all."""
     right = _make_walk(probe, _SIZES)
     sizes = {name: getattr(probe.problem, name) for name in _SIZES}
     for depth in _STEPS:
@@ -439,9 +442,9 @@ def _search_steps(probe: Probe) -> Iterator[IndexMistake]:
 
 @dataclass(frozen=True)
 class _NarrowRows:
-    """A tile whose rows in shared memory have `width` elements, fewer than it has columns: they overlap.
+    """A tile whose rows in shared memory overlap, because they have only `width` elements, fewer than its columns.
 
-    Where two threads write one element, the last one wins: that of the higher row if `forward`. The end of
+    If two threads write the same element, the last one wins, which is that of the higher row if `forward`. The end of
     the last row may lie in the tile of the other operand.
     """
 
@@ -483,7 +486,7 @@ class _NarrowRows:
 
 
 def _search_narrow_rows(probe: Probe) -> Iterator[IndexMistake]:
-    """Shared memory whose rows are shorter than the tile."""
+    """Search for rows in shared memory that are shorter than the tile."""
     for side, operand, forward in itertools.product(_SIDES[:3], "AB", (True, False)):
         for width in range(side - 1, side // 2 - 1, -1):
             if _is_right(probe, _NarrowRows(operand, side, width, forward)):
@@ -496,10 +499,11 @@ def _search_narrow_rows(probe: Probe) -> Iterator[IndexMistake]:
 
 @dataclass(frozen=True)
 class _Order:
-    """Which row or column of the product lies in a row or column of C.
+    """The order in which rows or columns of the product are stored in C.
 
-    That of `side` rows as if `step` threads in a row each computed strided ones and stored them as neighbours, or the
-    other way round; all of them backwards if `side` is 0; none elsewhere if `step` is 1.
+    Each group of `side` rows is reordered as if `step` adjacent threads each computed strided rows and stored them next
+    to each other, or the other way round. If `side` is 0, all rows are stored backwards. If `step` is 1, the order is
+    unchanged.
     """
 
     side: int
@@ -525,7 +529,7 @@ _IN_ORDER = _Order(1, 1)
 
 @dataclass(frozen=True)
 class _Reordered:
-    """A right product whose rows and columns are stored in another order."""
+    """A correct product with rows and columns stored in a different order."""
 
     rows: _Order
     columns: _Order
@@ -539,7 +543,7 @@ class _Reordered:
 
 
 def _search_orders(probe: Probe) -> Iterator[IndexMistake]:
-    """Sums that are right but lie in another row or column."""
+    """Search for correct sums in the wrong row or column."""
     steps = [(side, 2**power) for side in _LONG_SIDES for power in range(1, int(math.log2(side)))]
     orders = [_IN_ORDER, _Order(0, 1), *(_Order(*each) for each in steps)]
     for rows, columns in sorted(itertools.product(orders, repeat=2), key=lambda pair: pair.count(_IN_ORDER) == 0)[1:]:

@@ -1,4 +1,4 @@
-"""Explains wrong launches from a kernel's text: what does not fit its manifest, and which line to look at."""
+"""Explains wrong launches from a kernel's text: what does not match its manifest, and which line to look at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INTEGERS = re.compile(r"(?:unsigned|signed|int|short|long|char|u?int\d+_t)(?: (
 
 
 def find_missing_shared(steps: Sequence[Plan]) -> str:
-    """Say where a kernel declares dynamic shared memory that its manifest does not give it, or return ""."""
+    """Say where a kernel declares dynamic shared memory that its manifest does not provide, or return ""."""
     for step in steps:
         variant, launch = step.variant, step.variant.launch
         if not variant.is_kernel or launch is None or any(geometry.shared for _, geometry in step.launches):
@@ -43,7 +43,7 @@ def find_null_arguments(steps: Sequence[Plan]) -> str:
 
 
 def find_integer_pointer(step: Plan) -> str:
-    """Return a sentence on a kernel parameter that points to integers although the problem has none, or ""."""
+    """Return a sentence about a kernel parameter that points to integers although the problem has none, or ""."""
     kernel = _find_kernel(step.variant) if step.variant.is_kernel else None
     if kernel is None or step.problem.storage("A").is_integer:
         return ""
@@ -54,7 +54,7 @@ def find_integer_pointer(step: Plan) -> str:
 
 
 def find_fixed_sizes(step: Plan) -> str:
-    """Say that a kernel works only for sizes in its text that its manifest does not require, or return ""."""
+    """Say that a kernel works only for sizes that its text fixes but its manifest does not require, or return ""."""
     variant = step.variant
     known = bool(step.macros or variant.tensor_maps or (variant.launch and variant.launch.template))
     if not variant.is_kernel or not step.arguments or known or any(not each.role for each in step.arguments):
@@ -66,9 +66,9 @@ def find_fixed_sizes(step: Plan) -> str:
 
 
 def find_line(step: Plan, cause: str, words: str) -> str:
-    """Return the first line of a kernel, such as `mine.cu:16`, that may cause what `words` says of its result, or "".
+    """Return the first line of a kernel, such as `mine.cu:16`, that may cause what `words` describes, or "".
 
-    It is the access to a matrix with a wrong address, the store of a C with a wrong edge, or the loop that loses the
+    This is the access to a matrix with a wrong address, the store to C if its edge is wrong, or the loop that loses the
     last products.
     """
     variant = step.variant
@@ -91,7 +91,7 @@ def find_line(step: Plan, cause: str, words: str) -> str:
 
 
 def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield patterns to look for in a kernel's text, made of its parameters' names; best first."""
+    """Yield patterns to search for in a kernel's text, made from its parameters' names. The best come first."""
     stored = r"\b{}\s*\[[^;]*\]\s*[-+*/]?=(?!=)"
     if cause.startswith("edge") and "C" in names:
         yield stored.format(names["C"])
@@ -112,7 +112,7 @@ def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator
 
 
 def _find_kernel(variant: Variant) -> Function | None:
-    """Return the kernel that a variant launches last, from its text; None if it is not found there."""
+    """Return the kernel that a variant launches last, as found in its text, or None."""
     symbol = variant.launch.symbol.rpartition("::")[2] if variant.launch else ""
     text = hide_comments(read_whole_text(variant))
     return next((each for each in read_functions(text) if each.is_kernel and each.name == symbol), None)

@@ -1,4 +1,4 @@
-"""The reference of a network: what it must compute, and the cases that its rows are verified and timed on."""
+"""The reference of a network: the correct outputs, and the cases on which its rows are verified and timed."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from gemmbench.planning.sweeps.run_request import Fill
 
 _UNIT = 2.0**-24
 _EXACT = 2.0**24
-_SPREAD = 16.0  # of the exact check's last sums, so that no probability underflows
+_SPREAD = 16.0  # range of the exact check's last sums, so that no probability underflows
 _TINY = 1e-37
 _SUM = 1e-5
 
 
 @dataclass(frozen=True)
 class ExpectedOutputs:
-    """The outputs (batch x outputs, float64), and how far a float32 result may differ from them."""
+    """The outputs (batch x outputs, float64), and the largest difference allowed in a float32 result."""
 
     outputs: np.ndarray
     bound: np.ndarray
 
     def check(self, got: np.ndarray, rule: str) -> Check:
-        """Check a result; its error is in sixteenths of the bound."""
+        """Check a result. Its error is in sixteenths of the bound."""
         with np.errstate(invalid="ignore"):
             difference = np.abs(got.astype(np.float64) - self.outputs)
-            right = difference <= self.bound  # false for a NaN
+            right = difference <= self.bound  # false for NaN
         share = np.divide(difference, self.bound, out=np.where(difference > 0, math.inf, 0.0), where=self.bound > 0)
         error = float(np.max(share)) * ROUNDING_FACTOR if np.isfinite(got).all() else math.inf
         if right.all():
@@ -52,7 +52,7 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:
-    """Compute the outputs for `inputs` (batch x inputs); with `exact`, only softmax rounds."""
+    """Compute the outputs for `inputs` (batch x inputs). If `exact`, only softmax rounds."""
     h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
     for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
         wide = w.astype(np.float64)
@@ -72,7 +72,7 @@ def _softmax(z: np.ndarray, error: np.ndarray) -> ExpectedOutputs:
     powers = np.exp(z - z.max(axis=1, keepdims=True))
     outputs = powers / powers.sum(axis=1, keepdims=True)
     moved = np.expm1(2 * error.max(axis=1, keepdims=True))  # the error changes every exponent, and their sum
-    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # of the exponentials, their sum and the quotient
+    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # rounding of the exponentials, their sum and the quotient
     return ExpectedOutputs(outputs, outputs * (moved + rounded) + _TINY)
 
 
@@ -98,23 +98,22 @@ class Case:
 
     @cached_property
     def expected(self) -> ExpectedOutputs:
-        """The expected outputs, computed once."""
+        """The expected outputs, which are computed once."""
         return propagate(self.network, self.parameters, self.inputs, self.exact)
 
     def judge(self, got: np.ndarray) -> Check:
-        """Check a result: its values, then its sums."""
+        """Check the values of a result, then its sums."""
         check = self.expected.check(got, "exact" if self.exact else "rounding")
         sums = _check_sums(self.network, got) if check.ok else check
         return check if sums.ok else sums
 
 
 def exact_cases(network: Network, seed: int) -> list[Case]:
-    """Make two cases whose sums are exact in float32 in every layer; none if the network is too large.
+    """Make two cases whose sums are exact in float32 in every layer. Returns no cases if the network is too large.
 
-    Inputs and weights are -2, -1, 1, 2, or -1, 1 if those sums are too large. Softmax cannot be
-    exact, so the last layer is scaled by a power of two until its sums span at most 16: a lost
-    product then changes a probability far more than rounding does. The second case negates the
-    inputs, since relu hides negative sums.
+    Inputs and weights are -2, -1, 1 and 2, or only -1 and 1 if sums would be too large. Softmax cannot be exact, so the
+    last layer is scaled by a power of two until its sums span at most 16. A lost product then changes a probability far
+    more than rounding does. The second case negates the inputs, because relu hides negative sums.
     """
     for values in ((-2, -1, 1, 2), (-1, 1)):
         rng = np.random.default_rng(seed)
@@ -153,12 +152,12 @@ def _scale_last_layer(
 
 
 def take_batch(digits: Digits, start: int, batch: int) -> np.ndarray:
-    """Return `batch` inputs starting at number `start`, wrapping around after the last digit."""
+    """Return `batch` inputs, starting at number `start` and wrapping around after the last digit."""
     return digits.inputs[np.arange(start, start + batch) % len(digits.inputs)]
 
 
 def verification_cases(network: Network, given: Parameters, seed: int) -> list[Case]:
-    """Return exact cases on integers, then real ones with random parameters and with the run's own."""
+    """Return exact cases on integers, then real cases with random parameters and with the run's parameters."""
     rng = np.random.default_rng(seed + 2)
     inputs = rng.uniform(-1, 1, (network.batch, network.sizes[0])).astype(np.float32)
     cases = [
@@ -169,7 +168,7 @@ def verification_cases(network: Network, given: Parameters, seed: int) -> list[C
 
 
 def timed_case(network: Network, given: Parameters, fill: Fill, seed: int) -> Case:
-    """Return the case that is timed: the run's parameters, on its digits if any, else on `fill`."""
+    """Return the case for timing: the run's parameters, with its digits if there are any, or else with `fill`."""
     if given.digits is not None:
         return Case(network, given, take_batch(given.digits, 0, network.batch))
     rng, shape = np.random.default_rng(seed), (network.batch, network.sizes[0])

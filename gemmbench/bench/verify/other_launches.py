@@ -1,4 +1,4 @@
-"""Other launches of a kernel: its arguments in another order, its grid or its block changed. One may be right."""
+"""Other launches of a kernel, with arguments in a different order or a different grid or block. One may be right."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _BLOCKS = (
     (4, 64),
 )
 _LIKELY = 4
-"""Other grids and blocks that are tried before other orders of arguments."""
+"""The number of other grids and blocks to try before other orders of arguments."""
 _LENGTHS = (256, 128, 64, 512, 32, 1024)
 _MOST_THREADS = 1024
 
 
 @dataclass(frozen=True)
 class OtherLaunch:
-    """A launch as `change` makes it of a step; `words` continue "right if"."""
+    """A launch that `change` makes from a step. `words` complete "right if"."""
 
     words: str
     change: Callable[[Step], Step]
 
 
 def list_other_launches(plan: Plan, blocks: bool = True) -> Iterator[OtherLaunch]:
-    """Launches that a manifest may have meant instead, the likeliest first; none for a library or a host function.
+    """Yield launches that a manifest may have meant instead, likeliest first. Libraries and host functions have none.
 
-    Other `blocks` are left out if not wanted.
+    If `blocks` is False, other blocks are left out.
     """
     variant = plan.variant
     if not variant.is_kernel or len(plan.launches) != 1:
@@ -57,9 +57,9 @@ def list_other_launches(plan: Plan, blocks: bool = True) -> Iterator[OtherLaunch
 
 
 def write_renamed_arguments(variant: Variant, renamed: Mapping[str, str]) -> str:
-    """`args were [A, B, C, M, K, N] (mine.yaml:7)`: those of a variant with other names; "" if they are the standard.
+    """Write a variant's arguments with other names, such as `args were [A, B, C, M, K, N] (mine.yaml:7)`.
 
-    `renamed` says what takes the place of what for row-major matrices.
+    Returns "" if no argument changes. `renamed` maps names to their replacements, for row-major matrices.
     """
     if variant.call.column_major:
         renamed = {_COLUMN_MAJOR.get(one, one): _COLUMN_MAJOR.get(other, other) for one, other in renamed.items()}
@@ -77,7 +77,7 @@ def _write_arguments(variant: Variant, names: Sequence[str]) -> str:
 
 
 def _write_argument(written: Argument | Structure, names: Iterator[str]) -> str:
-    """What a parameter gets, with the next ones of these names in it."""
+    """Write the value of a parameter, using the next of these names."""
     if isinstance(written, Argument):
         return next(names)
     return f"{{{', '.join(f'{field}: {next(names)}' for field, _ in written.fields)}}}"
@@ -89,12 +89,12 @@ def _cite(variant: Variant, lines: Sequence[int]) -> str:
 
 
 def _name_arguments(call: Call) -> list[str]:
-    """What every argument is, those in structures too."""
+    """Return the role or value of every argument, including those in structures."""
     return [argument.role or str(argument.value) for _, _, argument in call.list_arguments()]
 
 
 def _list_orders(plan: Plan) -> Iterator[OtherLaunch]:
-    """The sizes among the arguments in another order, with A and B exchanged or not."""
+    """Yield launches with the sizes among the arguments in a different order, with and without A and B exchanged."""
     call = plan.variant.call
     if len({plan.problem.M, plan.problem.N, plan.problem.K}) < len(_SIZES):
         return
@@ -117,7 +117,7 @@ def _list_orders(plan: Plan) -> Iterator[OtherLaunch]:
 
 
 def _list_permutations(names: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Where each argument takes its value from: sizes renamed everywhere, or two of them exchanged."""
+    """Yield, for each argument, the one whose value it takes: sizes are renamed everywhere, or two are exchanged."""
     identity = list(range(len(names)))
     yield tuple(identity)
     present = [name for name in _SIZES if any(names[at] == name for at in places)]
@@ -138,7 +138,7 @@ def _take_value(argument: PassedArgument, source: PassedArgument) -> PassedArgum
 
 @dataclass(frozen=True)
 class _Reordered:
-    """Changes the arguments of a step, and exchanges its A and B."""
+    """Changes the arguments of a step, and may exchange its A and B."""
 
     arguments: tuple[PassedArgument, ...]
     exchanged: bool
@@ -150,7 +150,7 @@ class _Reordered:
 
 @dataclass(frozen=True)
 class _Reshaped:
-    """Changes grid and block of a step."""
+    """Changes the grid and block of a step."""
 
     geometry: Geometry
 
@@ -160,7 +160,7 @@ class _Reshaped:
 
 
 def _list_geometries(plan: Plan, blocks: bool) -> Iterator[OtherLaunch]:
-    """The lines of the grid, or of the block, exchanged; and other blocks."""
+    """Yield launches with the lines of the grid or block exchanged, and with other blocks."""
     geometry, launch = plan.launches[0][1], plan.variant.launch
     assert launch is not None, "it has one launch"
     (x, y, z), (width, height, depth) = geometry.grid, geometry.block
@@ -178,7 +178,7 @@ def _list_geometries(plan: Plan, blocks: bool) -> Iterator[OtherLaunch]:
 
 
 def _list_blocks(geometry: Geometry) -> Iterator[tuple[int, int]]:
-    """Other sizes of a block, of two dimensions if it has two."""
+    """Yield other sizes of a block. They have two dimensions if the block has two."""
     width, height, depth = geometry.block
     if height == 1:
         yield from ((length, 1) for length in _LENGTHS if length != width and length * depth <= _MOST_THREADS)

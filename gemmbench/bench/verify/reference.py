@@ -1,10 +1,9 @@
-"""What a GEMM's result must be: exactly, on integers; within rounding, on real data.
+"""What a GEMM's result must be: exact on integers, and within rounding on real data.
 
-Small integers make every partial sum exact, so a correct kernel gives the exact result in any
-order of summation. Up to 1024 cubed every element is compared. Above that,
-C x = A (B x) is compared for 32 random vectors of -1 and 1 (R. Freivalds,
-"Probabilistic machines can use less running time", 1977), in float64 and exactly: a
-wrong row goes unnoticed with probability 2**-32.
+With small integers, every partial sum is exact, so a correct kernel gives the exact result in any order of summation.
+Up to 1024 cubed, every element is compared. Above that, C x = A (B x) is compared for 32 random vectors of -1 and 1 (R.
+Freivalds, "Probabilistic machines can use less running time", 1977), exactly and in float64. The probability of missing
+a wrong row is 2**-32.
 """
 
 from __future__ import annotations
@@ -30,23 +29,25 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
 _FULL_CHECK_LIMIT = 1024**3
-"""The most products M N K of a problem of which every element is compared."""
+"""The largest M N K for which every element is compared."""
 _VECTORS = 32
 _ROWS, _LEAST_ROWS, _MOST_ROWS = 128, 4, 1 << 13
-"""Of each product of a large problem that are compared: at most, at least where there are many, and of all of them."""
-_CHUNK = 1 << 19  # elements that are converted to float64 at a time
+"""The most rows to compare in a product of a large problem, the fewest if there are many products, and the most in
+total.
+"""
+_CHUNK = 1 << 19  # elements converted to float64 at a time
 _MAP_ROWS = 16
-_THREADS = min(4, os.cpu_count() or 1)  # more threads compete for the caches and for BLAS
+_THREADS = min(4, os.cpu_count() or 1)  # more threads would compete for the caches and for BLAS
 
 
 @dataclass(frozen=True)
 class Check:
     """The verdict on one result.
 
-    `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit
-    roundoff of the accumulator, not counting what storing C in 16 bits costs. `rule` names the
-    check, `message` describes what is wrong, and `diagnosis` is the most likely cause. A check of
-    single products finds their class, and their largest error in units of the last place of C.
+    `error` is the largest |C - C64| in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff of the
+    accumulator. It does not include the error of storing C in 16 bits. `rule` names the check, `message` describes what
+    is wrong, and `diagnosis` is the most likely cause. A check of single products finds their class, and their largest
+    error in units of the last place of C.
     """
 
     ok: bool
@@ -60,9 +61,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Reference:
-    """What a problem's result must be for given operands and scalars; computed once, in float64.
+    """The correct result of a problem for given operands and scalars. It is computed once, in float64.
 
-    Rows are those of all its products, one below the other. `chosen` are the rows to compare, if not the usual ones.
+    The rows of all products are stacked. `chosen` holds the rows to compare, if not the usual ones.
     What is computed of A, B and C are sums, which the epilogue of the problem follows. With `transparent` the operands
     are such that activations return their argument.
     """
@@ -76,7 +77,7 @@ class Reference:
 
     @property
     def compares_all(self) -> bool:
-        """Whether the problem is small enough to compare every element."""
+        """Whether the problem is small enough to compare all elements."""
         return self.problem.flops <= 2 * _FULL_CHECK_LIMIT
 
     @cached_property
@@ -91,9 +92,9 @@ class Reference:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The rows to compare: all, or 128 of each product (the first, the last, tile edges, random ones).
+        """The rows to compare: all, or 128 of each product (the first, the last, tile edges and random ones).
 
-        Of very many large products it is fewer rows.
+        If there are very many large products, fewer rows of each are compared.
         """
         M, count = self.problem.M, self.problem.count
         if self.chosen is not None:
@@ -118,7 +119,7 @@ class Reference:
         return product + self.beta * self.operands["C"][rows].astype(np.float64) if self.beta else product
 
     def _multiply_rows(self, rows: np.ndarray, absolute: bool = False) -> np.ndarray:
-        """These rows of A B, or of |A| |B|."""
+        """Return these rows of A B or of |A| |B|."""
         problem = self.problem
         if len(rows) == problem.count * problem.M and problem.count > 1:
             return self._multiply_all(absolute)
@@ -131,7 +132,7 @@ class Reference:
         return found
 
     def _multiply_all(self, absolute: bool) -> np.ndarray:
-        """Every row of A B, or of |A| |B|: many small products at a time."""
+        """Return all rows of A B or of |A| |B|, computing many small products at a time."""
         problem = self.problem
         found = np.empty((problem.count, problem.M, problem.N))
         for part in _split_products(problem):
@@ -147,7 +148,7 @@ class Reference:
 
     @cached_property
     def _inverse_units(self) -> np.ndarray:
-        """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, 0 where that is 0."""
+        """1 / (u (|alpha| |A| |B| + |beta| |C0|)) on the compared rows, or 0 where that sum is 0."""
         unit = self.problem.sum_unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
@@ -175,7 +176,7 @@ class Reference:
         return {}
 
     def _bound(self, declared: str) -> np.ndarray:
-        """How far C may differ from C64 on the compared rows."""
+        """Compute how far C may differ from C64 on the compared rows."""
         return np.asarray(self._sum_bound(declared) + self._find_storage_error(self.expected))
 
     def _sum_bound(self, declared: str) -> np.ndarray:
@@ -189,13 +190,13 @@ class Reference:
 
     @cached_property
     def vectors(self) -> np.ndarray:
-        """N x 32 random -1 and 1."""
+        """Random vectors of -1 and 1, N x 32."""
         random = np.random.default_rng(1).integers(0, 2, (self.problem.N, _VECTORS))
         return random.astype(np.float64) * 2 - 1
 
     @cached_property
     def expected_projections(self) -> np.ndarray:
-        """alpha A (B x) + beta C0 x for these vectors, exact for integers."""
+        """alpha A (B x) + beta C0 x for these vectors. It is exact for integers."""
         sums = self.alpha * np.concatenate([self._project(part) for part in _split_products(self.problem)])
         if self.beta:
             sums = sums + self.beta * _multiply_in_threads(self.operands["C"], self.vectors)
@@ -218,7 +219,7 @@ class Reference:
         return self.transparent or not any(EPILOGUE_STEPS[name].is_activation for name in self.problem.epilogue)
 
     def _project(self, part: slice) -> np.ndarray:
-        """A (B x) for some products."""
+        """Return A (B x) for some products."""
         a, b = self._a[part], self._b[part]
         if len(a) == 1:
             return _multiply_in_threads(a[0], _multiply_in_threads(b[0], self.vectors))
@@ -226,7 +227,7 @@ class Reference:
         return np.asarray(projected.reshape(-1, _VECTORS))
 
     def check_exact(self, result: np.ndarray) -> Check:
-        """Compare an integer result for equality, element by element or with Freivalds' vectors.
+        """Check an integer result for equality, element by element or with Freivalds' vectors.
 
         An epilogue that is not linear is compared on `rows` where not every element is.
         """
@@ -236,13 +237,13 @@ class Reference:
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
-        if self.problem.count > 1:  # those of one product show more of it
+        if self.problem.count > 1:  # rows of the same product show more of it
             wrong = wrong[wrong // self.problem.M == wrong[0] // self.problem.M]
         spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
         return self._compare_exactly(result[spread], spread, wrong)
 
     def is_exactly_right(self, result: np.ndarray) -> bool:
-        """Whether an integer result is exactly right: check_exact without its slow explanation."""
+        """Return whether an integer result is exactly right. This is check_exact without its slow explanation."""
         if not self.compares_all and self._is_linear:
             return bool((_multiply_in_threads(result, self.vectors) == self.expected_projections).all())
         got = result[self.rows].astype(np.float64)
@@ -274,12 +275,12 @@ class Reference:
         return rounded, wrong
 
     def check_rounding(self, result: np.ndarray, declared: str = "") -> Check:
-        """Compare a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
+        """Check a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
-        If the manifest has `declared` a weaker class of products, u grows by the error of a product.
+        If the manifest has `declared` a weaker product class, u grows by the error of a product.
 
-        The bound: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
-        section 3.5, with 16 instead of its factor K, which errors of random sign do not reach.
+        The bound is from N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.5. It uses
+        16 instead of his factor K, because errors of random sign do not reach that.
         """
         return self.check_rows(result[self.rows], declared=declared)
 
@@ -310,7 +311,7 @@ class Reference:
         return self._describe_failure("rounding", error, self.rows, got, want, ~right, sums=sums, bound=bound)
 
     def count_right_rows(self, rows: np.ndarray, factor: float, declared: str = "") -> int:
-        """How many of the compared rows check_rows would find right."""
+        """Count the compared rows that check_rows would find right."""
         got = rows.astype(np.float64)
         want, bound = self._find_limits(factor, declared, changed=False)
         with np.errstate(invalid="ignore"):
@@ -318,9 +319,9 @@ class Reference:
             return int((difference <= bound).all(axis=1).sum())
 
     def alter(self, places: np.ndarray, altered: Altered) -> Reference:
-        """The reference for some of the compared rows, `rows[places]`, where parts of A and B have the other sign.
+        """Return the reference for `rows[places]` of the compared rows if parts of A and B have changed sign.
 
-        The bounds are the same, since they depend on absolute values. It costs no product of matrices.
+        The bounds are the same, because they depend on absolute values. No matrix product is needed.
         """
         rows = self.rows[places]
         product, row = np.divmod(rows, self.problem.M)
@@ -381,7 +382,7 @@ def describe_wrong(got: np.ndarray, want: np.ndarray, mask: np.ndarray, rows: np
 
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:
-    """The reference for a fill; kept for later batches where its operands are kept."""
+    """Return the reference for a fill. It is kept for later batches if its operands are."""
     return (_make_cached if is_cached(problem) else _make)(problem, fill, seed, alpha, beta)
 
 
@@ -389,21 +390,21 @@ def _make(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) ->
     return Reference(problem, make_operands(problem, fill, seed), alpha, beta)
 
 
-_make_cached = lru_cache(maxsize=3)(_make)  # those of one problem: at most two on integers and one on real data
+_make_cached = lru_cache(maxsize=3)(_make)  # one problem has at most two on integers and one on real data
 
 
 def _split_products(problem: Problem) -> Iterator[slice]:
-    """Neighbouring products, as many as are converted at a time."""
+    """Yield ranges of adjacent products to convert at a time."""
     step = max(1, _CHUNK // max(problem.M * problem.K, problem.K * problem.N, problem.M * problem.N))
     return (slice(first, first + step) for first in range(0, problem.count, step))
 
 
 def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """matrix @ vectors in float64. Conversion takes longest, so threads share the rows."""
+    """Return matrix @ vectors in float64. Conversion takes the most time, so threads share the rows."""
     share = -(-matrix.shape[0] // _THREADS)
 
     def product(row: int) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # it holds for one thread
+        with np.errstate(invalid="ignore"):  # the setting is per thread
             return np.concatenate([part @ vectors for _, part in _convert_in_slabs(matrix[row : row + share])])
 
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -411,7 +412,7 @@ def _multiply_in_threads(matrix: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def _multiply(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> np.ndarray:
-    """rows @ matrix in float64, or rows @ |matrix|."""
+    """Return rows @ matrix or rows @ |matrix| in float64."""
     total = np.zeros((rows.shape[0], matrix.shape[1]))
     for slab, part in _convert_in_slabs(matrix):
         total += rows[:, slab] @ (np.abs(part, out=part) if absolute else part)
@@ -419,7 +420,7 @@ def _multiply(rows: np.ndarray, matrix: np.ndarray, absolute: bool = False) -> n
 
 
 def _convert_in_slabs(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows at a time with their values in float64, always in the same buffer."""
+    """Yield some rows at a time with their values in float64, always in the same buffer."""
     step = max(1, _CHUNK // matrix.shape[1])
     buffer = np.empty_like(matrix[:step], np.float64)
     for row in range(0, matrix.shape[0], step):

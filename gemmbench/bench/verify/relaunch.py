@@ -1,4 +1,4 @@
-"""Causes that one launch cannot show: launch a wrong kernel again, also with other operands or in another way."""
+"""Finds causes that one launch cannot show, by launching a wrong kernel again, possibly with other operands."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.plans.plan import Plan
 
 _MOST_PRODUCTS, _MOST_SECONDS = 1 << 23, 3.0
-"""Limits on the size of a problem that is relaunched, and on the time of all relaunches."""
+"""Limits on the size of problems to relaunch and on the total time of relaunches."""
 
 
 @dataclass(frozen=True)
 class Relauncher:
-    """A kernel that failed, bound to the first operand set; `bind` binds it again in a mode, and changed if asked.
+    """A kernel that failed, bound to the first operand set. `bind` binds it again in a mode, with a change if given.
 
-    `fill_scratch` fills what it may not read of its workspaces with a byte; None without a workspace.
-    `fill` is the byte that filled C before the launch that failed. `plan` is that of its only step, None if it
-    has several.
+    `fill_scratch` fills those parts of its workspaces that it may not read with a byte. It is None if there is no
+    workspace. `fill` is the byte that filled C before the launch that failed. `plan` is the plan of its only step, or
+    None if it has several.
     """
 
     arena: Arena
@@ -51,17 +51,17 @@ class Relauncher:
 
     @property
     def can_fail_safely(self) -> bool:
-        """A launch that goes wrong only loses its own process, and its threads run in an independent order."""
+        """Whether a failed launch loses only its own process, and the order of threads can be chosen."""
         return len(self.modes) > 1
 
     def __call__(
         self, data: Operands, poisoned: bool, mode: str | None = None, scratch: int = guards.NAN
     ) -> np.ndarray:
-        """C after a launch on `data`; before it, `fill` fills C if `poisoned`, and `scratch` fills workspaces.
+        """Return C after a launch on `data`. If `poisoned`, C is first filled with `fill`.
 
-        Otherwise C is that of `data`.
+        Otherwise C comes from `data`. Workspaces are filled with `scratch`.
 
-        Raises what a launch raises.
+        Raises the errors of a launch.
         """
         executable = self.executable if mode is None else self.bind(mode, None)
         self._launch(executable, data, poisoned, scratch)
@@ -69,7 +69,7 @@ class Relauncher:
         return self.arena.read()
 
     def try_changed(self, data: Operands, mode: str, change: Callable[[Step], Step]) -> np.ndarray | None:
-        """C after a changed launch; None if that fails, or if it writes elsewhere."""
+        """Return C after a changed launch; None if that fails or writes elsewhere."""
         try:
             self._launch(self.bind(mode, change), data, True, guards.NAN)
         except DeviceLost:
@@ -79,7 +79,7 @@ class Relauncher:
         return None if self.arena.find_breach() else self.arena.read()
 
     def count_absent(self, data: Operands, mode: str) -> int:
-        """The most threads of a block that had returned when others left a barrier."""
+        """Return the largest number of threads of a block that had already returned when others left a barrier."""
         return self._launch(self.bind(mode, None), data, True, guards.NAN)
 
     def _launch(self, executable: Executable, data: Operands, poisoned: bool, scratch: int) -> int:
@@ -94,10 +94,10 @@ class Relauncher:
 def explain_by_relaunch(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher, passed: bool
 ) -> Check:
-    """The failed check of `result`, with a better cause where further launches give one.
+    """Return the failed check of `result`, with a better cause if further launches reveal one.
 
-    `passed`: an earlier check of the same kernel passed. The operands are restored.
-    Raises what a launch raises.
+    `passed` tells whether an earlier check of the same kernel passed. The operands are restored. Raises the errors of a
+    launch.
     """
     if check.diagnosis is None:
         return check
@@ -135,7 +135,7 @@ def explain_by_relaunch(
 
 
 def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
-    """An index mistake is known: the order of arguments that would be right, if that is the mistake."""
+    """Describe a known index mistake, including the right order of arguments if that is the mistake."""
     found = check.diagnosis
     if found is None or not found.is_index_mistake:
         return None
@@ -144,9 +144,9 @@ def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
 
 
 def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
-    """The kernel takes the bits of real numbers for integers, whose products are often 0.
+    """Test whether the kernel reads real numbers as integers, whose products are often 0.
 
-    Bits of narrow numbers may well come as integers.
+    For narrow types, a kernel may legitimately take the bits as integers.
     """
     if check.diagnosis is None or launch.plan is None:
         return None
@@ -158,7 +158,7 @@ def _find_integers(check: Check, launch: Relauncher) -> tuple[str, str] | None:
 
 
 def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | None:
-    """The kernel takes no size and the manifest requires none, so its text fixes the problem."""
+    """Test whether the kernel's text fixes the problem, because it takes no sizes and the manifest requires none."""
     words = find_fixed_sizes(launch.plan) if launch.plan and check.diagnosis else ""
     return (OTHER_LAUNCH, words) if words else None
 
@@ -166,7 +166,7 @@ def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | Non
 def _find_added_product(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher
 ) -> tuple[str, str] | None:
-    """The product is added to what C holds, though beta is 0: that is so for any C of numbers."""
+    """Test whether the product is added to C although beta is 0. If so, this happens for any C of numbers."""
     if reference.beta or check.rule != "exact":
         return None
     data = reference.operands
@@ -181,7 +181,7 @@ def _find_added_product(
 
 
 def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """Other arguments, another grid or another block give the right result, whatever the order of threads."""
+    """Find other arguments, another grid or another block that give the correct result in every order of threads."""
     problem, plan = reference.problem, launch.plan
     if plan is None or not launch.can_fail_safely or check.rule != "exact" or reference.beta:
         return None
@@ -189,7 +189,7 @@ def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -
     if (found is not None and found.is_recomputed) or math.prod((problem.M, problem.N, problem.K)) > _MOST_PRODUCTS:
         return None
     deadline = time.monotonic() + _MOST_SECONDS
-    at_edge = found is not None and found.cause.startswith("edge")  # a block that does not fit is wrong in every tile
+    at_edge = found is not None and found.cause.startswith("edge")  # a wrong block would make every tile wrong
     for other in list_other_launches(plan, blocks=not at_edge):
         if time.monotonic() > deadline:
             return None
@@ -204,7 +204,7 @@ def _is_right(reference: Reference, result: np.ndarray | None) -> bool:
 
 
 def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """Threads had returned, or were in another branch, when others of their block met at a barrier."""
+    """Test whether threads had returned, or were in another branch, when others of their block met at a barrier."""
     if not launch.can_fail_safely or reference.beta:
         return None
     absent = launch.count_absent(reference.operands, launch.modes[1])
@@ -219,13 +219,12 @@ def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str,
 
 
 def _find_race(check: Check, result: np.ndarray, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """The same operands give different results in a second launch or in another order of threads.
+    """Test whether the same operands give different results in a second launch or in another order of threads.
 
-    Sums of real numbers may differ with the order of atomic additions, so there only a correct
-    second result counts.
+    Sums of real numbers may depend on the order of atomic additions, so only a correct second result counts for them.
     """
     if check.diagnosis and check.diagnosis.cause == PRODUCT_NEVER_WRITTEN:
-        return None  # several products may be written to one place, in any order
+        return None  # several products may be written to the same place in any order
     for mode in (None, *(launch.modes if len(launch.modes) > 1 else ())):
         again = launch(reference.operands, not reference.beta, mode)
         if have_same_bits(again, result):
@@ -246,7 +245,10 @@ def _count_differences(one: np.ndarray, other: np.ndarray) -> int:
 def _find_kept_state(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher, passed: bool
 ) -> tuple[str, str] | None:
-    """Another A or B gives the same result: it is not used. If neither is, the result is that of an earlier launch."""
+    """Test whether another A or B gives the same result, because it is not used.
+
+    If neither is used, the result is an earlier one.
+    """
     cause = check.diagnosis.cause if check.diagnosis else ""
     if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
         return "remembers", "C was not written, although an earlier launch was right: state is kept between launches"
@@ -268,7 +270,7 @@ def _find_kept_state(
 
 
 def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """NaN where its workspace was NaN: a launch on a workspace of zeros is right."""
+    """Test whether NaN comes from the workspace, in which case a launch with a workspace of zeros is right."""
     if launch.fill_scratch is None or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
     if not _judge_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)):
@@ -278,14 +280,14 @@ def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher
 
 
 def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
-    """NaN where C was NaN: a launch on a C of numbers shows whether they were read or skipped."""
+    """Find out where NaN comes from. A launch on a C of numbers shows whether they were read or skipped."""
     if reference.beta or check.diagnosis is None or "never written" not in check.diagnosis.words:
         return None
     data, is_right = reference.operands, _judge_of(check, reference)
     again = launch(data, False)
     if is_right(again):
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
-    if is_right(again - data["C"]):  # on real data; on integers it is known already
+    if is_right(again - data["C"]):  # on real data (on integers it is already known)
         return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
@@ -302,7 +304,7 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
 def _find_use_of_finite(
     check: Check, result: np.ndarray, reference: Reference, launch: Relauncher
 ) -> tuple[str, str] | None:
-    """C was finite: elements still hold what it was filled with, or the product was added to it."""
+    """Test whether elements of a C that was filled with finite numbers were never written."""
     if reference.beta or launch.fill == guards.NAN:
         return None
     kept = (result.reshape(-1).view(np.uint8).reshape(result.size, -1) == launch.fill).all(axis=1)
@@ -312,5 +314,5 @@ def _find_use_of_finite(
 
 
 def _judge_of(check: Check, reference: Reference) -> Callable[[np.ndarray], bool]:
-    """Says whether a result is right by the rule of a check."""
+    """Return a function that tells whether a result is right by the rule of a check."""
     return reference.is_exactly_right if check.rule == "exact" else lambda result: reference.check_rounding(result).ok

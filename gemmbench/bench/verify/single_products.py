@@ -1,12 +1,12 @@
-"""The class of a kernel's products, found where every element of C is a single one.
+"""Finds the class of a kernel's products, using operands for which every element of C is a single product.
 
-Each column of B has one number that is not 0, so there is nothing to sum: whatever K is, the error
-of an element is that of one product. A bound on rounding errors cannot show it, because it grows
-with K: from K = 1024 on it accepts three bf16 products as float32.
+Each column of B has one number that is not 0, so nothing is summed. For any K, the error of an element is that of one
+product. A bound on rounding errors cannot show this error, because the bound grows with K. From K = 1024 on, it accepts
+three bf16 products as float32.
 
-The factors fill their significand. Half of them lose something to every way of splitting them into
-fewer bits, always with the same sign, so that no losses cancel; some are powers of two, whose
-products are exact if the parts of the other factor add up to it.
+The factors fill their significand. Half of them lose something in every way of splitting them into fewer bits. Losses
+always have the same sign, so they do not cancel. Some factors are powers of two. Their products are exact if the parts
+of the other factor add up to it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from gemmbench.planning.problems import Problem
 
 RULE = "class"
 _POOL = 65_537  # a prime, so that rows of A begin at different factors
-_CHUNK = 1 << 18  # elements that are judged at a time
+_CHUNK = 1 << 18  # elements judged at a time
 _THREADS = 4
-_SHORT = 1000  # numbers below it are printed with three digits
+_SHORT = 1000  # numbers below this are printed with three digits
 _KEPT_BITS = (4, 8, 11, 17, 24)
-"""Bits that fewer or smaller parts keep: fp8, bf16, TF32 and f16, two parts of bf16, f32."""
+"""The bits that fewer or smaller parts keep: fp8, bf16, TF32 and f16, two parts of bf16, and f32."""
 _SURELY_IMPRECISE = CLASSES["tf32"].largest
-"""An error of this size comes from a precision; a larger one may also come from a wrong element."""
+"""An error of up to this size comes from a lower precision. A larger one may also come from a wrong element."""
 _NARROW = 16
 _NEXT_TO_NOTHING = 1e-4
 _SHIFTS = {"A": 5, "B": 5}
 """Powers of two that make a product so large that an activation returns it."""
 _LARGEST_EXPONENT = 4  # of alpha, so that no result leaves the range of f16
 _STORED = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
-"""The class of an exact product of two numbers as they are stored; other types have their own names."""
+"""The class of exact products of stored numbers, by type. Other types have their own names."""
 
 
 @dataclass(frozen=True)
 class ProductError:
-    """The largest error of a product, and of one with a power of two, in units of C's last bit.
+    """The largest error of any product and of products with a power of two, in units of C's last bit.
 
-    `count` elements are not the product rounded once.
+    `count` is the number of elements that are not the product rounded once.
     """
 
     largest: float = 0.0
@@ -56,14 +56,14 @@ class ProductError:
     count: int = 0
 
     def merge(self, other: ProductError) -> ProductError:
-        """The errors of two parts of C together."""
+        """Return the combined error of two parts of C."""
         largest, by_powers = max(self.largest, other.largest), max(self.by_powers, other.by_powers)
         return ProductError(largest, by_powers, self.count + other.count)
 
 
 @dataclass(frozen=True)
 class SingleProducts:
-    """A problem in which column j of the B of product p holds only `factors[p, j]`, in row `rows[p, j]`.
+    """A problem in which column j of product p's B holds only `factors[p, j]`, in row `rows[p, j]`.
 
     alpha is a power of two and C0 is 0, so that neither adds an error. Nor does an epilogue: its operands change
     nothing, and products are so large that an activation returns them, or 0 where they are negative.
@@ -76,7 +76,7 @@ class SingleProducts:
 
     @property
     def scalars(self) -> tuple[float, float]:
-        """The power of two next to the alpha of the problem, within bounds; its beta."""
+        """The power of two closest to the problem's alpha, within bounds, and its beta."""
         alpha = self.problem.alpha
         if not alpha or not math.isfinite(alpha):
             return 1.0, self.problem.beta
@@ -89,7 +89,7 @@ class SingleProducts:
         return view_factor(self.problem, self.operands, "A")
 
     def measure_error(self, result: np.ndarray) -> ProductError:
-        """The largest error of the elements of C; infinite for a NaN."""
+        """Return the largest error of the elements of C. It is infinite if there is a NaN."""
         problem = self.problem
         products = result.reshape(problem.count, problem.M, problem.N)
         with ThreadPoolExecutor(_THREADS) as pool, np.errstate(all="ignore"):
@@ -99,7 +99,7 @@ class SingleProducts:
         return worst
 
     def _split(self) -> Iterator[tuple[slice, slice]]:
-        """Products and rows of them that are judged at a time."""
+        """Yield the products and rows to judge at a time."""
         count, M, N = self.problem.count, self.problem.M, self.problem.N
         rows = min(M, max(1, _CHUNK // N))
         products = max(1, _CHUNK // (M * N))
@@ -130,7 +130,7 @@ class SingleProducts:
     def _measure_elements(
         self, got: np.ndarray, a: np.ndarray, factors: np.ndarray, differs: np.ndarray
     ) -> ProductError:
-        """The errors where a result is not the product rounded once."""
+        """Return the error of elements that are not the product rounded once."""
         one, other = a[differs].astype(np.float64), factors[differs].astype(np.float64)
         exact = one * other * self.scalars[0]
         error = np.abs(got[differs].astype(np.float64) - exact) / _find_last_bit(exact, self.problem.storage("C"))
@@ -139,9 +139,9 @@ class SingleProducts:
         return ProductError(float(error.max()), float(error[powers].max(initial=0.0)), error.size)
 
     def judge(self, result: np.ndarray, declared: str = "") -> Check:
-        """Name the class of the products, and compare it with that of the precision.
+        """Find the class of the products and compare it with that of the precision.
 
-        A weaker one is accepted if it is not weaker than the one `declared` by the manifest.
+        A weaker class is accepted if it is not weaker than the class `declared` in the manifest.
         """
         error = self.measure_error(result)
         wanted = self.problem.precision.product_class
@@ -185,7 +185,7 @@ class SingleProducts:
         return Check(False, RULE, math.inf, words, diagnosis, check.product_class, check.product_error)
 
     def _name_products(self, result: np.ndarray, declared: str) -> str:
-        """` of product 3`: which products of a batch have a weaker class, "" if all of them or the only one."""
+        """Name the products of a batch that have a weaker class, such as ` of product 3`; "" if all of them have."""
         problem, wrong = self.problem, list[int]()
         products = result.reshape(problem.count, problem.M, problem.N)
         allowed = choose_weaker(declared, problem.precision.product_class)
@@ -199,7 +199,7 @@ class SingleProducts:
         return f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first product {wrong[0]}"
 
     def _describe_failure(self, result: np.ndarray) -> Check:
-        """The error is larger than that of any class: the result is wrong, not imprecise."""
+        """Describe an error that is larger than that of any class. The result is then wrong, not imprecise."""
         check = self.reference.check_rounding(result)
         if not check.ok:
             return check
@@ -217,7 +217,7 @@ def _format_error(error: ProductError) -> str:
 
 
 def make_single_products(problem: Problem, seed: int) -> SingleProducts:
-    """The operands of a problem whose sums have one product each; small ones are kept for later batches."""
+    """Make operands for which each sum has a single product. Small operands are kept for later batches."""
     return (_make_cached if is_cached(problem) else _make)(problem, seed)
 
 
@@ -255,9 +255,9 @@ def _draw_factors(rng: np.random.Generator, storage: StorageType, count: int, sh
 
 
 def _make_hard(whole: np.ndarray, bits: int) -> np.ndarray:
-    """Integers with this number of bits whose remainder after each kind of rounding is 1/4 to 1/2 of a unit.
+    """Return integers with this number of bits whose remainder is 1/4 to 1/2 of a unit after each kind of rounding.
 
-    The last bits are 01, so that a remainder is never exactly a part of fewer bits.
+    The last bits are 01, so that a remainder never fits exactly in a part of fewer bits.
     """
     hard = whole | 1
     for dropped in _list_dropped(bits):
@@ -266,12 +266,12 @@ def _make_hard(whole: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _list_dropped(bits: int) -> Iterator[int]:
-    """How many bits each kind of rounding drops; 2 for the last bits."""
+    """Yield how many bits each kind of rounding drops, and 2 for the last bits."""
     yield from sorted({2, *(bits - kept for kept in _KEPT_BITS if bits - kept > 2)}, reverse=True)
 
 
 def _find_last_bit(values: np.ndarray, storage: StorageType) -> np.ndarray:
-    """The value of the last significand bit of each number."""
+    """Return the value of the last significand bit of each number."""
     if storage.is_integer:
         return np.ones_like(values)
     return np.asarray(np.ldexp(1.0, np.frexp(values)[1] - storage.significand))

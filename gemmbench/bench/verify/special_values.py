@@ -1,14 +1,14 @@
 """Numbers that a kernel must not lose: NaN and infinities, subnormals, and values near overflow.
 
-What a correct kernel does follows from IEEE 754 for every order of summation:
+IEEE 754 determines what a correct kernel does in every order of summation:
 
-- A NaN of A reaches its row of C, one of B its column; an infinity too, and 0 times it is NaN. No other
-  element may change: padding must be left out, and not be multiplied by 0.
-- Subnormal numbers count, as in every product of CUDA cores unless `-ftz` or `.ftz` asks otherwise.
-  Tensor cores do not say what they do with them, so only sums that round like their factors are checked.
-- A sum whose parts cannot overflow is finite. A sum of large products of one sign is infinite.
+- A NaN in A reaches its row of C, and a NaN in B reaches its column. The same holds for infinities. An infinity times 0
+  is NaN. No other element may change, so padding must be left out and not multiplied by 0.
+- Subnormal numbers count, as in every product of CUDA cores unless `-ftz` or `.ftz` says otherwise. NVIDIA does not
+  document how tensor cores treat them, so only sums that round like their factors are checked.
+- A sum whose parts cannot overflow is finite. A sum of large products of the same sign is infinite.
 
-Where the order of summation decides, nothing is checked.
+Elements that depend on the order of summation are not checked.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from gemmbench.planning.precisions import FLOAT64
 from gemmbench.planning.problems import Problem
 
 NOT_FINITE, SUBNORMAL, OVERFLOW = "NaN and infinity", "subnormal", "overflow"
-_WEAK = 0.02  # how far off a sum of products of bf16 may be, as a share of |alpha| |A| |B|
+_WEAK = 0.02  # largest error of a sum of bf16 products, as a fraction of |alpha| |A| |B|
 _LEAST_SIDE, _MOST_PRODUCTS = 16, 1 << 21
 
 
 def has_special_values(problem: Problem) -> bool:
-    """Whether a problem is checked with special values: every side has room for them, and it is small."""
+    """Return whether to check a problem with special values.
+
+    It must be small, and every side must have room for them.
+    """
     small = problem.flops <= 2 * _MOST_PRODUCTS
     return small and min(problem.M, problem.N, problem.K) >= _LEAST_SIDE and not problem.storage("A").is_integer
 
 
 @dataclass(frozen=True)
 class SpecialValues:
-    """Operands with special values, and what C must be; `rule` names the check."""
+    """Operands with special values, and the C that they must give. `rule` names the check."""
 
     rule: str
     problem: Problem
@@ -66,12 +69,12 @@ class SpecialValues:
         return np.asarray(self._sum(np.abs(self._terms)) + np.abs(self._base))
 
     def _sum(self, terms: np.ndarray) -> np.ndarray:
-        """The sums of terms, all rows of C one below the other."""
+        """Return the sums of terms, with all rows of C below each other."""
         return np.asarray(terms.sum(axis=2).reshape(-1, self.problem.N))
 
     @cached_property
     def want(self) -> np.ndarray:
-        """C, infinite where its type has no number so large."""
+        """The correct C. It is infinite where its type has no number this large."""
         total = self._sum(self._terms) + self._base
         return np.asarray(np.where(np.abs(total) > self._largest, np.copysign(np.inf, total), total))
 
@@ -81,7 +84,7 @@ class SpecialValues:
 
     @cached_property
     def _is_certain(self) -> np.ndarray:
-        """Where every order of summation gives the same: no part can overflow, or all have one sign."""
+        """Whether each element is the same in every order of summation: no part can overflow, or all have one sign."""
         if self.rule == NOT_FINITE:
             return np.ones(self.want.shape, bool)
         one_sign = np.abs(self._sum(self._terms)) == self._scale
@@ -89,19 +92,19 @@ class SpecialValues:
 
     @cached_property
     def _bound(self) -> np.ndarray:
-        """How far a finite element may be off: by rounding, and by a subnormal step for every operation."""
+        """The largest allowed error of a finite element: rounding, and one subnormal step for every operation."""
         step = _find_limits(self.problem, "C").step
         storage = 2 * self.problem.precision.result_unit * np.abs(self.want)
         rounding = ROUNDING_FACTOR * self.problem.sum_unit * self._scale + storage
         return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
 
     def judge(self, result: np.ndarray, declared: str = "") -> Check:
-        """Compare a result. Products of parts, and a weaker class that is `declared`, may turn infinities into NaN.
+        """Check a result. Products of parts and a weaker `declared` class may turn infinities into NaN.
 
-        Where they overflow, either infinity is right, because parts of a number have either sign.
+        If they overflow, either infinity is right, because parts of a number may have either sign.
         """
         weak = self.problem.precision.may_split_factors(declared)
-        if weak and self.rule == SUBNORMAL:  # parts of a small number are smaller still
+        if weak and self.rule == SUBNORMAL:  # parts of a small number are even smaller
             return Check(True, self.rule)
         with np.errstate(all="ignore"):
             got = result.astype(np.float64)
@@ -149,7 +152,7 @@ class SpecialValues:
 
 
 class _Limits(NamedTuple):
-    """The largest number of a type, its least normal one, and the step between subnormal ones."""
+    """The largest number of a type, its smallest normal number, and the step between subnormal numbers."""
 
     largest: float
     least_normal: float
@@ -162,7 +165,7 @@ def _find_limits(problem: Problem, operand: str) -> _Limits:
 
 
 def make_special_values(problem: Problem, seed: int) -> Iterator[SpecialValues]:
-    """The checks of a problem that `has_special_values`: one launch each."""
+    """Yield the checks of a problem that `has_special_values`. Each needs one launch."""
     with np.errstate(all="ignore"):
         yield SpecialValues(NOT_FINITE, problem, _make_not_finite(problem, seed), problem.alpha or 1.0, problem.beta)
         if _keeps_subnormals(problem):
@@ -171,13 +174,13 @@ def make_special_values(problem: Problem, seed: int) -> Iterator[SpecialValues]:
 
 
 def _keeps_subnormals(problem: Problem) -> bool:
-    """Sums are kept in the type of the factors, and rounded: the kernel runs on CUDA cores or on a CPU."""
+    """Return whether sums are rounded in the type of the factors, as on CUDA cores or on a CPU."""
     precision = problem.precision
     return precision.accumulator.type == precision.a and not precision.accumulator.truncates
 
 
 def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """op(A), op(B) and C of every product in float64, between 0.5 and 1 or the negative of it."""
+    """Return op(A), op(B) and C of every product in float64, with absolute values between 0.5 and 1."""
     rng = np.random.default_rng([seed, 2])
     shapes = (problem.M, problem.K), (problem.K, problem.N), (problem.M, problem.N)
     sizes = [(problem.count, *shape) for shape in shapes]
@@ -186,7 +189,7 @@ def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Operands:
-    """The arrays in the types and layout of the problem, with factors that its products do not round."""
+    """Return the arrays in the problem's types and layout, with factors that its products do not round."""
     stored = [_round(problem, "A", a), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
     first, second = (
@@ -203,21 +206,21 @@ def _round(problem: Problem, operand: str, values: np.ndarray) -> np.ndarray:
 
 
 def _make_not_finite(problem: Problem, seed: int) -> Operands:
-    """NaN and infinities at the beginning and at the end of K, where neighbours in memory are padding.
+    """Make operands with NaN and infinities at the start and end of K, next to which padding may lie in memory.
 
-    Every second product has none, so that those of its neighbours show.
+    Every second product has none, so that any that come from adjacent products are noticed.
     """
     a, b, c = _draw(problem, seed)
     M, N = problem.M, problem.N
     some = slice(None, None, 2)
     a[some, M // 4, 0], a[some, M // 2, 0], a[some, M - 1, -1] = np.nan, np.inf, -np.inf
     b[some, 0, N // 4], b[some, 0, N // 2], b[some, -1, N - 1] = np.nan, -np.inf, np.inf
-    b[some, -1, 1], a[some, 2, 0] = 0.0, 0.0  # times an infinity
+    b[some, -1, 1], a[some, 2, 0] = 0.0, 0.0  # multiplied by an infinity
     return _store(problem, a, b, c)
 
 
 def _make_subnormal(problem: Problem, seed: int) -> Operands:
-    """Even rows of A are subnormal, odd ones small; even columns of B are large, odd ones small."""
+    """Make operands with subnormal even rows of A and large even columns of B. Other rows and columns are small."""
     a, b, c = _draw(problem, seed)
     least = _find_limits(problem, "A").least_normal
     a[:, ::2] *= least * 2.0**-4
@@ -228,9 +231,9 @@ def _make_subnormal(problem: Problem, seed: int) -> Operands:
 
 
 def _make_large(problem: Problem, seed: int) -> Operands:
-    """Factors next to the largest number, and sums that just fit; one row and column whose sum does not.
+    """Make factors close to the largest number whose sums just fit, except in one row and column.
 
-    Where C has a larger range than A and B, all sums fit.
+    If C has a larger range than A and B, all sums fit.
     """
     a, b, c = _draw(problem, seed)
     in_a, in_b, in_c = (int(np.frexp(_find_limits(problem, name).largest)[1]) - 1 for name in "ABC")

@@ -1,4 +1,4 @@
-"""A wrong result, where it is wrong, in words and as a map of tiles, and everything it was computed from."""
+"""A wrong result with everything it was computed from, and where it is wrong, in words and as a map of tiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.planning.problems import Problem
 
 ROUNDING_FACTOR = 16
-"""A correct result may be off by this many u (|alpha| |A| |B| + |beta| |C0|)."""
+"""The error that a correct result may have, in units of u (|alpha| |A| |B| + |beta| |C0|)."""
 _ELEMENTS = 64
 
 
@@ -19,9 +19,9 @@ _ELEMENTS = 64
 class WrongResult:
     """A result C = alpha op(A) op(B) + beta C0 that failed.
 
-    `rows` are the indices of the R rows of C that were compared. `got` and `want` (float64) and
-    `mask`, true where `got` is wrong, are R x N. `suspects` are all rows known to be wrong,
-    compared or not. `error` is in units of rounding, infinite where the comparison was exact.
+    `rows` holds the indices of the R rows of C that were compared. `got` and `want` (float64) and `mask`, which is true
+    where `got` is wrong, are R x N. `suspects` holds all rows known to be wrong, including those that were not
+    compared. `error` is in units of rounding. It is infinite if the comparison was exact.
     """
 
     problem: Problem
@@ -43,7 +43,7 @@ class WrongResult:
 
     @cached_property
     def unwritten(self) -> np.ndarray:
-        """R x N: true where C is NaN, as it was before the launch."""
+        """R x N values that are true where C is NaN, as before the launch."""
         return np.asarray(np.isnan(self.got))
 
     @cached_property
@@ -58,7 +58,7 @@ class WrongResult:
 
     @cached_property
     def sample(self) -> WrongSample:
-        """At most 64 finite wrong elements, spread over C."""
+        """At most 64 finite wrong elements, spread across C."""
         wrong = np.argwhere(self.mask & np.isfinite(self.got))
         few = wrong[np.unique(np.linspace(0, len(wrong) - 1, _ELEMENTS).astype(int))] if len(wrong) else wrong
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
@@ -66,7 +66,7 @@ class WrongResult:
 
 @dataclass(frozen=True)
 class WrongSample:
-    """E wrong elements of C: E row indices, E column indices, E values."""
+    """E wrong elements of C: their row indices, column indices and values."""
 
     wrong: WrongResult
     i: np.ndarray
@@ -78,7 +78,7 @@ class WrongSample:
 
     @cached_property
     def terms(self) -> np.ndarray:
-        """The products that each element should be the sum of, E x K."""
+        """The products whose sums the elements should be, E x K."""
         return self.products(self.wrong.a, self.wrong.b, self.i, self.j)
 
     @cached_property
@@ -93,16 +93,19 @@ class WrongSample:
         return np.asarray(product + abs(self.wrong.beta) * np.abs(self.before))
 
     def products(self, a: np.ndarray, b: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """The products whose sums are the elements (i, j) of a b, one row per element."""
+        """Return the products whose sums are the elements (i, j) of a b, with one row for each element."""
         return np.asarray(a[i].astype(np.float64) * b[:, j].T.astype(np.float64))
 
     def apply_scalars(self, sums: np.ndarray) -> np.ndarray:
-        """alpha sums + beta C0 for sums of shape E or E x n."""
+        """Return alpha sums + beta C0 for sums of shape E or E x n."""
         base = self.wrong.beta * self.before if self.wrong.beta else np.zeros(len(self))
         return self.wrong.alpha * sums + (base if sums.ndim == 1 else base[:, None])
 
     def matches(self, values: np.ndarray) -> np.ndarray:
-        """Where `values` (E or E x n) match: equal for integers, within rounding for real data."""
+        """Return where `values` (E or E x n) match.
+
+        They must be equal for integers, and within rounding for real data.
+        """
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
         problem = self.wrong.problem
         if self.wrong.exact:
@@ -120,9 +123,9 @@ TILES, STRIPES, SOME = "tiles", "stripes", "some"
 
 @dataclass(frozen=True)
 class WrongRegion:
-    """Which elements are wrong: the kind of region, the subject of a sentence, and where to look.
+    """The wrong elements: the kind of region, the subject of a sentence, and advice on where to look.
 
-    `advice` is "" if nothing suggests where to look.
+    `advice` is "" if there is none.
     """
 
     kind: str
@@ -132,7 +135,7 @@ class WrongRegion:
 
 
 def find_wrong_region(wrong: WrongResult) -> WrongRegion:
-    """The simplest region that contains the wrong elements and is mostly wrong."""
+    """Return the simplest region that contains the wrong elements and is mostly wrong."""
     checked = wrong.problem.M if wrong.exact else len(wrong.rows)
     if wrong.mask.all() and len(wrong.suspects) == checked:
         return WrongRegion(ALL, "every element", plural=False)
@@ -140,7 +143,7 @@ def find_wrong_region(wrong: WrongResult) -> WrongRegion:
 
 
 def _find_edge(wrong: WrongResult) -> WrongRegion | None:
-    """The last columns, the last rows, or both."""
+    """Find a wrong edge: the last columns, the last rows or both."""
     M, N = wrong.problem.M, wrong.problem.N
     column, row = _first_wrong_line(wrong.mask, 0), _first_wrong_row(wrong)
     if 0 < row < M and (wrong.mask.mean() > _MOSTLY or wrong.has_all_rows) and 2 * row >= M:
@@ -160,7 +163,7 @@ def _find_edge(wrong: WrongResult) -> WrongRegion | None:
 
 
 def _first_wrong_row(wrong: WrongResult) -> int:
-    """The first row from which all rows are mostly wrong; M if there is none."""
+    """Return the first row from which on all rows are mostly wrong; M if there is none."""
     M = wrong.problem.M
     if wrong.has_all_rows:
         return _first_wrong_line(wrong.mask, 1)
@@ -169,7 +172,7 @@ def _first_wrong_row(wrong: WrongResult) -> int:
 
 
 def _first_wrong_line(mask: np.ndarray, axis: int) -> int:
-    """The first column (axis 0) or row (axis 1) after which all are mostly wrong, or their number."""
+    """Return the first column (axis 0) or row (axis 1) from which on all are mostly wrong, or their number."""
     right = np.flatnonzero(mask.mean(axis=axis) <= _MOSTLY)
     return int(right[-1]) + 1 if right.size else 0
 
@@ -180,7 +183,7 @@ def _describe_last(what: str, first: int, size: int) -> str:
 
 
 def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
-    """The largest tiles with power-of-two sides that are each entirely wrong or entirely right."""
+    """Find the largest tiles with power-of-two sides that are each entirely wrong or entirely right."""
     if not wrong.has_all_rows:
         return None
     fine = _share_per_tile(wrong.mask, _SMALLEST_TILE, _SMALLEST_TILE)
@@ -198,7 +201,7 @@ def _find_tiles(wrong: WrongResult) -> WrongRegion | None:
 
 
 def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
-    """One row or column, several neighbours, or one in p."""
+    """Find wrong stripes: one row or column, several adjacent ones, or one in p."""
     lines = {"column": np.flatnonzero(wrong.mask.any(axis=0))}
     if wrong.exact:
         lines = {"row": wrong.suspects, **lines}
@@ -215,7 +218,7 @@ def _find_stripes(wrong: WrongResult) -> WrongRegion | None:
 
 
 def _share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
-    """The share of true elements in each tile; tiles at the edges are cut off."""
+    """Return the fraction of true elements in each tile. Tiles at the edges are cut off."""
     rows, columns = (range(0, size, step) for size, step in zip(mask.shape, (height, width), strict=True))
     sums = np.add.reduceat(np.add.reduceat(mask.astype(float), rows, axis=0), columns, axis=1)
     sizes = np.outer(*(np.diff([*starts, size]) for starts, size in zip((rows, columns), mask.shape, strict=True)))
@@ -223,10 +226,9 @@ def _share_per_tile(mask: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def draw_map(wrong: WrongResult) -> str:
-    """A map of C, at most 16 lines of 32 characters, below a line that explains it.
+    """Draw a map of C with at most 16 lines of 32 characters, below a line that explains it.
 
-    Where only some rows were compared, they represent their tiles; `?` marks tiles with
-    wrong rows that were not compared.
+    If only some rows were compared, they represent their tiles. `?` marks tiles with wrong rows that were not compared.
     """
     height, width = _tile_side(wrong.problem.M, _MAP_ROWS), _tile_side(wrong.problem.N, _MAP_COLUMNS)
     shape = wrong.problem.M, wrong.problem.N

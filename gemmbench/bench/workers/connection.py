@@ -1,4 +1,4 @@
-"""A connection to a Dask cluster, at an address or of workers on this host, and the tasks submitted to it."""
+"""A connection to a Dask cluster, at an address or on this host, and the tasks submitted to it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MOST_PORT = 65535
 
 @dataclass(frozen=True)
 class FleetAddress:
-    """The address of a scheduler, or "" for this host with `count` workers, 0 for one per card."""
+    """The address of a scheduler, or "" for this host with `count` workers (0: one for each card)."""
 
     scheduler: str = ""
     count: int = 0
 
 
 def parse_fleet(text: str) -> FleetAddress:
-    """Read `local`, `local:4` or the address of a scheduler. Raises UsageError."""
+    """Parse `local`, `local:4` or the address of a scheduler. Raises UsageError."""
     if local := _LOCAL.fullmatch(text):
         return FleetAddress(count=int(local[1] or 0))
     if (scheduler := _SCHEDULER.fullmatch(text)) and 1 <= int(scheduler[1]) <= _MOST_PORT:
@@ -46,9 +46,9 @@ def parse_fleet(text: str) -> FleetAddress:
 
 
 MOST_LOSSES = 2
-"""How often a task is retried elsewhere after losing its worker."""
+"""The number of times that a task is retried elsewhere after losing its worker."""
 _CHATTY = ("distributed", "distributed.client", "tornado.application")
-"""Loggers that write tracebacks to the terminal; a DeviceError says the same in a sentence."""
+"""Loggers that write tracebacks to the terminal. A DeviceError says the same in one sentence."""
 _ENCRYPTED = ("tls", "wss")
 _CONNECTING_SECONDS = 10
 _CLOSING_SECONDS = 10.0
@@ -56,11 +56,11 @@ _WAITING_SECONDS = 60
 
 
 class WorkersLost(DeviceError):
-    """A task lost its worker so often that Dask gave up on it."""
+    """Raised if a task lost its worker so often that Dask gave up."""
 
 
 def _load_dask() -> Any:
-    """Return the names of Dask that a fleet needs. Raises DeviceError if it is not installed."""
+    """Return the parts of Dask that a fleet needs. Raises DeviceError if Dask is not installed."""
     try:
         distributed, dask = import_module("distributed"), import_module("dask")
     except ImportError as fault:
@@ -74,7 +74,7 @@ def _load_dask() -> Any:
 
 
 def _check_protocol(dask: Any, address: str) -> None:
-    """Raise DeviceError if Dask lacks a package that the protocol needs; its client would wait for ever."""
+    """Raise DeviceError if Dask lacks a package that the protocol needs, because its client would wait forever."""
     protocol = address.partition(":")[0]
     try:
         dask.get_backend(protocol).get_connector()
@@ -87,7 +87,7 @@ def _check_protocol(dask: Any, address: str) -> None:
 
 
 class Connection:
-    """A client of the scheduler at `address`; its workers have one `resource` for each device.
+    """A client of the scheduler at `address`. The scheduler's workers have one `resource` for each device.
 
     Raises DeviceError if no scheduler answers.
     """
@@ -105,7 +105,7 @@ class Connection:
             ) from None
 
     def await_workers(self, count: int) -> None:
-        """Wait until `count` workers are there. Raises DeviceError."""
+        """Wait until there are `count` workers. Raises DeviceError."""
         try:
             self._client.wait_for_workers(count, timeout=_WAITING_SECONDS)
         except TimeoutError:
@@ -113,7 +113,7 @@ class Connection:
             raise DeviceError(f"{found} of {count} workers started within {_WAITING_SECONDS} s") from None
 
     def list_workers(self) -> dict[str, str]:
-        """Return the hosts of the workers that now have the resource, by address. Raises DeviceError."""
+        """Return the hosts of all current workers with the resource, by address. Raises DeviceError."""
         self._check()
         known = self._client.scheduler_info(n_workers=-1)["workers"]
         return {address: each["host"] for address, each in known.items() if each["resources"].get(self.resource)}
@@ -123,20 +123,20 @@ class Connection:
         return len(self._client.scheduler_info(n_workers=-1)["workers"]) - len(self.list_workers())
 
     def submit(self, function: Callable[..., Any], *arguments: object, workers: Sequence[str] | None = None) -> Any:
-        """Submit a task for one of these workers or hosts; returns a future."""
+        """Submit a task for one of these workers or hosts. Returns a future."""
         return self._client.submit(function, *arguments, workers=workers, pure=False)
 
     def submit_measurement(
         self, function: Callable[..., Any], argument: object, workers: Collection[str] | None = None
     ) -> Any:
-        """Submit a task that has a device to itself. `next_done` returns its future when it has ended."""
+        """Submit a task that has exclusive use of a device. `next_done` returns its future once it has ended."""
         chosen = sorted(workers) if workers else None
         future = self._client.submit(function, argument, workers=chosen, pure=False, resources={self.resource: 1})
         future.add_done_callback(self._done.put)
         return future
 
     def next_done(self, seconds: float) -> Any | None:
-        """Return the next measurement that ends; None if none does within `seconds`. Raises DeviceError."""
+        """Return the next measurement to end, or None if none ends within `seconds`. Raises DeviceError."""
         try:
             return self._done.get(timeout=seconds)
         except Empty:
@@ -146,7 +146,7 @@ class Connection:
     def take(self, future: Any, seconds: float | None = None) -> Any:
         """Wait for a task and return its result.
 
-        Raises WorkersLost, DeviceError for a lost scheduler, TimeoutError, and what the task raised.
+        Raises WorkersLost, DeviceError for a lost scheduler, TimeoutError, and the task's errors.
         """
         try:
             return future.result(seconds)
@@ -159,7 +159,7 @@ class Connection:
     def tell_workers(
         self, function: Callable[..., Any], *arguments: object, workers: Collection[str] | None = None
     ) -> list[Any]:
-        """Run a short function immediately on every worker, or on these; returns the answers that came."""
+        """Run a short function immediately on these workers or on all. Returns the answers received."""
         if self._client.status != "running":
             return []
         chosen = None if workers is None else list(workers)
@@ -182,7 +182,7 @@ class Connection:
 
 _LOOPBACK = "127.0.0.1"
 _HTTP = f"{_LOOPBACK}:0"
-"""The address for Dask's HTTP servers, which cannot be turned off; they get no pages to serve."""
+"""The address for Dask's HTTP servers. They cannot be turned off, but they get no pages to serve."""
 _BOOT = (
     "import os, sys; _, cores, path, *sys.argv[1:] = sys.argv; sys.path[:0] = path.split(os.pathsep); "
     "os.sched_setaffinity(0, map(int, cores.split(','))) if cores else None; "
@@ -193,10 +193,10 @@ _ENDING_SECONDS = 5.0
 
 @contextmanager
 def start_workers(environments: Sequence[dict[str, str]], resource: str) -> Iterator[str]:
-    """Start a worker with each of these environment variables; yields the address of their scheduler.
+    """Start a worker with each of these sets of environment variables. Yields the address of the scheduler.
 
-    Each has one `resource`, and threads to compile with. All listen on 127.0.0.1 only and refuse connections without
-    the certificate of this fleet, which Dask's settings name inside the block. Raises DeviceError.
+    Each worker has one `resource` and threads for compiling. All listen only on 127.0.0.1 and refuse connections
+    without this fleet's certificate. Dask's settings use it inside the `with` block. Raises DeviceError.
     """
     dask, shares = _load_dask(), _share_cores(len(environments))
     with ExitStack() as stack:
@@ -237,14 +237,14 @@ def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
 
 
 def _name_certificate(certificate: Path, key: Path) -> dict[str, object]:
-    """Dask's settings that make clients and schedulers use this certificate and trust nothing else."""
+    """Return Dask settings that make clients and schedulers use this certificate and trust no other."""
     tls = "distributed.comm.tls"
     roles = {f"{tls}.{role}": {"cert": str(certificate), "key": str(key)} for role in ("client", "scheduler")}
     return {"distributed.comm.require-encryption": True, f"{tls}.ca-file": str(certificate), **roles}
 
 
 def _share_cores(workers: int) -> list[list[int]]:
-    """Divide this process's cores equally among several workers; workers share cores if there are too few."""
+    """Divide this process's cores equally among several workers. Workers share cores if there are too few."""
     if not hasattr(os, "sched_getaffinity"):
         return [[] for _ in range(workers)]
     cores = sorted(os.sched_getaffinity(0))
@@ -261,7 +261,7 @@ def _start_worker(
     certificate: Path,
     key: Path,
 ) -> subprocess.Popen[bytes]:
-    """Start a worker; its files are in the certificate's folder."""
+    """Start a worker. Its files are in the certificate's folder."""
     paths, folder = import_path(), certificate.parent
     arguments = [scheduler, "--name", f"worker-{number}", "--host", _LOOPBACK, "--resources", f"{resource}=1"]
     arguments += ["--nthreads", str(1 + max(1, len(cores))), "--memory-limit", "0"]
@@ -281,7 +281,7 @@ def _start_worker(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a worker, its nanny and what they started."""
+    """End a worker, its nanny and everything that they started."""
     process.terminate()
     try:
         process.wait(_ENDING_SECONDS)

@@ -1,4 +1,4 @@
-"""Workers in this process, or in a separate one that is replaced when a kernel kills it or hangs."""
+"""Workers in this process, or in a separate process that is replaced if a kernel kills it or hangs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @dataclass
 class LocalWorker(ExperimentContext):
-    """Runs every kind of batch on back ends that are open in this process."""
+    """Runs all kinds of batches on back ends that are open in this process."""
 
     @property
     def devices(self) -> dict[str, Device]:
@@ -33,7 +33,7 @@ class LocalWorker(ExperimentContext):
         return {name: backend.device for name, backend in self.backends.items()}
 
     def experiment(self, batch: Batch[R]) -> list[R]:
-        """One record per row, in order. Raises DeviceLost."""
+        """Run a batch and return one record for each row, in order. Raises DeviceLost."""
         records = cast("list[R]", self._measure(batch))
         for backend in self.backends.values():
             if isinstance(backend, PrintingBackend):
@@ -50,7 +50,7 @@ class LocalWorker(ExperimentContext):
 
 
 def _add_printed(records: list[R], printed: Mapping[str, str]) -> list[R]:
-    """Add to records what their variants printed."""
+    """Add the output of variants to their records."""
     if not any(printed.values()):
         return records
     return [
@@ -65,12 +65,12 @@ _OPENING_SECONDS = 120.0
 _LAUNCH_SECONDS = 60.0
 """The default time limit of a launch."""
 _IDLE_SECONDS = 900.0
-"""The time limit while no row's code runs: huge operands and references take long to compute."""
+"""The time limit while no row's code runs. Huge operands and references take a long time to compute."""
 _CLOSING_SECONDS = 10.0
 _SLACK = 10.0
-"""A window may take this many times its expected duration."""
+"""The factor by which a window may exceed its expected duration."""
 _GRACE = 2.0
-"""Extra seconds in which a device that enforces a time limit itself can report it first."""
+"""Extra seconds, so that a device that enforces a time limit itself can report it first."""
 _MOST_SUDDEN_DEATHS = 2
 
 
@@ -80,20 +80,19 @@ _Function = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Died:
-    """The process ended while plan `number` ran (None: no plan's code)."""
+    """Says that the process ended while plan `number` ran (None: no plan's code)."""
 
     number: int | None
     fault: PlanError
 
 
 class RemoteWorker:
-    """Runs batches in a separate process; close it at the end.
+    """Runs batches in a separate process. Close it at the end.
 
-    A Python function may change any state of its process, so a process that has run one gets only batches
-    that also run it; other batches get a new process.
-    `request` says which back ends the process opens; its time limits are enforced from here.
-    Raises DeviceError if the device cannot be opened, or if the process dies twice with no kernel
-    running.
+    A Python function may change any state of its process. A process that has run one therefore gets only batches that
+    also run it, and other batches get a new process. `request` lists the back ends that the process opens. Its time
+    limits are enforced by this class. Raises DeviceError if the device cannot be opened, or if the process dies twice
+    while no kernel is running.
     """
 
     def __init__(
@@ -109,14 +108,14 @@ class RemoteWorker:
 
     @property
     def devices(self) -> Mapping[str, Device]:
-        """The devices by back end; waits until they are open."""
+        """The devices by back end. Waits until they are open."""
         if self._devices is None:
             assert self._process is not None
             self._devices = self._await_ready(self._process)
         return self._devices
 
     def experiment(self, batch: Batch[R]) -> list[R]:
-        """One record per plan, in order; a plan that kills the process has failed."""
+        """Run a batch and return one record for each row, in order. A plan that kills the process has failed."""
         self._leave_functions(frozenset((each.path, each.text) for each in batch.variants if each.is_python))
         sudden_deaths, printed = 0, dict[str, str]()
         while True:
@@ -135,7 +134,7 @@ class RemoteWorker:
                 raise DeviceError(f"the worker process died twice with no kernel running: {outcome.fault}")
 
     def _leave_functions(self, wanted: frozenset[_Function]) -> None:
-        """End the process if it has run a function that the next batch does not run."""
+        """End the process if it has run a function that is not in the next batch."""
         if not self._functions <= wanted:
             self.close()
         self._functions = wanted
@@ -150,7 +149,7 @@ class RemoteWorker:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """End the process; after an error in the runner, immediately."""
+        """End the process, immediately if there was an error in the runner."""
         if kind is not None:
             self._kill()
         self.close()
@@ -186,7 +185,7 @@ class RemoteWorker:
     def _attempt(self, process: WorkerProcess, batch: Batch[R]) -> list[R] | _Died:
         running = Announced(None)
         allowed = _IDLE_SECONDS
-        process.send(batch)  # receive() reports it if the process has ended
+        process.send(batch)  # if the process has ended, receive() reports it
         while True:
             match process.receive(allowed, self._interrupted):
                 case Finished(records):

@@ -1,4 +1,4 @@
-"""The tasks of a Dask worker: describe itself, receive the files of a plan, compile it, or run a batch."""
+"""The tasks of a Dask worker: describe itself, receive a plan's files, compile the plan, or run a batch."""
 
 from __future__ import annotations
 
@@ -33,14 +33,17 @@ from gemmbench.planning.sweeps.run_request import TimeLimits
 from gemmbench.version import __version__
 
 Kind = tuple[str, int, int]
-"""Name, compute capability and multiprocessors; plans for one card are valid for any other of its kind."""
+"""The name, compute capability and number of multiprocessors.
+
+Plans for one card are valid for all cards of its kind.
+"""
 
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """A worker's description of itself: the devices it sees, or the `fault` that hides them.
+    """A worker's description of itself: the devices that it sees, or the `fault` that hides them.
 
-    `card` names its device in rows: the UUID of a GPU, with its host.
+    `card` is the name of its device in rows: the UUID of a GPU and its host.
     """
 
     address: str
@@ -58,7 +61,7 @@ class WorkerFacts:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Versions of what it runs."""
+        """The versions of the worker's software."""
         software = self.machine.primary.software if self.machine else {}
         return {"gemmbench": self.gemmbench, "python": self.python, **software}
 
@@ -67,8 +70,9 @@ class WorkerFacts:
 class WorkerHealth:
     """Whether a worker is fit to measure.
 
-    `load` is the average number of threads of other processes that want its cores; `floor` is half the width of the
-    95 % interval of a kernel against itself. They are None if not measured, for the reason `fault`.
+    `load` is the average number of threads of other processes that want the worker's cores. `floor` is half the width
+    of the 95 % interval of a kernel compared with itself. They are None if they could not be measured, and `fault` is
+    the reason.
     """
 
     facts: WorkerFacts
@@ -88,14 +92,14 @@ _FOLDER = "carried"
 
 @dataclass(frozen=True)
 class Carried:
-    """The contents of files by absolute path on the client, and versions of packages by name."""
+    """The contents of files by absolute path on the client, and the versions of packages by name."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
 def collect_files(variants: Iterable[Variant]) -> Carried:
-    """Collect the code of these variants: each file, its local headers, and theirs."""
+    """Collect the code of these variants: each file, its local headers, and their local headers."""
     files: dict[str, bytes] = {}
     packages: dict[str, str] = {}
     for variant in dict.fromkeys(variants):
@@ -122,7 +126,7 @@ def _collect(file: Path, folders: list[Path], files: dict[str, bytes]) -> None:
 
 
 def place_files(carried: Carried) -> str:
-    """Make the files readable on this host; returns the folder to put before their paths, or "".
+    """Make the files readable on this host. Returns the folder to put before their paths, or "".
 
     Raises DeviceError if they cannot be written.
     """
@@ -146,7 +150,7 @@ def _holds(path: Path, content: bytes) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file unless it exists; it appears by renaming, since workers share the folder."""
+    """Write a file unless it exists. It is renamed into place, because workers share the folder."""
     if _holds(path, content):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,7 +160,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def relocate(variant: Variant, root: str) -> Variant:
-    """Return the variant whose files are below `root`."""
+    """Return the variant with its files below `root`."""
     if not root or not variant.code.file:
         return variant
     include = tuple(root + name if Path(name).is_absolute() else name for name in variant.code.include)
@@ -164,7 +168,7 @@ def relocate(variant: Variant, root: str) -> Variant:
 
 
 def check_packages(variant: Variant, carried: Carried) -> None:
-    """Raise BuildError if this host lacks a package of a variant, or has another version of it."""
+    """Raise BuildError if this host lacks a package of a variant or has a different version of it."""
     if missing := explain_missing(variant.packages) or why_no_headers(variant):
         raise BuildError(missing)
     for name, wanted in _versions_of(variant, carried):
@@ -180,12 +184,12 @@ def _versions_of(variant: Variant, carried: Carried) -> Iterator[tuple[str, str]
 
 
 _LEAST_SPACE = 64 << 20
-"""Bytes that must be free on the cache's file system before a batch."""
+"""The number of bytes that must be free on the cache's file system before a batch."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """How the workers of a run measure: the value of `--device`, the kind of device, and the fields of `Open`.
+    """How the workers of a run measure: the value of `--device`, the kind of device and the fields of `Open`.
 
     `run` distinguishes the run from others on the same cluster.
     """
@@ -201,7 +205,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class BatchTask:
-    """A batch for any worker whose card is of the right kind."""
+    """A batch for any worker with the right kind of card."""
 
     setup: Setup
     batch: Batch[Any]
@@ -210,7 +214,7 @@ class BatchTask:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a batch on a worker: its records, or the `fault` of a worker that should get no more batches."""
+    """The result of a batch on a worker: the records, or the `fault` of a worker that should get no more batches."""
 
     worker: str
     card: str
@@ -219,9 +223,9 @@ class Outcome:
 
 
 def forget_nanny_settings() -> None:
-    """Drop the environment variables that Dask's nanny sets for its own worker: one thread, and a small heap.
+    """Drop environment variables that Dask's nanny sets for its own worker, such as one thread and a small heap.
 
-    A device process would inherit them and compute its references many times slower.
+    A device process would inherit them and compute references many times more slowly.
     """
     settings = import_module("dask").config.get("distributed.nanny.pre-spawn-environ", {})
     for name, value in settings.items():
@@ -239,13 +243,13 @@ class _Station:
         self._lock = threading.Lock()
 
     def begin_to_open(self, setup: Setup, machine: Machine) -> None:
-        """Start the process that opens the device, unless it may measure for another run."""
+        """Start the process that opens the device, unless it may be measuring for another run."""
         with self._lock:
             if self._worker is None:
                 self._start(setup, machine)
 
     def open(self, setup: Setup, machine: Machine) -> RemoteWorker:
-        """Return the worker of a run, opening it if necessary and closing that of another run."""
+        """Return the worker of a run. Opens it if necessary, and closes that of another run."""
         with self._lock:
             if self._worker is not None and self._setup == setup:
                 return self._worker
@@ -260,7 +264,7 @@ class _Station:
         return self._worker
 
     def stop(self, run: str) -> None:
-        """Start nothing new for a run; its batch ends with the samples taken so far."""
+        """Start nothing new for a run. Its batch ends with the samples taken so far."""
         self._stopped.add(run)
 
     def end(self, run: str) -> None:
@@ -283,7 +287,7 @@ _station = _Station()
 
 
 def begin_run(setup: Setup) -> None:
-    """Make this worker start to open its device. Faults are reported when it gets a batch."""
+    """Make this worker begin to open its device. Faults are reported when it gets a batch."""
     with suppress(GemmbenchError):
         machine = _describe_machine(setup.device)
         if find_kind(machine) == setup.kind:
@@ -332,7 +336,7 @@ def measure_worker_peaks(device: str) -> Peaks | None:
 
 
 def compile_plan(plan: Plan, carried: Carried, device: str, limit: float) -> Built:
-    """Compile a plan into the cache of this host. Raises DeviceError, which names the host."""
+    """Compile a plan into this host's cache. Raises a DeviceError that names the host."""
     try:
         machine = _describe_machine(device)
         moved = _prepare_plan(plan, carried, place_files(carried))
@@ -362,7 +366,7 @@ def _refuse_full_disk() -> None:
 
 
 def run_batch(task: BatchTask) -> Outcome:
-    """Compile whatever is not in this host's cache, and measure a batch."""
+    """Compile whatever is not in this host's cache, then measure a batch."""
     address = _find_address()
     try:
         machine = _describe_machine(task.setup.device)
@@ -377,7 +381,7 @@ def run_batch(task: BatchTask) -> Outcome:
 
 
 def _prepare_batch(task: BatchTask, machine: Machine) -> Batch[Any]:
-    """Return the batch with the code and the files of this host. Raises DeviceError."""
+    """Return the batch with this host's code and files. Raises DeviceError."""
     batch = task.batch
     assert isinstance(batch, ChainBatch)
     root = place_files(task.carried)

@@ -1,4 +1,4 @@
-"""Cards of one kind in a cluster as one machine that runs several batches at a time, compiled on every host first."""
+"""Cards of one kind in a cluster as one machine. It runs several batches at a time after compiling on every host."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ R = TypeVar("R")
 T = TypeVar("T")
 _POLL = 0.2
 _STRANDED_SECONDS, _SILENT_SECONDS = 60.0, 2.0
-"""How long a fleet may be without workers before the run ends, and before a message says so."""
+"""The seconds that a fleet may be without workers before the run ends, and before a message says so."""
 
 
 @dataclass(eq=False)
 class _Job:
-    """Batch `number` on its way to one of the workers `targets` (empty: to any).
+    """Batch `number`, submitted to one of the workers `targets` (empty: any worker).
 
-    `faults` counts workers that could not run it, `restarts` how often it was given up. After that it waits for
-    `waiting` trials of one row each: jobs with a `row` and the `whole` batch.
+    `faults` counts the workers that could not run it. `restarts` counts how often it was given up. It then waits for
+    `waiting` trials of one row each, which are jobs with a `row` and the `whole` batch.
     """
 
     number: int
@@ -67,9 +67,9 @@ class _Job:
 
 @dataclass
 class FleetWorker:
-    """A Worker whose batches run on any worker of a kind; close it at the end.
+    """A Worker that runs batches on any worker of a kind. Close it at the end.
 
-    `request` says how they measure. `message` takes lines for the user.
+    `request` says how to measure. `message` is called with lines for the user.
     """
 
     machine: FleetMachine
@@ -95,16 +95,16 @@ class FleetWorker:
 
     @property
     def devices(self) -> Mapping[str, Device]:
-        """The devices of a worker, from the machine's description."""
+        """The devices of a worker, as the machine describes them."""
         return self.machine.devices
 
     @property
     def capacity(self) -> int:
-        """The number of workers that can measure now, at least 1."""
+        """The number of workers that can currently measure, at least 1."""
         return max(1, len(self._list_fit()))
 
     def experiment(self, batch: Batch[R]) -> list[R]:
-        """See Worker; run one batch and wait for it."""
+        """See Worker. Runs one batch and waits for it."""
         self.start(0, batch)
         while True:
             for _, records in self.wait():
@@ -116,7 +116,7 @@ class FleetWorker:
         self._submit(_Job(number, batch, collect_files(batch.variants)))
 
     def wait(self) -> list[tuple[int, list[Any]]]:
-        """Return the numbers and records of the batches that have finished; waits for a moment if none has.
+        """Return the numbers and records of finished batches. Waits briefly if there are none.
 
         Raises DeviceError if the scheduler or all workers are lost, or if no worker can run a batch.
         """
@@ -129,7 +129,7 @@ class FleetWorker:
         return finished
 
     def stop(self) -> None:
-        """Start nothing new; running batches end after their current window."""
+        """Start nothing new. Running batches end after their current window."""
         self.connection.tell_workers(stop_run, self._setup.run)
 
     def close(self) -> None:
@@ -157,7 +157,7 @@ class FleetWorker:
         self._jobs[self.connection.submit_measurement(run_batch, task, job.targets)] = job
 
     def _rescue_stranded(self) -> None:
-        """Resubmit jobs whose workers are all gone. Raises DeviceError if no worker has come for a while."""
+        """Resubmit jobs whose workers are all gone. Raises DeviceError if there has been no worker for a while."""
         there = set(self._list_fit())
         before, self._alone = self._alone, 0.0 if there or not self._jobs else self._alone + _POLL
         missing = f"no worker is left that has a {self.connection.resource}"
@@ -186,7 +186,7 @@ class FleetWorker:
         return [(job.number, records)]
 
     def _leave_out_worker(self, job: _Job, worker: str, fault: GemmbenchError) -> None:
-        """Try a job elsewhere, since this worker cannot run it. Raises the fault if there is no other worker."""
+        """Try a job elsewhere, because this worker cannot run it. Raises the fault if there is no other worker."""
         self._unfit.add(worker)
         job.faults += 1
         if job.faults > MOST_LOSSES or not self._list_fit():
@@ -195,7 +195,7 @@ class FleetWorker:
         self._submit(job)
 
     def _note_loss(self, job: _Job) -> list[tuple[int, list[Any]]]:
-        """Blame a row that was alone when it lost its workers; otherwise try the rows of the batch one by one."""
+        """Blame a row that lost its workers when it ran alone. Otherwise try the rows of the batch one by one."""
         if job.whole is not None and job.row is not None:
             fault = LaunchError(f"left out: {MOST_LOSSES + 1} workers were lost while it ran")
             job.whole.batch = job.whole.batch.blame(job.row, fault)
@@ -231,7 +231,7 @@ def _keep_only(batch: ChainBatch, row: int) -> ChainBatch:
 
 
 def _complete(record: Any, batch: ChainBatch, card: str) -> Any:
-    """Return a record with its card, and with the key of the batch as the client knows it."""
+    """Return a record with its card and with the client's key of the batch."""
     return replace_fields(record, card=card, batch_key=batch.key)
 
 
@@ -240,7 +240,10 @@ class FleetRunner(Runner[R]):
     """A Runner whose `worker` is a FleetWorker."""
 
     def run(self, batches: Sequence[Batch[R]], pace: Pace | None = None) -> list[R]:
-        """See Runner, several batches at a time; with a `pace` the longest first, so that all end together."""
+        """See Runner.
+
+        Runs several batches at a time. With a `pace`, the longest start first, so that all end together.
+        """
         fleet, started = cast(FleetWorker, self.worker), dict[int, float]()
         waiting = sorted(range(len(batches)), key=lambda number: -pace.costs[number] if pace else 0)
         records: list[R] = []
@@ -263,7 +266,7 @@ class FleetRunner(Runner[R]):
     def _start(
         self, fleet: FleetWorker, number: int, batches: Sequence[Batch[R]], started: dict[int, float]
     ) -> list[R]:
-        """Start a batch, unless it is done; returns the records that need no measurement."""
+        """Start a batch unless it is done. Returns the records that need no measurement."""
         left, records = self._prepare(batches[number])
         if left is not None:
             fleet.start(number, left)
@@ -273,7 +276,7 @@ class FleetRunner(Runner[R]):
     def _report(
         self, batches: Sequence[Batch[R]], waiting: Sequence[int], started: Mapping[int, float], pace: Pace | None
     ) -> None:
-        """Report the next batch, how many are finished, and how long the rest takes on all workers."""
+        """Report the next batch, the number of finished ones, and the time for the rest on all workers."""
         left = pace.estimate_share(waiting) if pace else None
         workers = cast(FleetWorker, self.worker).capacity
         known = () if left is None else (left / workers,)
@@ -284,15 +287,18 @@ class FleetRunner(Runner[R]):
 
 @dataclass(frozen=True)
 class FleetCompiler:
-    """A compiler that gives each plan to one worker of every host; `limit` is seconds for one compilation."""
+    """A compiler that gives each plan to one worker on every host.
+
+    `limit` is the time limit for one compilation in seconds.
+    """
 
     machine: FleetMachine
     limit: float
 
     def compile(self, plan: Plan) -> Artifact:
-        """See Compiler; the artifact comes from the first host that can compile. Raises as Compiler does.
+        """See Compiler. The artifact comes from the first host that can compile. Raises the same errors as Compiler.
 
-        A host that cannot compile, because of a full disk or a lost worker, reports that again when it gets a batch.
+        A host that cannot compile because of a full disk or a lost worker reports this again when it gets a batch.
         """
         connection = self.machine.connection
         workers = connection.list_workers()
@@ -314,15 +320,17 @@ class FleetCompiler:
         return built[0]
 
     def is_compiled(self, plan: Plan) -> bool:
-        """Return False, since the caches are on the workers and their contents unknown."""
+        """Return False, because the caches are on the workers and their contents are unknown."""
         return False
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetMachine(Machine):
-    """A machine that represents all `members`: with their least memory, and a UUID only if there is one card.
+    """A machine that represents all `members`.
 
-    `others` are the addresses of workers left out: those of other kinds or with faults.
+    It has the smallest memory of all, and a UUID only if there is just one card.
+
+    `others` holds the addresses of workers that are left out, because they have another kind of card or a fault.
     """
 
     connection: Connection
@@ -331,7 +339,7 @@ class FleetMachine(Machine):
     _refusals: dict[tuple[Variant, str], str] = field(default_factory=dict, compare=False, repr=False)
 
     def why_refused(self, variant: Variant, device: str) -> str:
-        """Ask a worker, which has the packages, why it cannot run a variant. Raises DeviceError."""
+        """Ask a worker why it cannot run a variant, because the workers have the packages. Raises DeviceError."""
         key = variant, device
         if key not in self._refusals:
             workers = [member.address for member in self.members]
@@ -347,11 +355,11 @@ class FleetMachine(Machine):
         raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
-        """See Machine; each plan is compiled on one worker of every host."""
+        """See Machine. Each plan is compiled on one worker of every host."""
         return dict.fromkeys(names, FleetCompiler(self, limit))
 
     def measure_peaks(self) -> Peaks | None:
-        """See Machine, of the first worker."""
+        """See Machine. The peaks are those of the first worker."""
         task = self.connection.submit(measure_worker_peaks, self.choice.option, workers=[self.members[0].address])
         peaks: Peaks | None = self.connection.take(task)
         return peaks
@@ -361,12 +369,12 @@ class FleetMachine(Machine):
         return FleetWorker(self, request, message)
 
     def make_runner(self, worker: FleetWorker, *how: Any) -> Runner[Any]:
-        """See Machine; several batches at a time."""
+        """See Machine. The runner runs several batches at a time."""
         return FleetRunner(worker, *how)
 
     @property
     def kind(self) -> Kind:
-        """The kind of its cards."""
+        """The kind of the cards."""
         return find_kind(self)
 
     def list_differences(self) -> list[str]:
@@ -412,7 +420,7 @@ def _only(values: Sequence[T], otherwise: T) -> T:
 
 
 def _merge_versions(devices: Sequence[Device]) -> Mapping[str, str]:
-    """Versions by name; where devices differ, all of them."""
+    """Return versions by name. If devices differ, all versions are listed."""
     names = dict.fromkeys(name for device in devices for name in device.software)
     found = {name: [device.software.get(name, "none") for device in devices] for name in names}
     return {name: ", ".join(sorted(set(versions))) for name, versions in found.items()}

@@ -1,4 +1,4 @@
-"""The protocol of a worker, which runs batches, and the messages to a worker process, pickled over one pipe."""
+"""The protocol of a worker, and the messages to and from a worker process, which are pickled over one pipe."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Worker(Protocol):
         """The open devices, by back end."""
 
     def experiment(self, batch: Batch[R]) -> list[R]:
-        """Verify and measure every row of a batch of any kind; one record per row, in order."""
+        """Verify and measure every row of a batch of any kind. Returns one record for each row, in order."""
 
 
 @dataclass(frozen=True)
 class Open:
-    """The first message to the worker: the back ends to open, and how to work.
+    """The first message to the worker: the back ends to open and how to work.
 
-    With `measured` False plans are verified and not timed.
+    If `measured` is False, plans are verified but not timed.
     """
 
     machine: Machine
@@ -42,21 +42,21 @@ class Open:
 
 @dataclass(frozen=True)
 class Stop:
-    """To the worker: start nothing new, and finish the batch with the samples taken so far."""
+    """Tells the worker to start nothing new and to finish the batch with the samples taken so far."""
 
 
 @dataclass(frozen=True)
 class Ready:
-    """To the runner: the devices are open."""
+    """Tells the runner that the devices are open."""
 
     devices: Mapping[str, Device]
 
 
 @dataclass(frozen=True)
 class Announced:
-    """To the runner: the code of row `number` runs next and should take `seconds`.
+    """Tells the runner that the code of row `number` runs next and should take `seconds`.
 
-    If it `compiles` first, it may take as long as a compilation. With `number` None, no row's code runs.
+    If it `compiles` first, it may take as long as a compilation. If `number` is None, no row's code runs.
     """
 
     number: int | None
@@ -66,7 +66,7 @@ class Announced:
 
 @dataclass(frozen=True)
 class Progressed:
-    """To the runner: arguments for its Progress callback."""
+    """Sends the runner the arguments for its Progress callback."""
 
     what: str
     done: int
@@ -75,21 +75,21 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Finished:
-    """To the runner: the records of the batch, one per plan."""
+    """Sends the runner the records of the batch, one for each plan."""
 
     records: list[Any]
 
 
 @dataclass(frozen=True)
 class Lost:
-    """To the runner: the plan announced last destroyed the device's context; the worker ends."""
+    """Tells the runner that the last announced plan destroyed the device's context. The worker then ends."""
 
     fault: PlanError
 
 
 @dataclass(frozen=True)
 class Refused:
-    """To the runner: the worker cannot continue and ends; the user must see this error."""
+    """Tells the runner that the worker cannot continue and ends. The user must see this error."""
 
     fault: GemmbenchError
 

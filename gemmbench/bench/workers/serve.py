@@ -1,6 +1,6 @@
-"""The worker process: opens the back ends, takes batches and sends records.
+"""The worker process, which opens the back ends, receives batches and sends records.
 
-Started by process.WorkerProcess. A thread receives, so that a Stop is seen while a batch runs.
+WorkerProcess starts it. A thread receives messages, so that a Stop is noticed while a batch runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gemmbench.bench.workers.messages import Announced, Finished, Lost, Open, Pr
 from gemmbench.errors import DeviceError, DeviceLost, GemmbenchError
 
 _PROGRESS_PERIOD = 0.05
-"""The least seconds between two Progressed messages of one activity."""
+"""The minimum number of seconds between two Progressed messages of the same activity."""
 _ORPHAN_PERIOD = 0.5
-"""Seconds between checks whether the runner is alive."""
+"""Seconds between checks of whether the runner is alive."""
 
 
 def main(fd: int) -> None:
@@ -38,7 +38,7 @@ def main(fd: int) -> None:
     try:
         _serve(pipe, marks)
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # the runner has closed the connection, or has ended
+        pass  # the runner has closed the connection or has ended
     except GemmbenchError as fault:
         pipe.send(Refused(fault))
     except Exception:
@@ -71,8 +71,8 @@ def _serve(pipe: Connection, marks: RowMarks) -> None:
 def _run_batches(pipe: Connection, inbox: _Inbox, worker: LocalWorker, opened: Mapping[str, Backend]) -> None:
     """Run batches until the runner closes the connection.
 
-    Garbage is collected between batches only. A collection in the receiving thread could free a
-    module of CUDA, whose context belongs to this thread.
+    Garbage is collected only between batches. A collection in the receiving thread could free a CUDA module, whose
+    context belongs to this thread.
     """
     gc.freeze()
     gc.disable()
@@ -89,7 +89,7 @@ def _run_batches(pipe: Connection, inbox: _Inbox, worker: LocalWorker, opened: M
 
 
 class _Inbox:
-    """Receives the runner's messages; `stopped` is set once the runner asks to stop."""
+    """Receives the runner's messages. `stopped` is set once the runner asks to stop."""
 
     def __init__(self, pipe: Connection):
         self.stopped = threading.Event()
@@ -113,7 +113,7 @@ class _Inbox:
                         self.stopped.set()
                     case message:
                         raise DeviceError(f"the worker process was sent an unknown message: {message!r}")
-        except Exception as fault:  # raised again where the next batch is waited for
+        except Exception as fault:  # raised again in next_batch
             self._batches.put(EOFError() if isinstance(fault, OSError) else fault)
 
 
@@ -122,7 +122,7 @@ def _send(pipe: Connection, message: ToRunner) -> None:
 
 
 def _exit_without_parent(runner: int) -> None:
-    """End this process once the runner is gone, even while an endless kernel runs."""
+    """End this process once the runner is gone, even if an endless kernel is running."""
     while os.getppid() == runner:
         time.sleep(_ORPHAN_PERIOD)
     os._exit(1)

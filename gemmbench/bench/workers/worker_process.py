@@ -1,9 +1,9 @@
-"""The runner's side of the worker process: starts it with subprocess, talks to it over one socket.
+"""The runner's side of the worker process. It starts the process with subprocess and talks to it over one socket.
 
-subprocess rather than multiprocessing: its spawn runs the caller's script again unless that has a main guard, and it
-forbids children to daemonic processes, such as the workers of Dask. The process gets the runner's `sys.path`, so both
-import the same gemmbench. It runs in a separate session, so that Ctrl-C reaches only the runner. What it and its
-kernels print goes into a pipe that the runner reads, and never into the protocol or to the terminal.
+multiprocessing is not used. Its spawn method runs the caller's script again unless it has a main guard, and it does not
+allow daemonic processes, such as Dask's workers, to have children. The process gets the runner's `sys.path`, so both
+import the same gemmbench. It runs in a separate session, so Ctrl-C reaches only the runner. Output of the process and
+its kernels goes to a pipe that the runner reads, never to the protocol or the terminal.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from gemmbench.bench.workers.messages import Open, Stop, ToRunner, ToWorker
 from gemmbench.errors import DeviceError, LaunchError, name_signal
 
 _BOOT = "import sys; _, fd, *sys.path = sys.argv; from gemmbench.bench.workers.serve import main; main(int(fd))"
-"""Sets sys.path before anything is imported: a file in the user's working folder must not hide a module."""
+"""Sets sys.path before anything is imported, because a file in the user's working folder must not hide a module."""
 HEAP_SETTINGS = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1)}
-"""Makes the C library keep freed memory: new pages for a large array take as long to get as copying it."""
+"""Makes the C library keep freed memory, because getting new pages for a large array takes as long as copying it."""
 _POLL = 0.2
 """Seconds between two checks for an interruption."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Received instead of a message: the process has ended, or closed its end of the pipe."""
+    """Returned instead of a message if the process has ended or closed its end of the pipe."""
 
 
 @dataclass(frozen=True)
 class Silent:
-    """Received instead of a message: none came in time."""
+    """Returned instead of a message if none came in time."""
 
 
 class WorkerProcess:
-    """A running worker process; `output` reads what it prints."""
+    """A running worker process. `output` reads what it prints."""
 
     def __init__(self, request: Open):
         self._pipe, theirs = Pipe()
@@ -63,7 +63,7 @@ class WorkerProcess:
         self.send(request)
 
     def send(self, message: ToWorker) -> bool:
-        """Send a message; False if the process has ended."""
+        """Send a message. Returns False if the process has ended."""
         try:
             self._pipe.send(message)
         except (BrokenPipeError, ConnectionResetError):
@@ -71,7 +71,7 @@ class WorkerProcess:
         return True
 
     def receive(self, seconds: float, is_interrupted: Callable[[], bool]) -> ToRunner | Ended | Silent:
-        """Return the next message. Passes an interruption on to the process while it waits.
+        """Return the next message. While waiting, pass an interruption on to the process.
 
         Raises DeviceError for a message that this version does not know.
         """
@@ -89,7 +89,7 @@ class WorkerProcess:
                 return Silent()
 
     def explain_end(self) -> LaunchError:
-        """Explain why the process ended; it must have ended."""
+        """Explain why the process ended. It must have ended already."""
         try:
             code = self._process.wait(5.0)
         except subprocess.TimeoutExpired:
@@ -99,8 +99,8 @@ class WorkerProcess:
         return LaunchError(f"its process ended with exit code {code}")
 
     def close(self, seconds: float) -> None:
-        """Ask the process to end, and kill it if it has not within `seconds`."""
-        self._pipe.close()  # the worker ends when its pipe does
+        """Ask the process to end, and kill it if it does not end within `seconds`."""
+        self._pipe.close()  # the worker ends when its pipe is closed
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -108,7 +108,7 @@ class WorkerProcess:
         self.output.stop()
 
     def kill(self) -> None:
-        """Kill the process: while it waits for the device, nothing gentler would work."""
+        """Kill the process. While it waits for the device, nothing gentler would work."""
         self._process.kill()
         self._process.wait()
         self._pipe.close()
@@ -116,7 +116,7 @@ class WorkerProcess:
 
 
 def import_path() -> list[str]:
-    """Return the absolute entries of sys.path, and the folder that gemmbench was imported from."""
+    """Return the entries of sys.path as absolute paths, and the folder that gemmbench was imported from."""
     entries = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - "" is the working folder
     root = str(Path(__file__).resolve().parents[3])
     return entries if root in map(os.path.realpath, entries) else [root, *entries]

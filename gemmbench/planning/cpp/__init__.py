@@ -1,1 +1,1 @@
-"""Reads C++ that a compiler has preprocessed: its declarations, its kernels, and what a kernel needs of the text."""
+"""Reads preprocessed C++: its declarations, its kernels, and the parts of the text that a kernel needs."""

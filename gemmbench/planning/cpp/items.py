@@ -1,7 +1,7 @@
-"""The declarations of preprocessed C++ text: where each is, what it declares, and which names it uses.
+"""The declarations of preprocessed C++ text: where each one is, what it declares, and which names it uses.
 
-The text must have no macros and no conditions left. It need not be understood: a declaration ends with a `;`,
-or with the `}` of a function.
+The text must not contain macros or conditions. It need not be understood: a declaration ends with a `;` or with the `}`
+of a function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ATTRIBUTES = {
     "__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__align__", "alignas", "__attribute__",
     "__attribute", "__declspec", "decltype", "noexcept", "explicit", "requires", "throw", "catch", "__asm__", "asm",
 }  # fmt: skip
-"""Words before brackets that are not the parameters of a function."""
+"""Words before brackets that do not hold the parameters of a function."""
 ON_DEVICE = {"__global__", "__device__"}
 _CLASSES = {"struct", "class", "union", "enum"}
 _VARIABLES = {"__constant__", "__shared__", "__managed__", "using", "typedef"}
@@ -24,12 +24,12 @@ _FOREIGN = {"std", "cuda", "thrust", "torch", "at", "c10"}
 _DEEPEST = 100
 """The deepest nesting of scopes."""
 _LONGEST = 100
-"""The most words between `struct` and the braces."""
+"""The most words between `struct` and the opening brace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Brackets in the head of a declaration: how many tokens of the head come before, and what is inside."""
+    """Brackets in the head of a declaration: the number of tokens of the head before them, and their content."""
 
     place: int
     tokens: Sequence[Token]
@@ -40,8 +40,8 @@ class Item:
     """One declaration.
 
     kind: `scope` (a namespace or `extern "C" {}`), `function`, `class`, `directive`, or `other` (variables, aliases)
-    tokens: All of it
-    head: Those outside its brackets, up to the body
+    tokens: All tokens
+    head: The tokens outside its brackets, up to the body
     groups: The round brackets of the head
     body: The braces of a function or a class
     children: The declarations in a scope, in order
@@ -58,17 +58,17 @@ class Item:
 
     @property
     def start(self) -> int:
-        """Where it begins in the text."""
+        """The position in the text where it begins."""
         return self.tokens[0].start
 
     @property
     def end(self) -> int:
-        """Where it ends in the text."""
+        """The position in the text where it ends."""
         return self.tokens[-1].end
 
     @cached_property
     def words(self) -> set[str]:
-        """The names and keywords outside its brackets."""
+        """The names and keywords outside the brackets."""
         return {each.text for each in self.head if each.kind == "word"}
 
     @property
@@ -78,23 +78,23 @@ class Item:
 
     @property
     def is_host_code(self) -> bool:
-        """Whether it is a function that no device code can call."""
+        """Whether it is a function that device code cannot call."""
         return self.kind == "function" and not self.words & (ON_DEVICE | {"constexpr", "consteval"})
 
     @property
     def is_device_variable(self) -> bool:
-        """Whether it is a variable that keeps its value from one launch to the next."""
+        """Whether it is a variable that keeps its value between launches."""
         on_device = self.words & {"__device__", "__managed__"}
         return self.kind == "other" and bool(on_device) and not self.words & {"const", "constexpr", "__constant__"}
 
     @cached_property
     def function_name(self) -> str:
-        """The name of a function; `operator` for all operators; "" if it is not a function."""
+        """The name of a function; `operator` for any operator; "" if it is not a function."""
         return _find_parameters(self.head, self.groups)[0] if self.kind == "function" else ""
 
     @cached_property
     def parameter_list(self) -> Sequence[Token]:
-        """The parameters of a function without the brackets around them."""
+        """The parameters of a function, without the brackets around them."""
         return _find_parameters(self.head, self.groups)[1][1:-1] if self.kind == "function" else ()
 
     @cached_property
@@ -104,12 +104,12 @@ class Item:
 
     @cached_property
     def uses(self) -> dict[str, set[str]]:
-        """The names that it uses, with the words before their `::`."""
+        """The names that it uses, each with the words before its `::`."""
         return _collect_uses(self)
 
 
 class _Tokens:
-    """Tokens and their pairs of brackets."""
+    """Tokens and the pairs of brackets among them."""
 
     def __init__(self, tokens: Sequence[Token]):
         self.all, self.pairs = tokens, pair_brackets(tokens)
@@ -118,7 +118,7 @@ class _Tokens:
 class Source:
     """A preprocessed text: its declarations at namespace scope in order, and the places of its lines.
 
-    The declarations of a namespace are its children.
+    The declarations in a namespace are its children.
     """
 
     def __init__(self, text: str):
@@ -129,19 +129,19 @@ class Source:
         _note_scopes(self.items, ())
 
     def walk(self) -> Iterator[Item]:
-        """Return all declarations, in order, each scope before those in it."""
+        """Yield all declarations in order, each scope before its content."""
         return walk(self.items)
 
 
 def walk(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield all declarations, in order, each scope before those in it."""
+    """Yield all declarations in order, each scope before its content."""
     for item in items:
         yield item
         yield from walk(item.children)
 
 
 def read_members(item: Item) -> Iterator[Item]:
-    """Yield the declarations in a class, in order."""
+    """Yield the declarations in a class in order."""
     tokens = [each for each in item.body[1:-1] if each.kind != "directive"]
     source, index = _Tokens(tokens), 0
     while index < len(tokens):
@@ -162,7 +162,7 @@ def _note_scopes(items: Sequence[Item], scope: tuple[str, ...]) -> None:
 
 
 def _name_scope(item: Item) -> list[str]:
-    """Return the names of a namespace; none for an anonymous one and for `extern "C"`."""
+    """Return the names of a namespace; none for an anonymous namespace and for `extern "C"`."""
     return [
         each.text for each in item.head if each.kind == "word" and each.text not in ("namespace", "inline", "extern")
     ]
@@ -183,7 +183,7 @@ def _read_items(source: _Tokens, at: int, end: int, depth: int) -> list[Item]:
 
 
 def _read_item(source: _Tokens, start: int, end: int, depth: int) -> tuple[Item, int]:
-    """Return the declaration that begins at `start`, and the index after it; `depth` scopes are around it."""
+    """Read the declaration that begins at `start`. Returns it and the index after it. `depth` scopes are around it."""
     tokens, pairs = source.all, source.pairs
     head: list[Token] = []
     groups: list[Group] = []
@@ -267,7 +267,7 @@ def _is_declaration_of_function(head: Sequence[Token], groups: Sequence[Group]) 
 def _find_parameters(head: Sequence[Token], groups: Sequence[Group]) -> tuple[str, Sequence[Token]]:
     """Return the name before the parameters, and the parameters with their brackets.
 
-    They are the last brackets outside attributes, because macros of a missing header may come first.
+    They are the last brackets outside attributes, because macros from a missing header may come before them.
     """
     name, parameters = "", head[:0]
     for group in groups:

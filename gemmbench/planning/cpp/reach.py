@@ -1,7 +1,7 @@
-"""The part of a preprocessed text that a kernel needs: the declarations that it refers to by name.
+"""Extracts the part of a preprocessed text that a kernel needs: the declarations that it refers to by name.
 
-Host functions are never included, not even in classes. If two namespaces declare a name, only the right
-declaration is included; overloads and specialisations are included together.
+Host functions are never included, not even in classes. If two namespaces declare the same name, only the right
+declaration is included. Overloads and specialisations are included together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEPT_MEMBERS = ON_DEVICE | {"constexpr", "consteval"}
 
 @dataclass(frozen=True)
 class Edit:
-    """Text that replaces what is between `start` and `end`."""
+    """Text that replaces the text between `start` and `end`."""
 
     start: int
     end: int
@@ -55,7 +55,10 @@ def find_reached(source: Source, symbols: Iterable[str]) -> list[Item]:
 
 
 def _choose(found: Sequence[Item], qualifiers: Set[str], scope: tuple[str, ...]) -> Sequence[Item]:
-    """Return those in the intended namespaces; if none is, all, because of aliases and argument-dependent lookup."""
+    """Return the declarations in the intended namespaces, or all of them if there are none there.
+
+    There may be none because of aliases and argument-dependent lookup.
+    """
     if len(found) < 2:
         return found
     meant: list[Item] = []
@@ -70,14 +73,14 @@ def _choose(found: Sequence[Item], qualifiers: Set[str], scope: tuple[str, ...])
 
 
 def _applies(operator: Item, words: Set[str], by_name: Mapping[str, object]) -> bool:
-    """Return whether an operator belongs to a type in use or to a literal."""
+    """Return whether an operator belongs to a literal or to a type that is used."""
     named = {each.text for each in operator.tokens if each.kind == "word"}
     literal = any(each.kind == "string" for each in operator.head)
     return literal or any((word in by_name and word in words) or _VECTOR.match(word) for word in named)
 
 
 def write_reached(source: Source, reached: Iterable[Item], edits: Iterable[Edit] = ()) -> str:
-    """Write these declarations in their namespaces and order, with the file and line of each."""
+    """Write these declarations in their namespaces and in order, with the file and line of each."""
     return _Writer(source, reached, edits).write()
 
 
@@ -115,12 +118,12 @@ class _Writer:
                 self.copy(item.start, item.end)
 
     def is_known_namespace(self, item: Item) -> bool:
-        """Return whether it is a `using namespace` for a namespace in the text."""
+        """Return whether this is a `using namespace` for a namespace in the text."""
         words = [each.text for each in item.head if each.kind == "word"]
         return words[:2] == ["using", "namespace"] and words[-1] in self.namespaces
 
     def copy(self, start: int, end: int) -> None:
-        """Write a part of the text with its edits."""
+        """Return a part of the text with its edits applied."""
         file, line = self.source.places.find(start)
         quoted = file.replace("\\", r"\\").replace('"', r"\"")
         self.parts.append(f'\n#line {line} "{quoted}"\n')
@@ -133,7 +136,7 @@ class _Writer:
 
 
 def _hide_host_members(text: str, item: Item) -> Iterable[Edit]:
-    """Leave out member functions that only the host calls, whose bodies are host code."""
+    """Remove member functions that only the host calls, since their bodies are host code."""
     if item.kind != "class":
         return
     for member in read_members(item):

@@ -1,4 +1,4 @@
-"""The kernels of preprocessed C++ text: their parameters with types that no alias hides, and the fields of classes."""
+"""The kernels of preprocessed C++ text: their parameters with aliases resolved, and the fields of classes."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _DEEPEST = 10
 class Parameter:
     """A parameter, or a field of a class.
 
-    `type` is one name whatever it was called: int, unsigned, long (8 bytes), size_t, short, ushort, bool, char,
-    uchar, float, double, half, bfloat16, e4m3, e5m2, half2, bfloat162 or void; else a class, a vector such as
-    float4, or a parameter of the template. `stars` are those of pointers, arrays among them, also where an alias
-    hides them; `const` is that of what it points to.
+    `type` has one spelling for each type: int, unsigned, long (8 bytes), size_t, short, ushort, bool, char, uchar,
+    float, double, half, bfloat16, e4m3, e5m2, half2, bfloat162 or void. Otherwise it is a class, a vector such as
+    float4, or a parameter of the template. `stars` counts pointers and arrays, including those hidden by an alias.
+    `const` refers to what the pointer points to.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """`default` is "" if there is none."""
+    """A parameter of a template. `default` is "" if there is none."""
 
     name: str
     default: str = ""
@@ -65,7 +65,7 @@ class TemplateParameter:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A `__global__` function that is defined. `symbol` has the namespaces; `place` is its file and line."""
+    """A `__global__` function with a body. `symbol` includes the namespaces. `place` is its file and line."""
 
     name: str
     symbol: str
@@ -87,7 +87,7 @@ class Signatures:
         self.kernels = [self._read_kernel(item) for item in source.walk() if item.is_kernel and item.body]
 
     def _note(self, item: Item, owner: str = "") -> None:
-        """Record a class or an alias; an alias in the class `owner` is recorded by both names."""
+        """Record a class or an alias. An alias in the class `owner` is recorded under both names."""
         tokens = [each for each in item.tokens if each.kind != "directive"]
         words = [each.text for each in tokens]
         if item.kind == "class" and not owner:
@@ -118,9 +118,9 @@ class Signatures:
     def read_parameter(
         self, tokens: Sequence[Token], types: AbstractSet[str] = frozenset(), owner: str = ""
     ) -> Parameter:
-        """Read one declaration of a type and a name, which may be missing; `types` are names that may be any type.
+        """Read one declaration of a type and, unless it is missing, a name. `types` are names that may be any type.
 
-        `owner` is the class that contains it.
+        `owner` is the class that contains the declaration.
         """
         words = [each.text for each in tokens]
         tokens = tokens[: words.index("=")] if "=" in words else tokens
@@ -132,7 +132,7 @@ class Signatures:
         return Parameter(name, kind, stars + hidden, "const" in pointee)
 
     def resolve(self, kind: str, types: AbstractSet[str] = frozenset(), owner: str = "") -> tuple[str, int]:
-        """Return the type behind aliases, including those of the class `owner`, and how many stars they hide."""
+        """Return the type behind aliases, including aliases of the class `owner`, and the number of stars they hide."""
         stars = 0
         for _ in range(_DEEPEST):
             plain = kind.removeprefix("::").removeprefix("std::")
@@ -145,7 +145,7 @@ class Signatures:
         return kind, stars
 
     def list_fields(self, kind: str) -> list[Parameter] | None:
-        """Return the data members of a class, also of one such as `Tile<float>`; None if there is no such class."""
+        """Return the data members of a class or of a template such as `Tile<float>`; None if there is no such class."""
         named, _, arguments = kind.partition("<")
         name = named.rpartition("::")[2]
         item = self._classes.get(name)
@@ -166,7 +166,7 @@ class Signatures:
         return replace(each, type=kind, stars=each.stars + stars)
 
     def _read_fields(self, member: Item, owner: str, types: AbstractSet[str]) -> Iterator[Parameter]:
-        """Yield the fields that one declaration makes, such as `float *a, b`; `types` are parameters of a template."""
+        """Yield the fields in a declaration such as `float *a, b`. `types` are parameters of a template."""
         if member.kind != "other" or member.words & {"static", "using", "typedef", "friend"}:
             return
         first, *others = split_commas([each for each in member.tokens if not each.is_sign(";")])
@@ -178,7 +178,7 @@ class Signatures:
 
 
 def _list_names(kind: str, owner: str) -> list[str]:
-    """Return the names by which a type may be recorded: with its class, or its last one or two names."""
+    """Return the names under which a type may be recorded: with its class, or its last one or two names."""
     *scopes, last = kind.split("::")
     return [*([f"{owner}::{last}"] if owner and not scopes else []), "::".join([*scopes[-1:], last]), last]
 
@@ -201,7 +201,7 @@ def _read_template_parameter(part: Sequence[Token]) -> TemplateParameter:
 
 
 def _split_declaration(tokens: Sequence[Token]) -> tuple[list[str], int]:
-    """Return the names in a declaration, with the scopes and template arguments of its type, and its stars."""
+    """Return the names in a declaration, the scopes and template arguments of its type, and its stars."""
     pairs, named = pair_brackets(tokens), list[str]()
     stars, index, is_array = 0, 0, False
     while index < len(tokens):

@@ -1,4 +1,4 @@
-"""The tokens of preprocessed C++ text, its brackets, and the file and line of every place in it."""
+"""The tokens of preprocessed C++ text, its brackets, and the file and line of every position in it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLACE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+"((?:\\.|[^"\\])
 
 
 class Token(NamedTuple):
-    """`kind` is directive, string, character, number, word or sign; `start` and `end` are its place in the text."""
+    """A token of the text from `start` to `end`. `kind` is directive, string, character, number, word or sign."""
 
     kind: str
     text: str
@@ -31,12 +31,12 @@ class Token(NamedTuple):
     end: int
 
     def is_sign(self, *signs: str) -> bool:
-        """Return whether it is one of these operators or brackets, and not a string that looks like one."""
+        """Return whether this is one of these operators or brackets, and not a string that looks like one."""
         return self.kind == "sign" and self.text in signs
 
 
 def read_tokens(text: str) -> list[Token]:
-    """Return all tokens except blanks and comments; a preprocessor line is one token."""
+    """Return all tokens except blanks and comments. A preprocessor line is one token."""
     kinds = _TOKEN.groupindex
     found = []
     for each in _TOKEN.finditer(text):
@@ -49,7 +49,7 @@ def read_tokens(text: str) -> list[Token]:
 
 
 def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
-    """Map the index of every opening bracket to that of its closing bracket, or of the last token if there is none."""
+    """Map the index of each opening bracket to that of its closing bracket, or of the last token if it has none."""
     pairs: dict[int, int] = {}
     opened: dict[str, list[int]] = {closing: [] for closing in _CLOSING.values()}
     for index, token in enumerate(tokens):
@@ -62,7 +62,7 @@ def pair_brackets(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], at: int) -> int:
-    """Return the index after the `>` that closes the `<` at `at`; the next index if none does before a `;`."""
+    """Return the index after the `>` that closes the `<` at `at`, or the next index if none does before a `;`."""
     depth, index = 0, at
     while index < len(tokens):
         token = tokens[index]
@@ -77,7 +77,7 @@ def skip_angles(tokens: Sequence[Token], pairs: Mapping[int, int], at: int) -> i
 
 
 def split_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the items of a list, split at the commas outside brackets; no empty ones."""
+    """Yield the items of a list, split at the commas outside brackets. Empty items are left out."""
     pairs = pair_brackets(tokens)
     part: list[Token] = []
     index = 0
@@ -95,7 +95,7 @@ def split_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 class Places:
-    """File and line of every place in a text with line markers (`# 12 "file.cu"`)."""
+    """The file and line of every position in a text with line markers (`# 12 "file.cu"`)."""
 
     def __init__(self, text: str, tokens: Sequence[Token]):
         self._lines = [found.end() for found in re.finditer("\n", text)]
@@ -113,6 +113,6 @@ class Places:
         return name, line + bisect_right(self._lines, at) - bisect_right(self._lines, self._begins[number])
 
     def name(self, at: int) -> str:
-        """`file.cu:12`, without the folder."""
+        """Return `file.cu:12`, without the folder."""
         file, line = self.find(at)
         return f"{Path(file).name}:{line}" if file else f"line {line}"

@@ -1,1 +1,1 @@
-"""Drafts of manifests for foreign files: what the code says, and marked guesses."""
+"""Drafts of manifests for other people's files: what the code says, and marked guesses."""

@@ -1,4 +1,4 @@
-"""Reads the functions of a CUDA file with their parameters, and the <<< >>> launches that give grid and block."""
+"""Reads the functions of a CUDA file with their parameters, and the <<< >>> launches that set grid and block."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CALLED = re.compile(r"\b(\w+)\s*\(")
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. `type` is without qualifiers and without the star of a pointer."""
+    """One parameter. `type` has no qualifiers and no star of a pointer."""
 
     name: str
     type: str
@@ -38,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class TemplateParameter:
-    """One parameter of a template; `default` is "" without one."""
+    """One parameter of a template. `default` is "" if there is none."""
 
     name: str
     default: str
@@ -47,7 +47,7 @@ class TemplateParameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function with a body. `attributes` is what comes before its name, such as `__launch_bounds__(256)`."""
+    """A function with a body. `attributes` come before its name, such as `__launch_bounds__(256)`."""
 
     name: str
     line: int
@@ -58,17 +58,17 @@ class Function:
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is a kernel, not a function of the host."""
+        """Whether the function is a kernel rather than a host function."""
         return "__global__" in self.attributes
 
     @property
     def is_device_function(self) -> bool:
-        """Whether only code of the device can call it."""
+        """Whether only device code can call the function."""
         return "__device__" in self.attributes and "__host__" not in self.attributes
 
 
 def read_functions(text: str) -> list[Function]:
-    """Return the functions that a file defines outside classes, in order."""
+    """Return the functions that a file defines outside classes in order."""
     visible = hide_comments(text)
     code, aliases = hide_directives(visible), _read_aliases(visible)
     found = (_read_function(code, *place, aliases) for place in list_blocks(code))
@@ -76,7 +76,7 @@ def read_functions(text: str) -> list[Function]:
 
 
 def _read_aliases(text: str) -> dict[str, str]:
-    """Other names of types: `#define FLOAT float`, `typedef float real`, `using real = float`."""
+    """Read other names of types: `#define FLOAT float`, `typedef float real`, `using real = float`."""
     found = (match.groups() for match in _ALIAS.finditer(text))
     return {
         macro or name or using: (type1 or type2 or type3).strip() for macro, type1, type2, name, using, type3 in found
@@ -84,7 +84,7 @@ def _read_aliases(text: str) -> dict[str, str]:
 
 
 def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping[str, str]) -> Function | None:
-    """Return the function whose head begins at `start`; None for a class, or for an array with its values."""
+    """Return the function whose head begins at `start`; None for a class or an array with values."""
     template, head = _split_template(code[start:brace])
     found = _CALLED.search(head)
     while found and found[1].startswith("__"):  # __launch_bounds__(256)
@@ -103,7 +103,7 @@ def _read_function(code: str, start: int, brace: int, end: int, aliases: Mapping
 
 
 def _split_template(head: str) -> tuple[tuple[TemplateParameter, ...], str]:
-    """Return the parameters of a template, and what follows them."""
+    """Return the parameters of a template and the text after them."""
     found = re.match(r"\s*template\s*<", head)
     if found is None:
         return (), head
@@ -133,7 +133,7 @@ _BOUNDS = re.compile(r"\b__launch_bounds__\s*\(")
 
 @dataclass(frozen=True)
 class LaunchBounds:
-    """How many threads a block of a kernel may have: an expression of C++, its line, and the kernel's template."""
+    """The most threads in a block of a kernel, as a C++ expression, its line, and the kernel's template."""
 
     threads: str
     line: int
@@ -143,7 +143,7 @@ class LaunchBounds:
 
 @lru_cache(maxsize=256)
 def find_launch_bounds(text: str, kernel: str) -> LaunchBounds | None:
-    """Return the `__launch_bounds__` of a kernel; None without one."""
+    """Return the `__launch_bounds__` of a kernel; None if it has none."""
     if "__launch_bounds__" not in text:
         return None
     function = next((each for each in read_functions(text) if each.is_kernel and each.name == kernel), None)
@@ -164,7 +164,7 @@ _LAUNCH = re.compile(r"\b(\w+)\s*(?:(<[^;<>]*>)\s*)?<<<")
 
 @dataclass(frozen=True)
 class LaunchSite:
-    """A launch as written: C++ expressions. `constants` are the named expressions before it."""
+    """A launch as it is written in C++. `constants` are the named expressions before it."""
 
     template: tuple[str, ...]
     grid: tuple[str, ...]
@@ -175,7 +175,7 @@ class LaunchSite:
 
 
 def find_launch(text: str, kernel: str) -> LaunchSite | None:
-    """Return the first launch of a kernel in a file, or None."""
+    """Return the first launch of a kernel in a file; None if there is none."""
     code, launches = _find_launches(text)
     if found := launches.get(kernel):
         end = code.find(">>>", found.end())
@@ -202,7 +202,7 @@ def is_launched(text: str, kernel: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
-    """Return the code without comments, and the first complete launch of each kernel; cached for all kernels."""
+    """Return the code without comments, and the first complete launch of each kernel. The result is cached."""
     code = hide_comments(text)
     last = code.rfind(">>>")
     found = [match for match in _LAUNCH.finditer(code) if match.end() <= last]
@@ -210,7 +210,7 @@ def _find_launches(text: str) -> tuple[str, Mapping[str, re.Match[str]]]:
 
 
 def _read_extent(text: str, before: str) -> tuple[str, ...]:
-    """Return the sizes of a grid or block: those of the `dim3` of this name, or the expression itself."""
+    """Return the sizes of a grid or block: those of the `dim3` with this name, or else the expression itself."""
     if text.startswith("dim3"):
         return _read_sizes(text)
     statements = re.findall(r"\bdim3\b([^;]{0,500});", before)
@@ -220,7 +220,7 @@ def _read_extent(text: str, before: str) -> tuple[str, ...]:
 
 
 def _read_sizes(declarator: str) -> tuple[str, ...]:
-    """Return what is between the brackets of `grid(1, 2)` or `dim3{1, 2}`."""
+    """Return the text between the brackets of `grid(1, 2)` or `dim3{1, 2}`."""
     if opening := re.search(r"[({]", declarator):
         return tuple(split_list(declarator[opening.end() : find_end(declarator, opening.start()) - 1]))
     return ()

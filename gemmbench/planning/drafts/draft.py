@@ -1,4 +1,4 @@
-"""A draft of the manifest of a file: what the code says, with `# check` where it is a guess."""
+"""Drafts the manifest of a file from its code, with `# check` where it guesses."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ _WANTED = ("A", "B", "C", "M", "N", "K")
 
 
 def _list_candidates(functions: Sequence[Function]) -> list[Function]:
-    """Return the kernels of a file, and its launchers: functions of the host that take a stream."""
+    """Return the kernels of a file, and its launchers, which are host functions that take a stream."""
     return [each for each in functions if each.is_kernel or _is_launcher(each)]
 
 
 def _choose_function(functions: Sequence[Function], text: str, symbol: str | None, location: str) -> Function:
-    """Return the function called `symbol`, or the best one. Raises UsageError if there is none."""
+    """Return the function called `symbol`, or else the best one. Raises UsageError if there is none."""
     candidates = _list_candidates(functions)
     names = [each.name for each in candidates]
     if not candidates:
@@ -67,7 +67,7 @@ def _is_launcher(function: Function) -> bool:
 
 
 def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
-    """Return how many GEMM arguments it has, and whether its launch is known; a launcher launches itself."""
+    """Return the number of GEMM arguments, and whether the launch is known. A launcher launches by itself."""
     guesses = guess_arguments(function.parameters, {})
     known = {guess.text.partition("(")[2].rstrip(")") or guess.text for guess in guesses if not guess.doubt}
     launched = not function.is_kernel or is_launched(text, function.name)
@@ -77,9 +77,9 @@ def _count_evidence(function: Function, text: str) -> tuple[int, bool, bool]:
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 _PACKAGES = {"cutlass": ("cutlass/", "cute/"), "cublas": ("cublas",)}
 _MOST_HEADERS = 100
-"""The most different headers to look for."""
+"""The most distinct headers to look for."""
 _FURTHEST = 3
-"""How many folders up to look for headers."""
+"""The number of parent folders in which to look for headers."""
 
 
 def find_include_items(text: str, path: Path, home: Path) -> list[str]:
@@ -92,7 +92,10 @@ def find_include_items(text: str, path: Path, home: Path) -> list[str]:
 
 
 def _find_folder(header: str, beside: Path) -> Path | None:
-    """Return the folder with a header, unless it is `beside`: a parent folder or one next to it; None if not found."""
+    """Find the folder with a header among parent folders and their subfolders.
+
+    Returns None if it is not found, or if the header is already in `beside`.
+    """
     if is_file(beside / header):
         return None
     above = [beside, *beside.parents][:_FURTHEST]
@@ -109,10 +112,10 @@ _COLUMN_MAJOR = re.compile(
 
 @dataclass(frozen=True)
 class Facts:
-    """A function, how it is launched in its file, and what follows from its declaration.
+    """A function, its launch in the file, and what follows from its declaration.
 
-    `types` are the types of its template, and `params` the manifest's names for its template's integers,
-    both by their names in the code. With `reads_c`, C is read even if beta is 0.
+    `types` are the types of its template by their names in the code. `params` maps the names of its template's integers
+    to their names in the manifest. With `reads_c`, C is read even if beta is 0.
     """
 
     function: Function
@@ -133,7 +136,7 @@ class Facts:
         return name if name in PRECISIONS else ""
 
     def list_integers(self) -> Iterator[tuple[str, str]]:
-        """The integers of the template: their names in the manifest, and the values of the launch, or the defaults."""
+        """Yield the integers of the template: their names in the manifest, and their launch or default values."""
         written = _zip_template(self.function, self.site)
         for each in self.function.template:
             if not each.is_type:
@@ -155,21 +158,21 @@ def _read_facts(function: Function, text: str) -> Facts:
 
 
 def _reads_c(function: Function, code: str) -> bool:
-    """Return whether a kernel, or a function that it calls, multiplies by beta without testing whether it is 0."""
+    """Return whether a kernel or a function that it calls multiplies by beta without testing whether it is 0."""
     text = function.body if _MULTIPLIES_BETA.search(function.body) else code
     used = function.is_kernel and re.search(r"\bbeta\b", function.body)
     return bool(used and _MULTIPLIES_BETA.search(text) and not _TESTS_BETA.search(text))
 
 
 def _zip_template(function: Function, site: LaunchSite | None) -> dict[str, str]:
-    """Return the arguments that a launch gives to the template."""
+    """Return the template arguments that a launch passes."""
     return dict(zip((each.name for each in function.template), site.template if site else (), strict=False))
 
 
 def _read_names(
     function: Function, site: LaunchSite | None, code: str, arguments: Sequence[Guess], params: dict[str, str]
 ) -> Names:
-    """Return the code's names for sizes, parameters and constants; a launch may use others."""
+    """Return the names in the code for sizes, parameters and constants. A launch may use different names."""
     found = {each.name: _find_size(guess) for each, guess in zip(function.parameters, arguments, strict=True)}
     sizes = {name: size for name, size in found.items() if size}
     if site is None:
@@ -180,13 +183,13 @@ def _read_names(
 
 
 def _find_size(guess: Guess) -> str:
-    """Return M, N or K if an argument is that size, converted or not; else ""."""
+    """Return M, N or K if an argument is that size, with or without a conversion; else ""."""
     found = re.fullmatch(r"(?:\w+\()?([MNK])\)?", guess.text)
     return found[1] if found else ""
 
 
 def _read_tile(name: str) -> dict[str, str]:
-    """BM, BN and BK of a kernel called `sgemm_128x64x8`."""
+    """Read BM, BN and BK from the name of a kernel such as `sgemm_128x64x8`."""
     found = re.search(r"(?<!\d)(\d+)x(\d+)x(\d+)", name)
     return dict(zip(("BM", "BN", "BK"), found.groups(), strict=True)) if found else {}
 
@@ -194,7 +197,7 @@ def _read_tile(name: str) -> dict[str, str]:
 def _rename(
     written: Sequence[str], declared: Sequence[Parameter | TemplateParameter], names: dict[str, str]
 ) -> dict[str, str]:
-    """Return the launch's names for what the kernel's declaration calls differently."""
+    """Return the names in a launch that differ from those in the kernel's declaration."""
     pairs = zip(written, (each.name for each in declared), strict=False)
     return {text: names[name] for text, name in pairs if name in names and re.fullmatch(r"[A-Za-z_]\w*", text)}
 
@@ -203,15 +206,15 @@ MARK = "# check"
 _HEAD = "# A draft by `gemmbench new`: look at the lines marked `check`, and remove the marks."
 _WIDEST = 100
 _MULTIPLES, _SQUARE_SIZE = "512x256x384", "384"
-"""Multiples of most tiles; three different ones, because some mistakes show only then."""
+"""Multiples of most tiles. The three sizes differ, because some mistakes show only then."""
 _PLAIN = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The text of a manifest, the function that it launches, and the other functions that it could.
+    """The text of a manifest, the function that it launches, and the other functions it could launch.
 
-    `sizes` are some that meet its requirements; "" if it has none.
+    `sizes` are sizes that meet its requirements; "" if there are no requirements.
     """
 
     text: str
@@ -221,20 +224,21 @@ class Draft:
 
     @property
     def doubts(self) -> int:
-        """How many lines are marked."""
+        """The number of marked lines."""
         return sum(MARK in line for line in self.text.splitlines())
 
     @property
     def is_sure(self) -> bool:
-        """Whether the code determines everything but the storage of the matrices, which verification finds out."""
+        """Whether the code determines everything except the storage of the matrices, which verification finds out."""
         return all(line.startswith("layouts: ") for line in self.text.splitlines() if MARK in line)
 
 
 @dataclass(frozen=True)
 class TriedResult:
-    """What a launch computed: M, N and K, and A, B and C as stored in memory; elements that it did not write are NaN.
+    """The result of a launch: M, N and K, and A, B and C as stored. Elements that were not written are NaN.
 
-    `layout` and `storage` (row or column) say how they are stored. `is_inside`: it wrote nothing but C.
+    `layout` and `storage` (row or column) say how the matrices are stored. `is_inside` means that the launch wrote only
+    to C.
     """
 
     sizes: tuple[int, int, int]
@@ -249,10 +253,10 @@ class TriedResult:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A manifest with a wrong result: its text, its kernel, and its arguments and launch in a line.
+    """A manifest with a wrong result: its text, its kernel, and a line with its arguments and launch.
 
-    `arguments` are only its roles. `is_meant` says that names and launch determine them all. `right` is the share of
-    right elements in the first of the `results`.
+    `arguments` are only their roles. `is_meant` means that names and the launch determine all roles. `right` is the
+    share of correct elements in the first of the `results`.
     """
 
     text: str
@@ -266,7 +270,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class BrokenGuard:
-    """Sizes that a kernel tests as if it took any, and the requirement without which it is wrong."""
+    """A guard that suggests a kernel takes any size, and the requirement without which the kernel is wrong."""
 
     tested: Sequence[str]
     needed: str
@@ -276,10 +280,10 @@ class BrokenGuard:
 class FoundManifest:
     """A manifest that was right on several problems: its text, its kernel, and how it was found.
 
-    `summary` gives arguments, grid and block in one line; `others` are other kernels of the file. `sizes` are
-    some that meet its requirements; "" if it has none. `broken_guards` are not among these: each says what is computed
-    if it is not met. `attempts` were wrong with other usual template arguments. `wrong_launch` says what is wrong with
-    the file's own launch of the kernel, if anything is known to be; else "".
+    `summary` gives arguments, grid and block in one line. `others` are other kernels in the file. `sizes` are sizes
+    that meet its requirements; "" if there are none. `broken_guards` are not among these requirements: each says what
+    is computed if it is not met. `attempts` were wrong with other usual template arguments. `wrong_launch` says what is
+    wrong with the file's own launch of the kernel, if that is known; else "".
     """
 
     text: str
@@ -295,10 +299,11 @@ class FoundManifest:
 
 
 class NotFound(Exception):
-    """No manifest was found: the reasons of the kernels. `unsupported` is that of one that needs a GPU, else "".
+    """No manifest was found, for the reasons of the kernels.
 
-    `attempts` are manifests of one of the kernels that may be meant, the likeliest first. `compiler_error` is what the
-    compiler says of the text of the file, with the line; "" if that is not why.
+    `unsupported` is the reason of a kernel that needs a GPU, else "". `attempts` are manifests of one kernel that may
+    be meant, the likeliest first. `compiler_error` is what the compiler says about the text of the file, with the line;
+    "" if that is not the reason.
     """
 
     def __init__(
@@ -309,7 +314,7 @@ class NotFound(Exception):
 
 
 def draft_manifest(text: str, path: Path, home: Path, symbol: str | None = None) -> Draft:
-    """Draft the manifest of the code in `path`; `home` is the folder of the manifest.
+    """Draft the manifest of the code in `path`. `home` is the folder of the manifest.
 
     Raises UsageError if the code has no function to launch, or none called `symbol`.
     """
@@ -339,13 +344,13 @@ def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterato
 
 
 def _write_symbol(facts: Facts) -> str:
-    """Return the name of the function, with the arguments of its template."""
+    """Return the name of the function, including template arguments."""
     parts = [facts.types.get(each.name) or facts.params[each.name] for each in facts.function.template]
     return f"{facts.function.name}<{', '.join(parts)}>" if parts else facts.function.name
 
 
 def _write_problem(facts: Facts) -> Iterator[str]:
-    """Yield the precision of A, and how the matrices are stored."""
+    """Yield the precision of A and how the matrices are stored."""
     yield f"precisions: [{facts.precision}]" if facts.precision else f"precisions: [f32]  {MARK}: the type of A"
     yield f"layouts: [nn]  {MARK}: neither A nor B is transposed"
     if facts.column_major:
@@ -353,7 +358,7 @@ def _write_problem(facts: Facts) -> Iterator[str]:
 
 
 def _write_params(facts: Facts) -> Iterator[str]:
-    """Yield the values of the integers of the template."""
+    """Yield the values of the template's integers."""
     integers = list(facts.list_integers())
     yield from ["params:"] if integers else []
     for name, written in integers:
@@ -362,7 +367,7 @@ def _write_params(facts: Facts) -> Iterator[str]:
 
 
 def _list_requirements(facts: Facts) -> list[Guess]:
-    """Conditions on the problem."""
+    """List the conditions on the problem."""
     square = [Guess("M == N and K == N")] * _is_square(facts)
     if not facts.function.is_kernel:
         return square
@@ -375,11 +380,11 @@ def _list_requirements(facts: Facts) -> list[Guess]:
 
 
 _FLOORED = re.compile(r"([MNK]) // (\w+)")
-"""A line of a grid that rounds down, and so leaves out the remainder."""
+"""A line of a grid that rounds down and so leaves out the remainder."""
 
 
 def _is_square(facts: Facts) -> bool:
-    """Return whether it has a single size."""
+    """Return whether the function has only one size."""
     return any(each.doubt == SQUARE for each in facts.arguments)
 
 
@@ -396,7 +401,7 @@ def _write_launch(facts: Facts) -> Iterator[str]:
 
 
 def _write_list(key: str, items: Sequence[Guess], flow: bool = True) -> Iterator[str]:
-    """Yield a list on one line if no item is marked, else one line per item; nothing for an empty list."""
+    """Yield a list on one line if no item is marked, or else one line per item. An empty list yields nothing."""
     line = f"{key}: [{', '.join(item.text for item in items)}]"
     if not items:
         return
@@ -414,7 +419,7 @@ def _write_mark(guess: Guess) -> str:
 
 
 def _wrap(line: str) -> str:
-    """Split a long line into several that YAML reads as one."""
+    """Split a long line into several lines that YAML reads as one."""
     return textwrap.fill(line, _WIDEST, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 

@@ -1,4 +1,4 @@
-"""Guesses the role of each argument of a function, values of template parameters, grid, block and requirements."""
+"""Guesses the roles of a function's arguments, values of template parameters, grid, block and requirements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.planning.drafts.declarations import Function, LaunchSite, Paramet
 from gemmbench.planning.drafts.scanning import evaluate, translate
 
 SQUARE = "square"
-"""The reason given for a size that is a kernel's only one."""
+"""The doubt about a size if it is a kernel's only one."""
 
 _SIZES = {
     **dict.fromkeys(("m", "sizem", "dimm", "msize", "mdim"), "M"),
@@ -56,14 +56,14 @@ _CONVERSIONS = {
 
 @dataclass(frozen=True)
 class Guess:
-    """Something for a manifest; `doubt` is why it may be wrong, "" if the code says so."""
+    """An entry for a manifest. `doubt` says why it may be wrong; "" if the code says so."""
 
     text: str
     doubt: str = ""
 
 
 def guess_arguments(parameters: Sequence[Parameter], types: Mapping[str, str]) -> list[Guess]:
-    """Return the items of `args`, one for each parameter; `types` are the values of the template's types."""
+    """Return the items of `args`, one for each parameter. `types` are the values of the template's types."""
     parameters = [replace(each, type=types.get(each.type, each.type)) for each in parameters]
     guesses = [_guess_argument(each) for each in parameters]
     guesses = _guess_only_size(parameters, guesses)
@@ -104,13 +104,13 @@ def _describe(parameter: Parameter) -> str:
 
 
 def _convert(parameter: Parameter, guess: Guess) -> Guess:
-    """Add the parameter's type to a guess if it is neither int nor the accumulator type."""
+    """Add the parameter's type to a guess unless it is int or the type of the accumulator."""
     conversion = _CONVERSIONS.get(parameter.type, "")
     return replace(guess, text=f"{conversion}({guess.text})") if conversion else guess
 
 
 def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
-    """Guess that a kernel with a single size multiplies square matrices."""
+    """Guess that a kernel with only one size multiplies square matrices."""
     sizes = [index for index, each in enumerate(parameters) if not each.pointer and each.type not in _FLOATS]
     sizes = [index for index in sizes if guesses[index].text != "stream"]
     if len(sizes) == 1 and _normalise(parameters[sizes[0]].name) in _ONLY_SIZES:
@@ -119,7 +119,7 @@ def _guess_only_size(parameters: Sequence[Parameter], guesses: list[Guess]) -> l
 
 
 def _guess_unnamed_operands(parameters: Sequence[Parameter], guesses: list[Guess]) -> list[Guess]:
-    """Guess that three pointers without telling names are A, B and C, or C, A and B if only the first is written."""
+    """Guess that three pointers with unclear names are A, B and C, or C, A and B if only the first is written."""
     pointers = [index for index, each in enumerate(parameters) if each.pointer and "&" not in guesses[index].text]
     if len(pointers) != 3 or any(guesses[index].text in ("A", "B", "C") for index in pointers):
         return guesses
@@ -148,20 +148,20 @@ _AXIS = re.compile(r"\b(\w+)\s*=[^;=]*\bblockIdx\s*\.\s*([xy])")
 
 @dataclass(frozen=True)
 class Names:
-    """The code's names: its sizes, its template parameters by their names in the manifest, and its constants."""
+    """The names in the code: its sizes, its template parameters by manifest name, and its constants."""
 
     sizes: Mapping[str, str]
     params: Mapping[str, str]
     constants: Mapping[str, str]
 
     def translate(self, text: str) -> str | None:
-        """Return a C++ expression as one of the manifest, or None."""
+        """Translate a C++ expression into one of a manifest; None if that is impossible."""
         known = (*self.params.values(), *self.sizes.values())
         return translate(text, {**self.sizes, **self.params}, known, self.constants)
 
 
 def name_params(function: Function, reserved: Sequence[str]) -> dict[str, str]:
-    """Return the names in the manifest of a template's integers: upper case, and none that is taken."""
+    """Return manifest names for a template's integers, in upper case and different from names that are taken."""
     names = {}
     for each in function.template:
         if not each.is_type:
@@ -171,7 +171,7 @@ def name_params(function: Function, reserved: Sequence[str]) -> dict[str, str]:
 
 
 def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
-    """Return the value of a template's parameter: that of a launch or its default, else a usual one."""
+    """Return the value of a template's parameter: that of a launch, or its default, or else a usual one."""
     value = evaluate(written, constants) if written else None
     if value is not None:
         return Guess(str(value))
@@ -180,13 +180,16 @@ def guess_value(name: str, written: str, constants: Mapping[str, str]) -> Guess:
 
 
 def _find_role(name: str) -> str:
-    """Return which usual parameter a name means, such as BM, BM_2 or kBM; "" for none."""
+    """Return the usual parameter that a name means, such as BM for BM, BM_2 or kBM; "" for none."""
     word = re.sub(r"^k_?(?=[A-Z])|_?(?<!\d)\d+$", "", name)
     return next((role for role, pattern in _ROLES.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
 
 
 def guess_grid(function: Function, site: LaunchSite | None, names: Names, column_major: bool) -> list[Guess]:
-    """Blocks in x, y and z: those of the launch, else one for each tile of C, x along its contiguous dimension."""
+    """Return the blocks in x, y and z: those of the launch, or else one for each tile of C.
+
+    In the latter case, x runs along the contiguous dimension of C.
+    """
     if site and (found := _translate_all(site.grid, names)):
         return [Guess(text) for text in found]
     tiles = {"M": _find_tile("BM", names) or "32", "N": _find_tile("BN", names) or "32"}
@@ -196,7 +199,7 @@ def guess_grid(function: Function, site: LaunchSite | None, names: Names, column
 
 
 def guess_block(function: Function, site: LaunchSite | None, names: Names) -> list[Guess]:
-    """Threads per block: those of the launch or of the launch bounds, else a guess from the tiles."""
+    """Return the threads per block: those of the launch or of the launch bounds, or else a guess from the tiles."""
     if site and (found := _translate_all(site.block, names)):
         return [Guess(text) for text in found]
     flat = "threadIdx.y" not in function.body
@@ -225,13 +228,13 @@ def guess_requirements(function: Function, names: Names) -> list[Guess]:
 
 
 def _is_guarded(body: str, word: str, is_depth: bool) -> bool:
-    """Return whether the code compares something with a size; loops over K do not count."""
+    """Return whether the code compares something with a size. Loops over K do not count."""
     code = re.sub(r"\bfor\s*\([^;]{0,500};[^;]{0,500};", "", body) if is_depth else body
     return re.search(rf"(?:<=?|>=?|==|!=|%)\s*\(?{word}\b|\b{word}\s*(?:<=?|>|%)", code) is not None
 
 
 def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
-    """Return the expressions without trailing ones, or [] if one cannot be translated."""
+    """Translate expressions and drop trailing ones; [] if one cannot be translated."""
     found = [names.translate(text) for text in texts]
     while len(found) > 1 and found[-1] == "1":
         found.pop()
@@ -239,7 +242,7 @@ def _translate_all(texts: Sequence[str], names: Names) -> list[str]:
 
 
 def _find_tile(role: str, names: Names) -> str | None:
-    """Return the parameter or constant with a role; a square block's tile serves for both sides."""
+    """Return the parameter or constant with a role. The tile of a square block serves for both sides."""
     for wanted in (role, "TILE") if role in ("BM", "BN", "BK") else (role,):
         known = [name for name in {**names.params, **names.constants} if _find_role(name) == wanted]
         values = (names.translate(name) if name in names.constants else names.params[name] for name in known)
@@ -251,7 +254,7 @@ def _find_tile(role: str, names: Names) -> str | None:
 def find_axis_of_rows(body: str, indices: Sequence[str] = (), usual: str = "y") -> str:
     """Return which block index runs over the rows of C.
 
-    It is the index of a variable with `row` in its name or among `indices`, else `usual`.
+    It is the index in a variable whose name contains `row` or is among `indices`, or else `usual`.
     """
     axes: list[tuple[str, str]] = _AXIS.findall(body)
     named = [axis for word, axis in axes if "row" in word.lower()]
@@ -260,24 +263,24 @@ def find_axis_of_rows(body: str, indices: Sequence[str] = (), usual: str = "y") 
 
 
 def name_size(name: str) -> str:
-    """Return the size or leading dimension that a name means, certain or not; "" for none."""
+    """Return the size or leading dimension that a name means, whether or not that is certain; "" for none."""
     plain = _normalise(name)
     return _SIZES.get(plain) or _UNSURE_SIZES.get(plain, "")
 
 
 def name_operand(name: str) -> str:
-    """Return the operand (A, B or C) that a name means, certain or not; "" for none."""
+    """Return the operand (A, B or C) that a name means, whether or not that is certain; "" for none."""
     plain = _normalise(name)
     found = _OPERANDS.get(plain) or _UNSURE_OPERANDS.get(plain, "")
     return found if found in ("A", "B", "C") else ""
 
 
 def find_usual_value(name: str, instead: Mapping[str, int]) -> int:
-    """Return the usual value of a parameter with such a name, or the value in `instead` for its role."""
+    """Return the usual value of a parameter with this name, or the value in `instead` for its role."""
     role = _find_role(name)
     return instead.get(role) or _USUAL_VALUES.get(role, 1)
 
 
 def find_tile_role(name: str) -> str:
-    """Return which usual parameter a name means, such as BM or TILE; "" for none."""
+    """Return the usual parameter that a name means, such as BM or TILE; "" for none."""
     return _find_role(name)

@@ -19,14 +19,14 @@ Value = float | tuple[float, ...]
 
 
 class UnknownValue(Exception):
-    """The value of an expression cannot be computed."""
+    """Raised if the value of an expression cannot be computed."""
 
 
 @dataclass(frozen=True)
 class WrittenLaunch:
-    """One launch: C++ expressions over the `variables` of the enclosing function, which are expressions themselves.
+    """One launch, written as C++ expressions over the `variables` of the enclosing function.
 
-    `start` is its position in the text.
+    The variables are expressions themselves. `start` is the position of the launch in the text.
     """
 
     template: tuple[str, ...]
@@ -39,7 +39,7 @@ class WrittenLaunch:
 
 
 def find_launches(source: Source, kernel: str) -> list[WrittenLaunch]:
-    """Return the launches of a kernel in host functions, in order."""
+    """Return the launches of a kernel in host functions in order."""
     found, outer = list[WrittenLaunch](), dict[str, str]()
     for item in source.walk():
         tokens = [each for each in item.tokens if each.kind != "directive"]
@@ -85,7 +85,7 @@ class _Reader:
         return at
 
     def read_name(self, index: int) -> tuple[str, list[str]]:
-        """Return the kernel before `<<<`, and the arguments of its template."""
+        """Return the kernel before `<<<` and its template arguments."""
         at = index - 1
         if at < 0 or not self.tokens[at].is_sign(">"):
             return (self.tokens[at].text if at >= 0 else ""), []
@@ -98,7 +98,7 @@ class _Reader:
         return self.tokens[at - 1].text, self.split(self.tokens[at + 1 : index - 1])
 
     def read_defaults(self) -> dict[str, str]:
-        """Return the defaults of the template of the function around the launch."""
+        """Return the default template arguments of the function around the launch."""
         if self.tokens[0].text != "template":
             return {}
         inside = self.tokens[2 : skip_angles(self.tokens, self.pairs, 1) - 1]
@@ -110,7 +110,7 @@ class _Reader:
         }
 
     def read_variables(self, end: int) -> dict[str, str]:
-        """Read `type name = x`, `type name(x)`, `type name{x}` and `name.x = e` before `end`; later ones win."""
+        """Read `type name = x`, `type name(x)`, `type name{x}` and `name.x = e` before `end`. The last one counts."""
         found: dict[str, str] = {}
         for index in range(1, min(end, len(self.tokens) - 1)):
             before, token, after = self.tokens[index - 1 : index + 2]
@@ -166,7 +166,7 @@ _DIVISION = re.compile(r"div|ceil", re.IGNORECASE)
 
 
 def evaluate(text: str, variables: Mapping[str, str], values: Mapping[str, float], depth: int = 0) -> Value:
-    """Evaluate a C++ expression whose names are in `values`, else in `variables`. Raises UnknownValue."""
+    """Evaluate a C++ expression whose names are in `values` or else in `variables`. Raises UnknownValue."""
     if depth > _DEEPEST or len(text) > _LONGEST:
         raise UnknownValue(text)
     source = text.strip()
@@ -275,7 +275,7 @@ class _Evaluation:
 
 
 def to_triple(value: Value) -> tuple[int, int, int]:
-    """Return the sizes in x, y and z. Raises UnknownValue if one is not finite."""
+    """Return the sizes in x, y and z. Raises UnknownValue if one of them is not finite."""
     sizes = value if isinstance(value, tuple) else (value,)
     try:
         x, y, z = (int(each) for each in (*sizes, 1, 1, 1)[:3])

@@ -1,4 +1,4 @@
-"""Possible roles of each number and pointer that a kernel takes, in the order to try them, likeliest first."""
+"""Lists possible roles of each number and pointer that a kernel takes, in the order to try them, likeliest first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmbench.planning.cpp.signatures import Kernel, Parameter, Signatures
 from gemmbench.planning.drafts.guesses import name_operand, name_size
 
 Roles = dict[int, str]
-"""Roles by the number of a slot: A, B, C, M, N, K, alpha, beta, null, or a constant."""
+"""The role of each slot, by its number: A, B, C, M, N, K, alpha, beta, null, or a constant."""
 
 _POINTED = {"float", "double", "half", "bfloat16", "void", "float2", "float4", "double2", "half2", "bfloat162"}
 _NUMBERS = {"int", "unsigned", "long", "size_t", "short", "ushort", "bool", "char", "uchar"}
@@ -19,16 +19,16 @@ _FRACTIONS = {"float", "double", "half", "bfloat16"}
 _SIZES = "MNK"
 _MOST_UNKNOWN = 5
 _COST_OF_TRUE = 3
-"""How many other assignments of sizes are tried before a flag is true."""
+"""The number of other size assignments to try before a flag is set to true."""
 
 
 class Undecidable(Exception):
-    """Why the roles of a kernel's arguments cannot be found; a sentence about the kernel without its subject."""
+    """Raised if the roles of a kernel's arguments cannot be found. The message is a sentence without its subject."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """One number or pointer: parameter number `parameter`, or its `field` if that is a structure.
+    """A number or pointer: parameter number `parameter`, or its `field` if that is a structure.
 
     `owner` is the name of the structure. `kind` is pointer, size, flag (a bool) or scalar.
     """
@@ -43,7 +43,7 @@ class Slot:
 
 
 def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) -> list[Slot]:
-    """List everything that a kernel takes; `types` are its template's types. Raises Undecidable."""
+    """List everything that a kernel takes. `types` are the types of its template. Raises Undecidable."""
     slots = []
     for number, each in enumerate(kernel.parameters):
         kind = types.get(each.type, each.type)
@@ -102,7 +102,7 @@ _LEADING = set("stride pitch ld lead".split())
 
 
 def _find_rows_of_leading(slot: Slot) -> str:
-    """Return the row count of the matrix whose column-major leading dimension a slot is; "" for none."""
+    """Return the row count of the matrix whose leading dimension this is if it is column-major; "" for none."""
     plain = name_size(slot.name) if not slot.owner else ""
     matrix = plain[2:].upper() if plain.startswith("ld") else ""
     if slot.owner and set(_list_words(slot.name)) & _LEADING:
@@ -118,18 +118,18 @@ def _guess_operand(slot: Slot) -> str:
 
 
 def are_operands_named(slots: Sequence[Slot]) -> bool:
-    """Return whether the names of the pointers tell A, B and C apart."""
+    """Return whether the names of the pointers distinguish A, B and C."""
     return {_guess_operand(slot) for slot in slots if slot.kind == "pointer"} >= set("ABC")
 
 
 def are_sizes_named(slots: Sequence[Slot]) -> bool:
-    """Return whether the names of the sizes tell M, N and K apart; True for at most one size."""
+    """Return whether the names of the sizes distinguish M, N and K. One size needs no name."""
     sizes = [slot for slot in slots if slot.kind == "size"]
     return len(sizes) < 2 or {_guess_size(slot) for slot in sizes} >= set(_SIZES)
 
 
 def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
-    """List possible roles of the pointers; if there are more than three, the others have none. C is never constant."""
+    """List possible roles of the pointers. If there are more than three, the rest have none. C is never constant."""
     places = [number for number, slot in enumerate(slots) if slot.kind == "pointer"]
     guesses = {number: _guess_operand(slots[number]) for number in places}
     extra = {number for number in places if slots[number].name.lower() == "bias"}
@@ -152,9 +152,10 @@ def order_pointers(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def order_sizes(slots: Sequence[Slot]) -> list[Roles]:
-    """List possible roles of the sizes: by name, then with all names permuted, then one changed, then 1 and 0.
+    """List possible roles of the sizes: by name, with all names permuted, with one changed, and with 1 and 0.
 
-    Three sizes called M, N and K always get three roles. Flags are first false, then more and more of them true.
+    Three sizes called M, N and K always get three different roles. Flags are first false, and then more and more of
+    them are true.
     """
     flags = [number for number, slot in enumerate(slots) if slot.kind == "flag"]
     settings = [dict(zip(flags, values, strict=True)) for values in itertools.product("01", repeat=len(flags))]
@@ -204,7 +205,7 @@ def _order_sizes(slots: Sequence[Slot]) -> list[Roles]:
 
 
 def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
-    """Return whether slots called M, N and K, if all exist, have different roles; else a mistake might seem right."""
+    """Return whether slots called M, N and K, if all exist, have different roles. If not, a mistake may seem right."""
     if set(letters.values()) != set(_SIZES):
         return True
     pairs = {(letter, roles[number]) for number, letter in letters.items()}
@@ -212,7 +213,7 @@ def _keep_apart(roles: Roles, letters: dict[int, str]) -> bool:
 
 
 def assign_scalars(slots: Sequence[Slot]) -> Roles:
-    """Assign alpha and beta by name or by order; the rest are 1."""
+    """Assign alpha and beta by name or by order. All other scalars are 1."""
     scalars = [number for number, slot in enumerate(slots) if slot.kind == "scalar"]
     named = {number: slots[number].name.lower().strip("_") for number in scalars}
     known = {number: name for number, name in named.items() if name in ("alpha", "beta") and not slots[number].owner}

@@ -1,6 +1,6 @@
-"""Scans C++ text without comments and strings for brackets and named expressions.
+"""Scans C++ text, without comments and strings, for brackets and named expressions.
 
-It is no compiler: it reads code in its usual form.
+This is not a compiler. It reads code that is written in the usual way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.MULTILINE)
 
 
 def hide_comments(text: str) -> str:
-    """Return the text with spaces for comments, strings and characters; every other character keeps its place."""
+    """Replace comments, strings and characters by spaces. Every other character keeps its position."""
     return _HIDDEN.sub(_blank, text)
 
 
 def hide_directives(text: str) -> str:
-    """Return the text with spaces for the lines of the preprocessor."""
+    """Replace the lines of the preprocessor by spaces."""
     return _DIRECTIVE.sub(_blank, text)
 
 
@@ -38,7 +38,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def find_end(text: str, start: int) -> int:
-    """Return the index after the bracket that closes the one at `start`; the end of the text if none does."""
+    """Return the index after the bracket that closes the one at `start`, or the end of the text if none does."""
     opening, closing = text[start], _CLOSING[text[start]]
     depth = 0
     for index in range(start, len(text)):
@@ -64,7 +64,7 @@ def split_list(text: str) -> list[str]:
 
 
 def list_blocks(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield every definition outside functions and classes: where it starts, its opening brace, and its end.
+    """Yield the start, opening brace and end of every definition outside functions and classes.
 
     The contents of namespaces and of `extern "C"` blocks count as outside.
     """
@@ -97,16 +97,16 @@ _MOST_CONSTANTS = 1000
 
 
 def read_constants(text: str) -> dict[str, str]:
-    """Return the expressions that a text defines as macros or constants, by name, of the first thousand definitions.
+    """Return the expressions that a text defines as macros or constants, by name.
 
-    The last definition of a name counts.
+    Only the first thousand definitions are read. The last definition of a name counts.
     """
     found = (match.groups() for match in islice(_CONSTANT.finditer(text), _MOST_CONSTANTS))
     return {macro or name: (value or assigned or braced).strip() for macro, value, name, assigned, braced in found}
 
 
 def translate_to_number(text: str, known: Mapping[str, int], constants: Mapping[str, str]) -> int | None:
-    """Return the value of a C++ expression over names with known values, or None if it needs others."""
+    """Return the value of a C++ expression over names with known values; None if it needs other names."""
     written = translate(text, {}, known, constants)
     try:
         return None if written is None else parse(written, known).value(known)
@@ -117,9 +117,9 @@ def translate_to_number(text: str, known: Mapping[str, int], constants: Mapping[
 def translate(
     text: str, names: Mapping[str, str], known: Collection[str], constants: Mapping[str, str] = MappingProxyType({})
 ) -> str | None:
-    """Return a C++ expression as one of a manifest over the names `known`, or None if it needs others.
+    """Translate a C++ expression into one of a manifest over the names `known`; None if it needs other names.
 
-    `names` are the words of the C++ text that have another name in the manifest.
+    `names` maps words of the C++ text to their names in the manifest.
     """
     for _ in range(_DEEPEST):
         if len(text) > _LONGEST:
@@ -134,7 +134,7 @@ def translate(
 
 
 def evaluate(text: str, constants: Mapping[str, str]) -> int | None:
-    """Return the value of a C++ expression over constants, or None."""
+    """Return the value of a C++ expression over constants; None if it needs anything else."""
     expression = translate(text, {}, (), constants)
     try:
         return None if expression is None else parse(expression).value({})
@@ -143,7 +143,7 @@ def evaluate(text: str, constants: Mapping[str, str]) -> int | None:
 
 
 def _format(expression: str) -> str:
-    """Return the expression with the usual spaces and no needless brackets."""
+    """Return the expression with the usual spaces and without unnecessary brackets."""
     return ast.unparse(ast.parse(expression, mode="eval"))
 
 
@@ -155,7 +155,7 @@ def _insert_constant(word: str, constants: Mapping[str, str]) -> str:
 
 
 def _simplify(text: str) -> str:
-    """Return the expression without casts and suffixes, with the functions and operators of a manifest."""
+    """Return the expression without casts and suffixes, and with the functions and operators of a manifest."""
     text = re.sub(r"\bstatic_cast\s*<[^<>]*>|\((?:unsigned|int|size_t|unsigned int|uint)\)", "", text)
     text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", " ".join(text.split()))
     text = re.sub(rf"\b(?:\w+::)?(?:{_ROUNDED_UP})\s*\(", "cdiv(", text, flags=re.IGNORECASE)

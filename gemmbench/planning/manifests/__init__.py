@@ -1,1 +1,1 @@
-"""How a GEMM or a network is computed: kernel files with their manifests."""
+"""Describes how a GEMM or a network is computed: kernel files with their manifests."""

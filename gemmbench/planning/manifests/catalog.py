@@ -1,6 +1,6 @@
 """The catalog: every variant by name, from the folders of kernels and from the libraries.
 
-Where a file has its manifest depends on its suffix:
+The suffix of a file determines where its manifest is:
 
 .cu .cpp    between `/*---` and `---*/` at the top of the file
 .yaml       the file is the manifest, and its key `file` names the code
@@ -38,7 +38,7 @@ _BEGINNING = re.compile(r"\s*/\*---(?=\s*\n)")
 _NEARLY_END = re.compile(r"^[^\S\n]*-{2,}[^\S\n]*\*/|^[^\S\n]+\*/", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 NAME_LETTERS = "only letters of ASCII, digits and _ . + -"
-"""The characters that a kernel's name may have, all safe in tables, logs, file names and shells."""
+"""The characters allowed in a kernel's name, which are all safe in tables, logs, file names and shells."""
 
 
 def is_kernel_name(text: str) -> bool:
@@ -47,12 +47,12 @@ def is_kernel_name(text: str) -> bool:
 
 
 def _has_manifest(text: str) -> bool:
-    """Return whether a text of C++ begins with a manifest."""
+    """Return whether C++ text begins with a manifest."""
     return _HEADER.match(text) is not None
 
 
 def _check_end(text: str, location: str) -> None:
-    """Raise SpecError for a manifest that begins but does not end."""
+    """Raise SpecError if a manifest begins but does not end."""
     begun = _BEGINNING.match(text)
     if begun and _MANIFEST_KEY.search(text):
         line = text.count("\n", 0, begun.end()) + 1
@@ -62,7 +62,7 @@ def _check_end(text: str, location: str) -> None:
 
 
 def read_variant(path: Path) -> Variant:
-    """Read a variant. Raises SpecError with the file, the line, the fault and the fix."""
+    """Read a variant. Raises SpecError, which names the file, the line, the fault and the fix."""
     if not is_kernel_name(path.stem):
         raise SpecError(display_path(path), None, f"the name of a kernel takes {NAME_LETTERS}; rename the file")
     return READERS[path.suffix](path)
@@ -84,7 +84,7 @@ def _read_kernel_file(path: Path) -> Variant:
 
 
 def read_drafted(path: Path, manifest: str, text: str) -> Variant:
-    """Return the variant of a code file with a manifest that is not in any file. Raises SpecError."""
+    """Make the variant of a code file from a manifest that is not in any file. Raises SpecError."""
     document = parse_document(manifest, f"{display_path(path)} (drafted manifest)")
     return replace(ManifestReader(document, path, follow_links(path), text).read(), drafted=True)  # as `file` names it
 
@@ -109,7 +109,7 @@ READERS: dict[str, Callable[[Path], Variant]] = {
     ".yaml": _read_manifest_file,
     ".py": _read_python_file,
 }
-"""The reader of each kind of file that can be a variant, by its suffix."""
+"""The function that reads each kind of file that can be a variant, by suffix."""
 
 
 SUFFIXES = tuple(READERS)
@@ -121,10 +121,10 @@ _MANIFEST_KEY = re.compile(r"^(?:file|summary|symbol|host):", re.MULTILINE)
 
 
 def _list_kernel_files(folder: Path) -> list[Path]:
-    """Return the files of a folder and its sub-folders that declare variants. Raises UsageError without the folder.
+    """List the files in a folder and its sub-folders that declare variants. Raises UsageError if there is no folder.
 
-    A code file that a separate manifest describes does not count unless it has a manifest of its own; nor does YAML
-    or Python without a manifest key.
+    A code file that is described by a separate manifest counts only if it also has a manifest itself. YAML and Python
+    files without a manifest key do not count.
     """
     if not is_folder(folder):
         raise UsageError(f"no folder of kernels at {folder}; give --kernels a folder with .cu files")
@@ -150,7 +150,7 @@ def _is_variant(path: Path, described: set[Path]) -> bool:
 
 
 def _read_text(path: Path) -> str | None:
-    """Return the text of a file, or None if it cannot be read, which its reader reports."""
+    """Return the text of a file; None if it cannot be read, which is reported elsewhere."""
     try:
         return read_code_file(path)
     except SpecError:
@@ -158,7 +158,7 @@ def _read_text(path: Path) -> str | None:
 
 
 def _lacks_manifest(path: Path) -> bool:
-    """Return whether a file of code next to kernels is not a variant, such as another program's `main.cu`."""
+    """Return whether a code file next to kernels is not a variant, such as the `main.cu` of another program."""
     return path.suffix in (".cu", ".cpp") and not _has_manifest(_read_text(path) or "/*---\n---*/")
 
 
@@ -175,11 +175,11 @@ def is_path(name: str) -> bool:
 
 
 _CODE = (".cu", ".cuh")
-"""Suffixes of files that need no manifest."""
+"""The suffixes of files that need no manifest."""
 
 
 def _split_kernel(name: str) -> tuple[str, str]:
-    """Split a path and the kernel in the file, as in `./mine.cu:tiled`; the kernel is "" if not given."""
+    """Split `./mine.cu:tiled` into a path and the kernel in the file; the kernel is "" if it is not given."""
     path, mark, kernel = name.partition(MARK)
     return (path, kernel) if mark and Path(path).suffix in _CODE and is_file(Path(path)) else (name, "")
 
@@ -195,13 +195,13 @@ def find_file(name: str) -> Path:
 
 
 def _refuse_folder(name: str) -> UsageError:
-    """A folder was named where a kernel is expected."""
+    """Return the error for a folder that was named instead of a kernel."""
     shown = printable(name)
     return UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
 
 
 def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
-    """Return an error for a missing file that names similar files in its folder, or similar variants among `known`."""
+    """Return the error for a missing file. It names similar files in the folder or similar variants among `known`."""
     folder, shown = Path(name).expanduser().parent, printable(name)
     if not is_folder(folder):
         return UsageError(f"no such file: {shown}: there is no folder {printable(str(folder))}; correct the path")
@@ -219,11 +219,11 @@ def _list_code(folder: Path) -> list[Path]:
 
 
 MARK = ":"
-"""Separates a git revision from a name; see planning.manifests.revision."""
+"""The separator between a git revision and a name. See planning.manifests.revisions."""
 
 
 class Catalog:
-    """Variants by name. A file is read once, when its variant is used, so a broken file affects no other."""
+    """Variants by name. A file is read only when its variant is used, so a broken file does not affect others."""
 
     def __init__(
         self,
@@ -234,9 +234,9 @@ class Catalog:
     ):
         """`read_revision` reads a kernel of a git revision, such as HEAD~3:tiled.
 
-        `draft` makes a variant of a file without a manifest and the name of its kernel, "" for any.
+        `draft` makes a variant from a file without a manifest and the name of its kernel ("" for any).
 
-        Raises UsageError for a missing folder.
+        Raises UsageError if a folder does not exist.
         """
         self._read_revision, self._draft = read_revision, draft
         self._libraries = {variant.name: variant for variant in libraries}
@@ -264,7 +264,7 @@ class Catalog:
 
     @property
     def names(self) -> list[str]:
-        """The names of all variants, unordered."""
+        """The names of all variants, in no particular order."""
         return [*self._files, *self._libraries]
 
     @property
@@ -273,9 +273,9 @@ class Catalog:
         return _sort_ladder(variant for variant in self._libraries.values() if variant.is_library)
 
     def check_name(self, name: str) -> None:
-        """Raise UsageError, with the nearest name, for an unknown name; read a kernel of a revision.
+        """Raise UsageError, which suggests the nearest name, for an unknown name. A kernel of a revision is read.
 
-        A path to a file is the name of the variant in it.
+        The path of a file is the name of the variant in it.
         """
         path = _split_kernel(name)[0]
         if is_path(path) and name not in self.names and not _is_of_revision(path):
@@ -297,9 +297,9 @@ class Catalog:
             raise UsageError(f"unknown kernel '{name}'{_suggest_names(name, self.names)}")
 
     def get(self, name: str) -> Variant:
-        """Return a variant, with the variants that it picks from.
+        """Return a variant, including the variants that it picks from.
 
-        Raises UsageError (unknown name) or SpecError (broken manifest).
+        Raises UsageError for an unknown name, and SpecError for a broken manifest.
         """
         self.check_name(name)
         if name in self._paths:
@@ -310,7 +310,7 @@ class Catalog:
         return self._libraries[name] if is_library else self._read(name, ())
 
     def _read_path(self, name: str) -> Variant:
-        """Return the variant of the file that a path names, which may need a draft."""
+        """Return the variant of the file that a path names. The file may need a draft."""
         path, kernel = self._paths[name], _split_kernel(name)[1]
         if self._draft and path.suffix in _CODE and not _has_manifest(text := read_code_file(path)):
             _check_end(text, display_path(path))
@@ -320,7 +320,7 @@ class Catalog:
         return read_variant(path)
 
     def _read(self, name: str, above: tuple[str, ...]) -> Variant:
-        """Read a file, unless it has been; `above` are the variants that pick it, the outermost first."""
+        """Read a file unless that was done before. `above` are the variants that pick it, the outermost first."""
         if name in self._clashes:
             raise self._clashes[name]
         if name not in self._complete_variants:
@@ -328,11 +328,11 @@ class Catalog:
         return self._complete_variants[name]
 
     def _complete(self, variant: Variant, above: tuple[str, ...]) -> Variant:
-        """Return the variant together with the variants that it picks from."""
+        """Return the variant, including the variants that it picks from."""
         return replace(variant, picks=tuple(self._find_code(variant, pick, above) for pick in variant.picks))
 
     def _find_code(self, variant: Variant, pick: Pick, above: tuple[str, ...]) -> Pick:
-        """Return the row with the variant that it names. Raises SpecError at the row."""
+        """Return the row of a `pick`, including the variant that it names. Raises SpecError at the row."""
         name = pick.variant
         if name in above:
             circle = " -> ".join((*above, name))
@@ -354,7 +354,7 @@ class Catalog:
         return replace(pick, code=code)
 
     def find_file(self, name: str) -> Path:
-        """Return the file of a variant that has one. Raises UsageError."""
+        """Return the file of a variant. Raises UsageError if it has none."""
         self.check_name(name)
         found = self._paths.get(name) or self._files.get(name)
         if found is None:
@@ -362,12 +362,12 @@ class Catalog:
         return found
 
     def read_all(self) -> tuple[list[Variant], list[SpecError]]:
-        """Return all variants in the order of the ladder, and what is wrong with the files that cannot be read."""
+        """Return all variants in ladder order, and the errors of those files that cannot be read."""
         variants, faults = self._read_each(self.names)
         return _sort_ladder(variants), list(faults.values())
 
     def _read_each(self, names: Iterable[str]) -> tuple[list[Variant], dict[str, SpecError]]:
-        """Return the variants that can be read, and what is wrong with the others."""
+        """Return the variants that can be read, and the errors of the others."""
         variants: list[Variant] = []
         faults: dict[str, SpecError] = {}
         for name in dict.fromkeys(names):
@@ -378,10 +378,10 @@ class Catalog:
         return variants, faults
 
     def get_ladder(self, names: Iterable[str], needed: str = "") -> list[Variant]:
-        """Return the named variants in the order of the ladder.
+        """Return the named variants in ladder order.
 
-        A file that cannot be read is a variant with a `fault`. Raises SpecError if it is the one that is
-        `needed`, or if no other can be read.
+        A file that cannot be read becomes a variant with a `fault`. Raises SpecError if it is the one that is `needed`,
+        or if no other can be read.
         """
         variants, faults = self._read_each(names)
         if faults and (needed in faults or all(variant.name == needed for variant in variants)):
@@ -393,7 +393,7 @@ _MOST_NEAREST = 3
 
 
 def _suggest_names(name: str, known: Sequence[str]) -> str:
-    """Suggest what an unknown name meant: a file of that name in this folder, or the most similar names."""
+    """Suggest what an unknown name meant: a file with that name in this folder, or the most similar names."""
     files = [f"./{name}{suffix}" for suffix in SUFFIXES]
     if here := next((file for file in files if is_file(Path(file))), ""):
         return f"; for the file in this folder write {here}"

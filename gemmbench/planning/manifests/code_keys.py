@@ -1,4 +1,4 @@
-"""The keys of a manifest that say where the code is, how it is compiled, and which arguments it takes."""
+"""Reads the keys of a manifest that say where the code is, how it is compiled, and which arguments it takes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gemmbench.planning.yaml_document import Document
 from gemmbench.planning.yaml_document import Path as DocumentPath
 
 _PACKAGES = ("cutlass", "cublas")
-"""Names of `include` that mean the headers of an installed package."""
+"""Names in `include` that stand for the headers of an installed package."""
 
 _FLAGS = (
     r"-use_fast_math|--use_fast_math",
@@ -45,7 +45,7 @@ _MOST_REGISTERS = 255
 
 
 def find_code_file(document: Document, folder: Path) -> Path:
-    """Return the file that `file` names. Raises SpecError if it does not exist."""
+    """Find the file that `file` names. Raises SpecError if it does not exist."""
     name = document.data.get("file")
     if not isinstance(name, str) or not name:
         example = "write `file: kernel.cuh`, relative to this manifest"
@@ -57,7 +57,7 @@ def find_code_file(document: Document, folder: Path) -> Path:
 
 
 def read_code(document: Document, manifest: Manifest, sections: SectionReader, path: Path, folder: Path) -> Code:
-    """Read where the code is and how it is compiled; `folder` is that of the manifest."""
+    """Read where the code is and how it is compiled. `folder` is the folder of the manifest."""
     foreign = bool(manifest.file)
     if manifest.define and not foreign:
         message = "define: only a manifest with `file` has it; here `params` are macros by themselves"
@@ -126,13 +126,13 @@ _STRIDE = re.compile(r"\bstride\(\s*(\w+)\s*\)")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
 _FUSED = ("bias", "residual", "scale", "maps")
-"""Operands that no launcher has."""
+"""Operands that a launcher cannot have."""
 
 
 def read_arguments(
     document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool, takes_many: bool
 ) -> tuple[Argument | Structure, ...]:
-    """Read `args`; a launcher may take `stream`, and what `takes_many` products their count and strides.
+    """Read `args`. A launcher may take `stream`. With `takes_many`, the count and strides of products are allowed.
 
     Raises SpecError at the line of the argument.
     """
@@ -162,7 +162,7 @@ class _ArgumentReader:
         self.document, self.sections, self.roles, self.takes_many = document, sections, roles, takes_many
 
     def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> Argument | Structure:
-        """Read what one parameter gets."""
+        """Read what is passed to one parameter."""
         path: DocumentPath = ("args", index)
         if not isinstance(text, dict):
             return self.read(path, text)
@@ -193,7 +193,7 @@ class _ArgumentReader:
         return Argument("", _INTEGER_TYPES[kind or "int"], self.read_number(path, inner))
 
     def read_strides(self, path: DocumentPath, text: str) -> str:
-        """Read every `stride(A)` as the name that expressions have for it, and refuse what only a batch has."""
+        """Replace every `stride(A)` by its name in expressions, and reject what only a batch has."""
         for operand in _STRIDE.findall(text):
             if operand not in "ABC":
                 message = f"args: no operand '{operand}' has products; write stride(A), stride(B) or stride(C)"
@@ -206,7 +206,7 @@ class _ArgumentReader:
         return text
 
     def read_scalar(self, path: DocumentPath, kind: str, text: str) -> Argument:
-        """Read alpha, beta or a constant with a point, whose type is that of the sums unless it is given."""
+        """Read alpha, beta or a constant with a decimal point. Without a type, it has the type of the sums."""
         if kind in _INTEGER_TYPES:
             raise self.document.error_at(path, f"args: {text} is not an integer; write float({text}) or double({text})")
         ctype = FLOAT_TYPES.get(kind, "")
@@ -221,7 +221,7 @@ class _ArgumentReader:
         return Argument(role, ctype, by_pointer=True)
 
     def read_number(self, path: DocumentPath, text: str) -> Expression:
-        """Read an expression; a name that means nothing is an argument of unknown role."""
+        """Read an expression. Raises SpecError for an argument whose name is unknown."""
         if re.fullmatch(r"[A-Za-z_]\w*", text) and text not in (*self.sections.names, *self.sections.lets):
             known = (*self.roles, *self.sections.names)
             hint = nearest(text, known)

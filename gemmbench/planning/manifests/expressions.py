@@ -1,7 +1,7 @@
-"""Expressions of a manifest: integers, comparisons and a few functions, nothing else.
+"""The expressions of a manifest: integers, comparisons and a few functions, and nothing else.
 
-simpleeval evaluates them. It is restricted here: no attributes, no subscripts, no powers, no strings,
-and a `/` must leave no remainder.
+simpleeval evaluates them with restrictions: no attributes, no subscripts, no powers, no strings, and a `/` must not
+leave a remainder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LARGEST = 2**128
 
 
 def _limit(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
-    """The operation, refusing results that no size or count has."""
+    """Wrap an operation so that it rejects results too large for any size or count."""
 
     def limited(a: int, b: int) -> int:
         result = operation(a, b)
@@ -71,7 +71,7 @@ _MOST_KNOWN = 100_000
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression, or it has no value here; `line` is that of the expression, if known."""
+    """The text is not an expression, or it has no value here. `line` is the line of the expression, if known."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -79,7 +79,7 @@ class ExpressionError(ValueError):
 
 
 class InexactDivision(ExpressionError):
-    """A `/` left a remainder: the configuration is skipped for this reason."""
+    """A `/` left a remainder. The configuration is skipped for this reason."""
 
 
 def _divide(a: int, b: int) -> int:
@@ -91,10 +91,10 @@ def _divide(a: int, b: int) -> int:
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed expression; prints as it was written.
+    """A parsed expression. It prints as it was written.
 
-    `lets` are the named expressions it reads. `names` are the names whose values it needs, those that
-    its `lets` need included. `line` is its line in its file (0: unknown).
+    `lets` are the named expressions that it reads. `names` are the names whose values it needs, including those that
+    its `lets` need. `line` is its line in its file (0: unknown).
     """
 
     text: str
@@ -113,7 +113,7 @@ class Expression:
         return parse, (self.text, None, self.line, dict(self.lets))
 
     def value(self, names: Mapping[str, int]) -> int:
-        """Evaluate. Values are kept, because a sweep evaluates the same few again and again.
+        """Evaluate the expression. Values are cached, because a sweep evaluates the same few again and again.
 
         Raises InexactDivision or ExpressionError.
         """
@@ -145,7 +145,7 @@ class Expression:
 
 
 class _Scope(dict[str, int]):
-    """The values of the names that an expression reads; a named expression is evaluated when it is read."""
+    """The values of the names that an expression reads. A named expression is evaluated when it is read."""
 
     def __init__(self, expression: Expression, names: Mapping[str, int]):
         super().__init__((name, names[name]) for name in expression.names)
@@ -166,7 +166,7 @@ def parse(
 ) -> Expression:
     """Parse an expression over the names `known` (None: any) and the named expressions `lets`.
 
-    Raises ExpressionError for what is not arithmetic, comparison or a known function.
+    Raises ExpressionError for anything but arithmetic, comparisons and known functions.
     """
     text, lets = str(text).strip(), lets or {}
     names, tree = _parse_text(text)
@@ -179,7 +179,7 @@ def parse(
 
 @lru_cache(maxsize=1024)
 def _parse_text(text: str) -> tuple[tuple[str, ...], ast.expr]:
-    """Return the names that an expression reads, and its tree; many manifests share expressions."""
+    """Return the names that an expression reads, and its tree. The result is cached: manifests share expressions."""
     if len(text) > _LONGEST:
         raise ExpressionError(f"the expression has {len(text)} characters; at most {_LONGEST} are allowed")
     if text.count("(") != text.count(")"):

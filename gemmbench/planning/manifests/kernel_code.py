@@ -1,4 +1,4 @@
-"""What the code of a kernel defines: symbols in C++ text, and the function of a Python module."""
+"""Finds what the code of a kernel defines: symbols in C++ text, and the function of a Python module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def list_standard_kernels(text: str, host: bool) -> list[str]:
-    """Return the kernels whose first argument is an int; with `host` the `extern "C"` functions."""
+    """Return the kernels whose first argument is an int or, with `host`, the `extern "C"` functions."""
     return _find_names(text, [_EXTERN] if host else [_GLOBAL], _STANDARD)
 
 
@@ -34,14 +34,14 @@ def list_kernels(text: str) -> list[str]:
 
 
 def is_unmangled(text: str, name: str) -> bool:
-    """Return whether a kernel is declared `extern "C"`, so that its name is the same in the machine code."""
+    """Return whether a kernel is declared `extern "C"`, so that its name is the same in machine code."""
     return name in _find_names(_BOUNDS.sub(" ", text), [_EXTERN, _GLOBAL], _NAMED)
 
 
 def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern[str]) -> list[str]:
-    """Return the names that `pattern` finds in function heads, after `words` in this order.
+    """Return the names that `pattern` finds in function heads after `words` in this order.
 
-    Takes time linear in the text: a single pattern would read the rest of a head again for every word.
+    This takes time linear in the text. A single pattern would read the rest of a head again for every word.
     """
     names, place, end = [], 0, 0
     while first := words[0].search(text, place):
@@ -59,7 +59,7 @@ def _find_names(text: str, words: Sequence[re.Pattern[str]], pattern: re.Pattern
 
 
 def list_quoted_includes(text: str) -> list[str]:
-    """Return the names in `#include "name"`."""
+    """Return the file names in `#include "name"`."""
     return _QUOTED_INCLUDE.findall(text)
 
 
@@ -69,7 +69,7 @@ def has_includes(text: str) -> bool:
 
 
 def may_define(text: str, name: str) -> bool:
-    """Return whether a macro of the text may make a kernel of this name: the name is in its code, or is pasted."""
+    """Return whether a macro may make a kernel of this name: the name is in its code or is pasted together."""
     code = _COMMENT.sub(" ", text)
     return "#define" in code and ("##" in code or re.search(rf"\b{re.escape(name)}\b", code) is not None)
 
@@ -91,12 +91,12 @@ def split_template(symbol: str) -> tuple[str, Sequence[str]]:
 
 FUNCTION = "gemm"
 ARGUMENTS = ("problem", "A", "B", "C", "stream")
-"""What `gemm` is called with, before its parameters, which are passed by name."""
+"""The arguments with which `gemm` is called. Its parameters follow, passed by name."""
 
 
 @dataclass(frozen=True)
 class PythonModule:
-    """The manifest of a module, which begins on line `first_line`, and its syntax tree."""
+    """The manifest of a module, which begins on line `first_line`, and the module's syntax tree."""
 
     manifest: str
     first_line: int

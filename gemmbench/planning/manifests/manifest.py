@@ -1,4 +1,4 @@
-"""From the keys of a manifest to a variant.
+"""Builds a variant from the keys of a manifest.
 
 docs/reference/manifest.md describes the format.
 """
@@ -83,10 +83,10 @@ _CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class"
 
 
 class ManifestReader:
-    """Checks the keys of one manifest and builds its variant; every error names its line."""
+    """Checks the keys of one manifest and builds its variant. Every error names its line."""
 
     def __init__(self, document: Document, path: Path, code: Path, text: str, module: PythonModule | None = None):
-        """`path` is the file of the manifest, `code` that of the code, and `text` what is in it."""
+        """`path` is the file of the manifest, `code` is the file of the code, and `text` is its content."""
         self.document, self.path, self.code, self.text, self.module = document, path, code, text, module
         self.manifest = document.convert(Manifest)
         self.host = code.suffix == ".cpp" and not self.manifest.file
@@ -107,7 +107,7 @@ class ManifestReader:
         return variant
 
     def build_variant(self, sections: SectionReader, params: tuple[tuple[str, Values], ...]) -> Variant:
-        """Return the variant, its keys checked one by one."""
+        """Return the variant after checking its keys one by one."""
         manifest, launches = self.manifest, self.read_launches(sections)
         return Variant(
             name=self.path.stem,
@@ -150,7 +150,7 @@ class ManifestReader:
 
     @property
     def min_sm(self) -> int:
-        """The lowest compute capability that can run it, by `min_sm` and by what it uses."""
+        """The lowest compute capability that can run it, according to `min_sm` and to the features it uses."""
         return max(self.manifest.min_sm, _FIRST_TMA * bool(self.manifest.tensor_maps))
 
     @property
@@ -161,17 +161,17 @@ class ManifestReader:
         return "launcher" if self.manifest.host else "host" if self.host else "kernel"
 
     def list_layouts(self) -> tuple[str, ...]:
-        """The layouts of row-major operands; those of a column-major manifest are the kernel's own."""
+        """The layouts of row-major operands. In a column-major manifest, they are the layouts that the kernel uses."""
         layouts = dict.fromkeys(layout.lower() for layout in self.manifest.layouts)
         return tuple(layout[::-1] for layout in layouts) if self.manifest.storage == "column" else tuple(layouts)
 
     def read_workspace(self, sections: SectionReader) -> Expression | None:
-        """The bytes of the workspace; None also if a host function returns them."""
+        """Return the bytes of the workspace; None if there is none or a host function returns them."""
         written = self.manifest.workspace
         return None if isinstance(written, HostFields) else sections.read_optional(("workspace",), written)
 
     def read_call(self, sections: SectionReader) -> Call:
-        """How the kernels are called."""
+        """Return how the kernels are called."""
         manifest, workspace = self.manifest, self.manifest.workspace
         return Call(
             args=read_arguments(self.document, sections, manifest.args, bool(manifest.host), "many" in manifest.kinds),
@@ -204,7 +204,7 @@ class ManifestReader:
                 raise self.document.error_at((key, index), f"{key}: unknown '{name}'{hint}; known: {', '.join(known)}")
 
     def check_combinations(self) -> None:
-        """Raise SpecError for keys that exclude each other, and for a missing symbol."""
+        """Raise SpecError for keys that exclude each other and for a missing symbol."""
         if self.host:
             for key in (*_OPTIONAL, *_CUDA):
                 if (key,) in self.document.lines:
@@ -233,7 +233,7 @@ class ManifestReader:
             raise self.document.error_at((), "missing key `symbol`: the name of the kernel")
 
     def check_module(self, module: PythonModule) -> None:
-        """Raise SpecError for keys that a Python function cannot have, and for a function with other arguments."""
+        """Raise SpecError for keys that a Python function cannot have, and for a function with the wrong arguments."""
         for key in _NOT_PYTHON:
             if (key,) in self.document.lines:
                 message = f"{key}: a .py file has no {key}, because its function launches by itself; remove it"
@@ -246,14 +246,14 @@ class ManifestReader:
                 raise self.document.error_at((key,), f"{key}: cannot be combined with `{present}`; remove it")
 
     def refuse_orphans(self) -> None:
-        """Raise SpecError for a key that describes a workspace if the manifest has none."""
+        """Raise SpecError for a key that describes a workspace if the manifest declares no workspace."""
         for key in _SCRATCH:
             if (key,) in self.document.lines:
                 message = f"{key}: there is no workspace; declare `workspace: <bytes>`"
                 raise self.document.error_at((key,), message)
 
     def check_symbol(self, path: DocumentPath, symbol: str) -> None:
-        """Raise SpecError for a kernel that the text cannot define: no macro names it, and no header is included."""
+        """Raise SpecError for a kernel that the text cannot define: no macro names it, and there are no includes."""
         wanted = split_template(symbol)[0].rpartition("::")[2]
         standard = list_standard_kernels(self.text, self.host)
         if wanted in standard or (self.manifest.file and has_includes(self.text)):
@@ -272,7 +272,7 @@ class ManifestReader:
         raise self.document.error_at(path, f"symbol: no {signature} in {self.code.name}; {contents}")
 
     def mark_mangled(self, launch: Launch) -> Launch:
-        """Note whether the kernel has another name in the machine code."""
+        """Record whether the kernel has another name in machine code."""
         plain = not launch.template and is_unmangled(self.text, launch.symbol)
         return replace(launch, mangled=not plain)
 
@@ -294,7 +294,7 @@ class ManifestReader:
         return tuple(values)
 
     def read_launches(self, sections: SectionReader) -> tuple[Launch, ...]:
-        """Return what the file launches, in order; nothing if it dispatches."""
+        """Return the launches of the file in order; none if it dispatches."""
         manifest = self.manifest
         if manifest.pick or manifest.host or self.module is not None:
             return ()
@@ -312,7 +312,7 @@ class ManifestReader:
         return (self.mark_mangled(sections.read_launch((), written)),)
 
     def read_tile(self, sections: SectionReader) -> tuple[Expression, ...]:
-        """Return the rows and columns of the tile of C, if the manifest declares it."""
+        """Return the rows and columns of the tile of C if the manifest declares them."""
         tile = self.manifest.tile
         if len(tile) not in (0, 2):
             message = f"tile: {len(tile)} numbers; write the rows and columns of the tile of C, such as [BM, BN]"

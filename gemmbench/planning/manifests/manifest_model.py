@@ -1,4 +1,4 @@
-"""The keys of a manifest, as they are written."""
+"""The keys of a manifest as they are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemmbench.planning.manifests.sections import FlagFields, LaunchFields, Pick
 from gemmbench.planning.manifests.variant import ArgumentText
 
 AFTER_LADDER = 990
-"""The rung of a kernel that names none: after those of gemmbench, before libraries."""
+"""The rung of a kernel that does not name one: after gemmbench's kernels and before libraries."""
 
 
 class HostFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -28,92 +28,87 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
 
     Attributes:
         summary: One line about the kernel, as `gemmbench list` shows it.
-        order: Its rung: a number. Tables list kernels in this order, by name where it is the same.
-        precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`; `float`, `fp32`,
-            `double`, `half` and `bfloat16` are understood too.
-        layouts: The layouts that it takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A, the
-            second for B: stored as used (n) or transposed (t), row-major and packed.
-        kinds: `one` for one product, `many` for a launch that computes all products of a batch: the macro `MANY`
-            is then 1. Empty: `[one]`; a batch is launched product by product.
-        file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has
-            it. The compiler gets that file untouched, and no macros but those of `define`.
-        define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`: an expression, or
-            text if it has a name that no expression knows.
+        order: The rung, a number. Tables list kernels in this order, and by name if the number is the same.
+        precisions: The precisions that the kernel can compute, such as `f32` or `[f32, f16]`. Names such as
+            `float`, `fp32`, `double`, `half` and `bfloat16` are also understood.
+        layouts: The layouts that the kernel takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A and the
+            second for B: stored as used (n) or transposed (t). Matrices are row-major and packed.
+        kinds: `one` for one product, `many` for a launch that computes all products of a batch. The macro
+            `MANY` is then 1. The default is `[one]`: a batch is launched product by product.
+        file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has this key.
+            The compiler gets the file unchanged, with only the macros of `define`.
+        define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`. The value is an expression, or
+            text if it contains a name that is unknown in expressions.
         include: Folders with headers, relative to this manifest. `cutlass` and `cublas` are the headers
             of the packages `nvidia-cutlass` and `nvidia-cublas`.
-        flags: Options of nvcc that change code only, such as `-use_fast_math`,
-            `--expt-relaxed-constexpr`, `-O1` or `-Xptxas=-dlcm=cg`. An entry such as `{flag: -O1, when: LEVEL == 1}`
-            counts only where a parameter says so, which makes a flag an axis of a search.
-        maxregcount: The most registers that a thread may have. 0: the compiler decides.
-        symbol: The name of the kernel; with template arguments, which may be expressions, if it is a
-            template: `sgemm<BM, BN, 8>`.
-        args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`,
-            `C`, `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar by
-            pointer, `null`, and numbers: expressions such as `M`, `lda` or `M*K`, and of a batch `count` and
-            `stride(A)`, the elements from one product to the next. A number is an `int`
-            unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`, `ushort(...)`,
-            `char(...)`, `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or `bfloat16(...)`. A
-            structure that is passed by value is written as its fields in their order: `{width: K, elements: A}`.
-        storage: `row`, or `column` for a kernel of column-major matrices. Then every name of this
-            manifest, such as A, lda, M and the letters of `layouts`, is the kernel's own.
-        reads_c: `true` if the kernel reads C even where beta is 0, as `alpha * AB + beta * C` does. Then
-            C starts finite instead of NaN, and its rows say `reads C`.
-        host: The name of a host function in the code that launches everything on the stream that it gets.
-            It replaces `symbol`, `grid`, `block` and `launches`.
+        flags: Options of nvcc that change only code, such as `-use_fast_math`, `--expt-relaxed-constexpr`,
+            `-O1` or `-Xptxas=-dlcm=cg`. An entry such as `{flag: -O1, when: LEVEL == 1}` applies only if its
+            condition holds, which makes a flag an axis of a search.
+        maxregcount: The most registers that a thread may have. With 0, the compiler decides.
+        symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
+            8>`.
+        args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`,
+            `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar by
+            pointer, `null`, and numbers. Numbers are expressions such as `M`, `lda` or `M*K`. A batch also has
+            `count` and `stride(A)`, the elements from one product to the next. A number is an `int` unless it
+            is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`, `ushort(...)`, `char(...)`,
+            `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or `bfloat16(...)`. A structure
+            that is passed by value is written as its fields in order: `{width: K, elements: A}`.
+        storage: `row`, or `column` for a kernel of column-major matrices. All names in this manifest, such as
+            A, lda, M and the letters of `layouts`, then have the meaning that they have in the kernel.
+        reads_c: `true` if the kernel reads C even if beta is 0, as `alpha * AB + beta * C` does. C then starts
+            with finite values instead of NaN, and its rows say `reads C`.
+        host: The name of a host function in the code that launches everything on the stream that is passed to
+            it. It replaces `symbol`, `grid`, `block` and `launches`.
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z, one expression per line.
         shared: Bytes of dynamic shared memory per block, an expression.
         pdl: `true` for programmatic dependent launch: the kernel may begin before the previous launch has
-            ended, and waits with `griddepcontrol.wait`. Has no effect below compute capability 9.0.
-        cluster: Blocks, along x, of each thread block cluster, an expression: 1 to 8. The kernel reads how many
-            there are, as `%cluster_nctaid.x`: below compute capability 9.0 and on the CPU it is 1.
+            ended, and waits with `griddepcontrol.wait`. This has no effect below compute capability 9.0.
+        cluster: The number of blocks along x in each thread block cluster, an expression from 1 to 8. The
+            kernel reads the number as `%cluster_nctaid.x`. Below compute capability 9.0 and on the CPU, it is
+            1.
         min_sm: The lowest compute capability that can run it: 80 means 8.0.
-        arch: Architectures whose code runs only there, such as `[90a]`. Empty: any from `min_sm`
-            on.
-        params: Compile-time parameters, each with the values worth trying, such as `BM: [128, 64]`.
-            Each becomes a macro. The first value is the default.
-        let: Names, in lower case, for expressions that occur more than once. An expression may read
-            those above it.
-        require: Conditions, one expression per line. Where one is false, the configuration is
-            skipped with that line as the reason.
-        tile: Rows and columns of C that share one reading of A and B, such as `[BM, BN]`; `[1, 1]`
-            if each element of C reads its own row and column. From it follows the column
-            `reads (MB)`.
+        arch: Architectures whose code runs only there, such as `[90a]`. The default is any from `min_sm` on.
+        params: Compile-time parameters, each with the values worth trying, such as `BM: [128, 64]`. Each
+            parameter becomes a macro. The first value is the default.
+        let: Names, in lower case, for expressions that occur more than once. An expression may read the
+            expressions above it.
+        require: Conditions, one expression per line. If one is false, the configuration is skipped with that
+            line as the reason.
+        tile: Rows and columns of C that share one reading of A and B, such as `[BM, BN]`; `[1, 1]` if each
+            element of C reads its own row and column. The column `reads (MB)` is computed from it.
         computes: `gemm`, or `mlp` for a kernel that computes a whole network.
-        epilogue: What the kernel can do to the result before it stores it: `bias`, or `bias` and
-            `relu`.
-        workspace: Bytes of device memory in addition to the operands, an expression. The kernel
-            gets a trailing argument `void* workspace`, null for 0 bytes. It holds NaN (bytes 0xFF),
-            and while results are checked it is filled with NaN again between launches: a kernel
-            must write what it reads. `{host: NAME}`: the host function NAME returns the bytes.
-        zeroed: How many bytes at the start of the workspace are zero before the first launch, an
-            expression. Each launch must leave them zero, for example flags that the last reader
-            resets.
+        epilogue: What the kernel can do to the result before storing it: `bias`, or `bias` and `relu`.
+        workspace: Bytes of device memory in addition to the operands, an expression. The kernel gets a trailing
+            argument `void* workspace`, which is null for 0 bytes. The workspace holds NaN (bytes 0xFF). While
+            results are checked, it is filled with NaN again between launches, so a kernel must write what it
+            reads. With `{host: NAME}`, the host function NAME returns the bytes.
+        zeroed: The number of bytes at the start of the workspace that are zero before the first launch, an
+            expression. Each launch must leave them zero, as with flags that the last reader resets.
         state: `true` if the workspace carries state from one launch to the next. It is then never
             filled again, and the zeroed bytes may change.
-        deterministic: `false` if the order of its sums changes from launch to launch, as with atomic
-            additions. Then its results need not be equal bit by bit, and each is compared with the
-            reference.
+        deterministic: `false` if the order of its sums changes from launch to launch, as with atomic additions.
+            Its results then need not be equal bit by bit, and each is compared with the reference.
         tensor_maps: Arrays that TMA moves, each described by the keys below. The kernel gets a
             trailing argument `const CUtensorMap* maps` in device memory, one map per entry
             (`#include <cuda.h>`).
-        launches: Kernels that are launched in this order, instead of `symbol`, `grid`,
-            `block`, `shared`, `pdl` and `cluster`. All have the same arguments, and the time is that of all of them.
+        launches: Kernels to launch in this order, instead of `symbol`, `grid`, `block`, `shared`, `pdl` and
+            `cluster`. All have the same arguments, and the time is the total.
         pick: Rules that choose another variant for a problem. A file with `pick` contains no kernel.
-        estimates: How long entries of `pick` with `costs` take: for each variant that they name,
-            expressions with names, the last of which is the time in any unit. They may read what
-            `let` may, `let` itself, and the `params` and `costs` of the entry.
-        sass: Conditions on the machine code of the hottest loop, one expression per line.
-            `gemmbench inspect --sass-mix` checks them.
-        accesses: Conditions on what its loads and stores cost, one expression per line.
-            `gemmbench inspect --accesses` checks them.
-        class: The class of its products, if it is weaker than that of the precision: `bf16x6`,
-            `3xtf32`, `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of
-            fewer bits. Its rows are listed without being ranked. A weaker class that is not declared
-            is `wrong`.
-        packages: Packages that a `.py` file imports, such as `[torch, triton]`. Where one is not installed,
-            its rows are skipped.
-        source: Where the kernel is from: a link or a title.
+        estimates: How long entries of `pick` with `costs` take. For each variant that they name, this lists
+            expressions with names, the last of which is the time in any unit. They may read what `let` may
+            read, `let` itself, and the `params` and `costs` of the entry.
+        sass: Conditions on the machine code of the hottest loop, one expression per line. `gemmbench inspect
+            --sass-mix` checks them.
+        accesses: Conditions on the costs of its loads and stores, one expression per line. `gemmbench inspect
+            --accesses` checks them.
+        class: The class of its products if it is weaker than that of the precision: `bf16x6`, `3xtf32`,
+            `bf16x3`, `tf32` or `bf16` for a kernel that computes float32 from products of fewer bits. Its rows
+            are listed without being ranked. A weaker class that is not declared is `wrong`.
+        packages: Packages that a `.py` file imports, such as `[torch, triton]`. If one is not installed, its
+            rows are skipped.
+        source: The origin of the kernel: a link or a title.
     """
 
     summary: str

@@ -1,8 +1,7 @@
-"""Kernels of earlier revisions: `REVISION:NAME` is variant NAME of a git revision, such as `HEAD~3:tiled`.
+"""Kernels of earlier revisions: `REVISION:NAME` is variant NAME at a git revision, such as `HEAD~3:tiled`.
 
-All kernels of the revision are written to a temporary folder and read from there, so a file may have
-moved to another sub-folder since, or been deleted. Nothing is run that the configuration of the
-repository names.
+All kernels of the revision are written to a temporary folder and read from there, so a file may have moved to another
+sub-folder since, or may have been deleted. Nothing is run that the repository's configuration names.
 """
 
 from __future__ import annotations
@@ -41,39 +40,39 @@ class _Blob:
 
 
 def explain_unreadable(folder: Path) -> str:
-    """Return why a folder is not in a git checkout that can be read; "" if it is."""
+    """Explain why a folder is not in a git checkout that can be read; "" if it is."""
     done = _git(folder, "rev-parse", "--show-toplevel")
     return f"{folder} is not in a readable git checkout ({_first_message(done)})" if done.returncode else ""
 
 
 def find_commit(folder: Path, revision: str) -> str:
-    """Return the full hash of the commit of a revision; "" for none.
+    """Return the full hash of a revision's commit; "" if there is none.
 
-    Its first digits may be the name of a tag, which git prefers to the commit.
+    The first digits of a hash may also be the name of a tag, which git then prefers.
     """
     named = "--end-of-options", f"{revision}^{{commit}}"
     return _git(folder, "rev-parse", "--verify", "--quiet", *named).stdout.decode().strip()
 
 
 def _shorten(folder: Path, commit: str) -> str:
-    """Return how messages name a commit."""
+    """Return the name of a commit for messages."""
     return _git(folder, "rev-parse", "--short", commit).stdout.decode().strip()
 
 
 def is_tracked(path: Path) -> bool:
-    """Return whether git knows a file, so that it came or will go with a checkout."""
+    """Return whether git tracks a file, so that it is part of a checkout."""
     return not _git(path.parent, "ls-files", "--error-unmatch", "--", path.name).returncode
 
 
 def _is_shallow(folder: Path) -> bool:
-    """Return whether the clone lacks old commits."""
+    """Return whether old commits are missing in the clone."""
     return _git(folder, "rev-parse", "--is-shallow-repository").stdout == b"true\n"
 
 
 def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    """Return the path in the folder and the content of each file of a commit that ends in one of `suffixes`.
+    """Return the path and content of each file of a commit in the folder, if its name ends in one of `suffixes`.
 
-    Links and files that are too long for a kernel are left out. Raises UsageError, also for very many.
+    Links and files too long for a kernel are left out. Raises UsageError, also if there are too many files.
     """
     listed = _git(folder, "ls-tree", "-r", "-z", "-l", commit, check=True).stdout
     kernels = [blob for blob in map(_parse_entry, listed.split(b"\0")) if blob and blob.path.endswith(suffixes)]
@@ -91,7 +90,7 @@ def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator
 
 
 def _parse_entry(entry: bytes) -> _Blob | None:
-    """Parse `100644 blob NAME SIZE<tab>PATH`; None for what is not a file in the folder."""
+    """Parse `100644 blob NAME SIZE<tab>PATH`; None for anything but a file in the folder."""
     about, _, path = entry.partition(b"\t")
     mode, kind, name, size = about.split() if about else (b"",) * 4
     inside = PurePosixPath(os.fsdecode(path))
@@ -101,7 +100,7 @@ def _parse_entry(entry: bytes) -> _Blob | None:
 
 
 def _split_contents(contents: bytes, blobs: Sequence[_Blob]) -> Iterator[tuple[str, bytes]]:
-    """Split what `cat-file --batch` printed: a line `NAME blob SIZE`, the content and a newline for each."""
+    """Split the output of `cat-file --batch`: for each file a line `NAME blob SIZE`, the content and a newline."""
     begin = 0
     for blob in blobs:
         begin = contents.index(b"\n", begin) + 1
@@ -110,7 +109,7 @@ def _split_contents(contents: bytes, blobs: Sequence[_Blob]) -> Iterator[tuple[s
 
 
 def _git(folder: Path, *arguments: str, check: bool = False, typed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder. Raises UsageError if there is no git, or if it fails and `check` is True."""
+    """Run git in a folder. Raises UsageError if git is missing, or if it fails and `check` is True."""
     done = _run_git(folder, ["git", "-C", str(folder), *arguments], typed)
     if check and done.returncode:
         raise UsageError(f"git cannot read the files of {arguments[-1]} in {folder} ({_first_message(done)})")
@@ -118,7 +117,7 @@ def _git(folder: Path, *arguments: str, check: bool = False, typed: bytes = b"")
 
 
 def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run git, and read at most _MOST_PRINTED bytes of what it prints. Raises UsageError."""
+    """Run git, and read at most _MOST_PRINTED bytes of its output. Raises UsageError."""
     environment = {**os.environ, **_ENVIRONMENT}
     with TemporaryFile() as asked, TemporaryFile() as complaints:
         asked.write(typed)
@@ -153,16 +152,15 @@ def _first_message(done: subprocess.CompletedProcess[bytes]) -> str:
 
 _HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc")
 _KEPT: list[TemporaryDirectory[str]] = []
-"""Folders of revisions whose headers are still needed; they are deleted when the program ends."""
+"""The folders of revisions whose headers are still needed. They are deleted when the program ends."""
 
 
 def find_variant_at(name: str, folders: Sequence[Path]) -> Variant:
-    """Return the variant that `REVISION:NAME` names, in those of the folders that lie in a git checkout.
+    """Return the variant that `REVISION:NAME` names in those folders that are in a git checkout.
 
-    NAME may be a path, whose folder is searched instead. The variant is called `name`, and its path ends in
-    `@` and the commit. Raises UsageError if there is no
-    checkout, no such revision or no such kernel in it, and SpecError for a manifest that this version
-    cannot read.
+    NAME may be a path, whose folder is searched instead. The variant is called `name`, and its path ends in `@` and the
+    commit. Raises UsageError if there is no checkout, no such revision or no such kernel in it, and SpecError for a
+    manifest that this version cannot read.
     """
     revision, _, wanted = name.rpartition(MARK)
     if not revision or not wanted:
@@ -188,7 +186,7 @@ def _may_read_headers(variant: Variant) -> bool:
 
 
 def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], home: Path) -> Variant:
-    """Return the kernel `wanted` of a revision, whose files are written to `home`; `name` is how it was asked for."""
+    """Return the kernel `wanted` of a revision. Its files are written to `home`. `name` is the name in messages."""
     trees, reasons = _extract_all(folders, revision, home)
     if not trees:
         raise UsageError(f"{name}: {'; '.join(reasons)}")
@@ -220,7 +218,7 @@ class RevisionKernels:
 
 
 def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
-    """Return the kernels of a git revision in those of the folders that lie in a git checkout.
+    """Return the kernels of a git revision in those folders that are in a git checkout.
 
     Raises UsageError if there is no checkout or no such revision.
     """
@@ -233,7 +231,7 @@ def list_kernels_at(revision: str, folders: Sequence[Path]) -> RevisionKernels:
 
 @dataclass(frozen=True)
 class _Tree:
-    """The kernels that `folder` had at a commit, here by its short name, written to `files`."""
+    """The kernels that `folder` had at a commit, given by its short name, written to the folder `files`."""
 
     folder: Path
     commit: str
@@ -241,7 +239,7 @@ class _Tree:
 
 
 def _restore_paths(variant: Variant, trees: Sequence[_Tree]) -> Variant:
-    """Return the variant with the paths of its checkout, also in what it picks from."""
+    """Return the variant with paths in the checkout, including the variants that it picks from."""
     picks = [replace(pick, code=pick.code and _restore_paths(pick.code, trees)) for pick in variant.picks]
     return replace(variant, path=_restore_path(variant.path, trees), picks=tuple(picks))
 
@@ -256,14 +254,14 @@ def _restore_path(path: str, trees: Sequence[_Tree]) -> str:
 
 
 def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[list[_Tree], list[str]]:
-    """Write the kernels of a revision below `home`; also returns why that was impossible for a folder."""
+    """Write the kernels of a revision below `home`. Also returns the reasons for folders where that was impossible."""
     attempts = [_extract(folder, revision, home / str(number)) for number, folder in enumerate(folders)]
     trees = [tree for tree in attempts if isinstance(tree, _Tree)]
     return trees, [reason for reason in attempts if isinstance(reason, str)]
 
 
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
-    """Write the kernels of a revision of the folder to `files`; return why that is impossible."""
+    """Write the kernels that the folder had at a revision to `files`, or return the reason why that is impossible."""
     if reason := explain_unreadable(folder):
         return reason
     commit = find_commit(folder, revision)
@@ -277,7 +275,7 @@ def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
 
 
 def _write_file(path: Path, content: bytes) -> None:
-    """Write a file of a revision. Raises UsageError where that is impossible, such as for a very long name."""
+    """Write a file of a revision. Raises UsageError if that is impossible, such as for a very long name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The sections of a manifest: named expressions, launches, tensor maps, and the rows of `pick`."""
+"""Reads the sections of a manifest: named expressions, launches, tensor maps, and the rows of `pick`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemmbench.planning.manifests.variant import Launch, Part, Pick, TensorMap
 from gemmbench.planning.yaml_document import Document, Path
 
 Text = str | int
-"""An expression as it is written in a manifest."""
+"""An expression as a manifest writes it."""
 
 _MOST = 100
 _NAME = re.compile(r"[a-z][a-z0-9_]*$")
@@ -28,7 +28,7 @@ def read_lets(
     at: Path = ("let",),
     known: Mapping[str, Expression] | None = None,
 ) -> dict[str, Expression]:
-    """Parse the named expressions at `at` in order; each may read `names`, the expressions `known` and those above it.
+    """Parse the named expressions at `at` in order. Each may read `names`, the expressions `known`, and those above it.
 
     Raises SpecError.
     """
@@ -45,7 +45,7 @@ def read_lets(
 
 
 def check_name(document: Document, path: Path, name: str, taken: Collection[str]) -> None:
-    """Raise SpecError for a name that is taken, or not in lower case."""
+    """Raise SpecError for a name that is taken or not in lower case."""
     key = _join_path(path[:-1])
     if name in taken or name in FUNCTIONS or keyword.iskeyword(name):
         raise document.error_at(path, f"{key}: the name '{name}' is taken; choose another")
@@ -75,12 +75,12 @@ def _parse_at(
 
 
 def _join_path(path: Path) -> str:
-    """Return the keys of a path, as messages show them."""
+    """Return the keys of a path as messages show them."""
     return ".".join(step for step in path if isinstance(step, str))
 
 
 def list_names(expression: Expression) -> set[str]:
-    """Return the names of all expressions that one reads, directly or through another."""
+    """Return the names of all expressions that an expression reads, directly or through another."""
     found: set[str] = set()
     pending = [expression]
     while pending:
@@ -97,16 +97,16 @@ _CPP = re.compile(r"[\w :<>,*&.()+\-/%]+$")
 
 
 class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one launch, as they are written.
+    """The keys of one launch as they are written.
 
     Attributes:
         symbol: The name of the kernel, with template arguments if it is a template.
         grid: Blocks in x, y and z, one expression per line.
         block: Threads per block in x, y and z.
         shared: Bytes of dynamic shared memory per block.
-        pdl: `true` if it may begin before the launch before it has ended.
-        cluster: Blocks, along x, of each thread block cluster.
-        when: A condition; where it is 0, the launch is left out.
+        pdl: `true` if the launch may begin before the previous launch has ended.
+        cluster: The number of blocks along x in each thread block cluster.
+        when: A condition. If it is 0, the launch is left out.
     """
 
     symbol: str
@@ -119,19 +119,19 @@ class LaunchFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one tensor map, as they are written.
+    """The keys of one tensor map as they are written.
 
     Attributes:
         operand: `A`, `B`, `C` or `workspace`.
         box: Elements that one copy moves, innermost dimension first, at most 256 each. A row of the
             box is a multiple of 16 bytes.
         offset: Bytes from the start of the operand, a multiple of 16.
-        shape: Elements of the array, innermost dimension first, 1 to 5 dimensions. Empty: the rows
-            and columns of the operand as stored.
-        pitch: Elements from one row to the next; a list if there are more than two dimensions.
-            Empty: packed.
+        shape: Elements of the array, innermost dimension first, 1 to 5 dimensions. The default is the rows and
+            columns of the operand as stored.
+        pitch: Elements from one row to the next, or a list if there are more than two dimensions. The default
+            is a packed array.
         swizzle: 0, 32, 64 or 128 bytes, at least a row of the box.
-        when: A condition; where it is 0, the map stays zero and is not checked.
+        when: A condition. If it is 0, the map stays zero and is not checked.
     """
 
     operand: str
@@ -144,11 +144,11 @@ class TensorMapFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FlagFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of an entry of `flags` that depends on the parameters, as they are written.
+    """The keys of an entry of `flags` that depends on parameters.
 
     Attributes:
         flag: The option.
-        when: A condition on parameters; where it is 0, the option is left out.
+        when: A condition on parameters. If it is 0, the option is left out.
     """
 
     flag: str
@@ -156,15 +156,15 @@ class FlagFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PickFields(msgspec.Struct, forbid_unknown_fields=True):
-    """The keys of one row of `pick`, as they are written.
+    """The keys of one row of `pick` as they are written.
 
     Attributes:
         variant: The name of a `.cu` file.
-        when: A condition. The first entry whose condition holds, and that can run here, is used;
-            the last entry may have none.
-        params: Values of its parameters; the others keep their defaults.
-        costs: Numbers, with names in lower case, from which `estimates` says how long this entry
-            takes. Of neighbouring entries that have them, the fastest is tried first.
+        when: A condition. The first entry whose condition holds and that can run here is used. The last entry
+            may have no condition.
+        params: The values of its parameters. The others keep their defaults.
+        costs: Numbers, with names in lower case, from which `estimates` computes how long this entry takes. If
+            neighbouring entries have costs, the fastest is tried first.
     """
 
     variant: str
@@ -174,7 +174,7 @@ class PickFields(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SectionReader:
-    """Reads the sections of one manifest; every error names its line.
+    """Reads the sections of one manifest. Every error names its line.
 
     Expressions may read `names` and the named expressions `lets`.
     """
@@ -191,7 +191,7 @@ class SectionReader:
         return expression
 
     def read_part(self, path: Path, text: str) -> Part:
-        """Read an expression if all its names are known here; otherwise it is C++ text, such as a type."""
+        """Read an expression if all its names are known here. Otherwise it is C++ text, such as a type."""
         try:
             parse(text, self.names, 0, self.lets)
         except ExpressionError:
@@ -202,7 +202,7 @@ class SectionReader:
         return self.read_expression(path, text)
 
     def refuse_unused_lets(self) -> None:
-        """Raise SpecError for the first named expression that nothing reads."""
+        """Raise SpecError for the first named expression that is never read."""
         for name in self.lets:
             if name not in self._read:
                 raise self.document.error_at(("let", name), f"let.{name}: nothing reads it; remove it")
@@ -236,7 +236,7 @@ class SectionReader:
         )
 
     def read_tensor_map(self, index: int, written: TensorMapFields, has_workspace: bool) -> TensorMap:
-        """Read tensor map number `index`; `has_workspace`: the manifest declares a workspace."""
+        """Read tensor map number `index`. `has_workspace` says whether the manifest declares a workspace."""
         path: Path = ("tensor_maps", index)
         self._check_operand((*path, "operand"), written, has_workspace)
         pitch = written.pitch if isinstance(written.pitch, list) else [written.pitch]
@@ -278,7 +278,7 @@ class SectionReader:
             raise self.document.error_at((*path, "pitch"), message)
 
     def read_picks(self, rows: Sequence[PickFields], estimates: Mapping[str, Mapping[str, Text]]) -> tuple[Pick, ...]:
-        """Read the rows of `pick`, in order; `estimates` has the named expressions of each variant."""
+        """Read the rows of `pick` in order. `estimates` has the named expressions of each variant."""
         for index, row in enumerate(rows[:-1]):
             if row.when is None and not row.costs:
                 message = "pick: this row has no `when`, so no row below it is reached; move it to the end"

@@ -1,4 +1,4 @@
-"""Variants: ways to compute a GEMM or a network, each declared by a kernel file or a library."""
+"""Variants: ways to compute a GEMM or a network. Each is declared by a kernel file or a library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.expressions import Expression
 
 Part = Expression | str
-"""A macro's value or a template argument: an expression of the manifest, or C++ text."""
+"""The value of a macro or a template argument: an expression of the manifest, or C++ text."""
 
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
-"""An argument as it is written in a manifest; the fields of a structure by name."""
+"""An argument as a manifest writes it. A structure has its fields by name."""
 
 OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "workspace", "maps")
 SCALARS = ("alpha", "beta")
@@ -21,7 +21,7 @@ NULL, STREAM = "null", "stream"
 
 @dataclass(frozen=True)
 class Flag:
-    """An option of nvcc; with `when` only in the configurations for which it holds."""
+    """An option of nvcc. With `when`, it applies only in configurations where that condition holds."""
 
     text: str
     when: Expression | None = None
@@ -29,12 +29,11 @@ class Flag:
 
 @dataclass(frozen=True)
 class Code:
-    """The file that holds the code, and how it is compiled.
+    """The file with the code, and how it is compiled.
 
-    `file` is its absolute path, "" for a library. With `foreign` it belongs to someone else: the
-    compiler gets it untouched, with the macros `defines` and no others. `include` are the folders that
-    hold its headers, or names of packages (see backends.header_packages). `flags` are for nvcc;
-    `maxregcount` is the most registers of a thread, 0 for no limit.
+    `file` is its absolute path; "" for a library. `foreign` code belongs to someone else: the compiler gets it
+    unchanged, with the macros `defines` and no others. `include` lists the folders of its headers or names of packages
+    (see backends.header_packages). `flags` are for nvcc. `maxregcount` is the most registers of a thread (0: no limit).
     """
 
     file: str = ""
@@ -49,9 +48,9 @@ class Code:
 class Argument:
     """One argument of a kernel, as `args` declares it.
 
-    `role` is a name of OPERANDS or SCALARS, `null`, `stream`, or "" for a number. A number has a value,
-    an expression or a constant. `ctype` is its type in C++ ("" for a scalar: the type of the sums).
-    `by_pointer`: a scalar that the kernel reads from device memory.
+    `role` is a name in OPERANDS or SCALARS, `null`, `stream`, or "" for a number. The value of a number is an
+    expression or a constant. `ctype` is its type in C++ (for a scalar, "" means the type of the sums). `by_pointer` is
+    for a scalar that the kernel reads from device memory.
     """
 
     role: str
@@ -62,19 +61,19 @@ class Argument:
 
 @dataclass(frozen=True)
 class Structure:
-    """A structure that a kernel takes by value: the names of its fields, and what each holds."""
+    """A structure that a kernel takes by value: the names of its fields and their contents."""
 
     fields: tuple[tuple[str, Argument], ...]
 
 
 @dataclass(frozen=True)
 class Call:
-    """How the kernels of a variant are called.
+    """How to call the kernels of a variant.
 
-    `args` are what their parameters get, empty for the standard ones. With `column_major` every name of the
-    manifest describes column-major matrices: the kernel computes C^T = op(B)^T op(A)^T from the same
-    bytes. With `reads_c` it reads C even though beta is 0. `host` is the host function that launches
-    everything, "" if gemmbench does; `host_workspace` the one that returns the bytes of workspace.
+    `args` lists what is passed to their parameters; it is empty for the standard arguments. With `column_major`, every
+    name in the manifest describes column-major matrices: the kernel computes C^T = op(B)^T op(A)^T from the same bytes.
+    With `reads_c`, it reads C even if beta is 0. `host` is the host function that launches everything; "" if gemmbench
+    does. `host_workspace` is the function that returns the bytes of the workspace.
     """
 
     args: tuple[Argument | Structure, ...] = ()
@@ -84,7 +83,7 @@ class Call:
     host_workspace: str = ""
 
     def list_arguments(self) -> list[tuple[int, str, Argument]]:
-        """Every argument, those in structures too: the number of its parameter, and its field ("" for none)."""
+        """Yield every argument, including those in structures: its parameter's number, and its field ("" for none)."""
         return [
             (number, name, argument)
             for number, each in enumerate(self.args)
@@ -92,11 +91,11 @@ class Call:
         ]
 
     def takes(self, role: str) -> bool:
-        """Whether the kernels get alpha, beta or an operand; those of the standard signature get all."""
+        """Return whether the kernels take alpha, beta or an operand. With the standard signature, they take all."""
         return not self.args or any(argument.role == role for _, _, argument in self.list_arguments())
 
     def takes_scalars(self, alpha: float, beta: float) -> bool:
-        """Whether the kernels can compute with this alpha and beta: without them they are 1 and 0."""
+        """Return whether the kernels can use this alpha and beta. If they take none, only 1 and 0 are possible."""
         return (alpha == 1 or self.takes("alpha")) and (beta == 0 or self.takes("beta"))
 
 
@@ -106,12 +105,12 @@ _NO_CODE = Code()
 
 Values = tuple[int, ...]
 Params = Mapping[str, Values]
-"""Values chosen for parameters; the key ALL means every value of every parameter."""
+"""The values chosen for parameters. The key ALL stands for every value of every parameter."""
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp", "pass")
 KINDS = ("one", "many")
-"""What a launch computes: one product, or all those of a batch."""
+"""What one launch computes: one product, or all products of a batch."""
 STORAGES = ("row", "column")
 EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)
 """What may follow a product. Each is a macro of the kernel, 1 if this plan uses it."""
@@ -120,11 +119,11 @@ _LAST = 1e9
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch: `grid` and `block` have 1 to 3 expressions, `shared` is dynamic bytes.
+    """One kernel launch. `grid` and `block` have 1 to 3 expressions, and `shared` is dynamic bytes.
 
-    `template` are the template arguments of the kernel. Unless `mangled`, its name in the machine code is
-    its name. With `pdl` it may begin before the launch before it has ended. `cluster` is the blocks, along x, of
-    a cluster, where there are clusters. It does not take place where `when` is 0.
+    `template` lists the template arguments of the kernel. Unless it is `mangled`, it has the same name in machine code.
+    With `pdl`, it may begin before the previous launch has ended. `cluster` is the number of blocks along x in a
+    cluster, on devices with clusters. If `when` is 0, the launch is left out.
     """
 
     symbol: str
@@ -141,11 +140,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class TensorMap:
-    """How TMA sees one array: `operand` is A, B, C or workspace, `offset` bytes from its start.
+    """How TMA sees one array. `operand` is A, B, C or workspace, and `offset` is in bytes from its start.
 
-    `shape` and `box` are in elements, innermost dimension first; an empty `shape` is that of the
-    operand. `pitch` is the elements from one index to the next, from the second dimension on; empty
-    if packed. `swizzle` is 0, 32, 64 or 128 bytes. The map stays zero where `when` is 0.
+    `shape` and `box` are in elements, innermost dimension first. An empty `shape` means the operand's. `pitch` is
+    the number of elements from one index to the next, from the second dimension on; it is empty if the array is packed.
+    `swizzle` is 0, 32, 64 or 128 bytes. If `when` is 0, the map stays zero.
     """
 
     operand: str
@@ -160,11 +159,11 @@ class TensorMap:
 
 @dataclass(frozen=True)
 class Pick:
-    """A row of a variant that dispatches: `variant` computes the problems for which `when` holds.
+    """A row of a variant that dispatches. `variant` computes the problems for which `when` holds.
 
-    Without `when` the row takes all problems that are left. `params` are the values that differ from
-    the defaults. `estimate` is the time it takes, from `params`, `costs` and the problem; None for a
-    row without costs. The catalog fills in `code`.
+    A row without `when` takes all remaining problems. `params` are the values that differ from the defaults. `estimate`
+    is the expected time, computed from `params`, `costs` and the problem; None for a row without costs. The catalog
+    fills in `code`.
     """
 
     variant: str
@@ -178,29 +177,33 @@ class Pick:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a GEMM, or with `computes` "mlp" a whole network (planning.networks.network);
-    a "pass" applies the steps of an epilogue to a finished C.
+    """One way to compute a GEMM or, with `computes` "mlp", a whole network (planning.networks.Network). A
+    "pass" applies the steps of an epilogue to a finished C.
 
-    `kinds` are those of KINDS that it takes: a batch is launched product by product where it does not take
-    many. `kind` is "kernel" for CUDA code (it runs on a GPU, and on the CPU device in coroutines), "host"
-    for a `.cpp` file, "launcher" for a host function that launches CUDA code itself, "python" for a Python
-    function that launches and needs the packages `packages`, "library" for libraries such as cuBLAS. `devices`
-    are the back ends that can run it.
-    `params` pairs a name with its values, the default first. `arch` is empty unless the code is
-    for certain architectures only ("90a"). `launch` is the last kernel that it launches, `before` are
-    the others. `epilogue` is what it can apply after the product, in order. `workspace` is bytes of device
-    memory besides the operands; its first `zeroed` bytes are zero at binding, and with `state` it
-    carries state from one launch to the next. Unless `deterministic`, equal launches may give other
-    bits. `tile` is the rows and columns of C that share one reading of A and B (empty if not declared),
-    `tensor_maps` are the arrays that TMA moves. `sass` is what must be true of the machine code of its
-    hottest loop, `accesses` of what its loads and stores cost. `product_class` is declared if it is
-    weaker than that of a precision. A variant with `picks` contains no code: the first row whose
-    `when` holds names the variant to use. If it has more configurations than `shortlist` (0: no
-    limit), only the ones that a short load ranks first are measured in full. `text` and `path`
-    are empty for a library. A file that cannot be read is a variant with nothing but a name and its
-    `fault`, and one without a manifest that needs another device to find it has nothing but a name and
-    the reason `unsupported`. `drafted` is one whose manifest is in no file, and `wrongly_launched` one that
-    is right, but not as the file itself launches it.
+    `kinds` are the values of KINDS that it accepts. A batch is launched product by product if it does not accept many.
+    `kind` is "kernel" for CUDA code (which runs on a GPU, and on the CPU device in coroutines), "host" for a `.cpp`
+    file, "launcher" for a host function that launches CUDA code itself, "python" for a Python function that launches
+    and needs the packages `packages`, and "library" for libraries such as cuBLAS. `devices` are the back ends that can
+    run it.
+
+    `params` pairs each name with its values, the default first. `arch` is empty unless the code runs only on certain
+    architectures ("90a"). `launch` is the last kernel that it launches, and `before` are the others. `epilogue` is what
+    it can apply after the product, in order. `workspace` is the device memory in bytes besides the operands. Its first
+    `zeroed` bytes are zero at binding, and with `state` it carries state from one launch to the next. Unless it is
+    `deterministic`, equal launches may give different bits.
+
+    `tile` is the rows and columns of C that share one reading of A and B (empty if not declared). `tensor_maps` are the
+    arrays that TMA moves. `sass` is what must be true of the machine code of its hottest loop, and `accesses` is what
+    must be true of the costs of its loads and stores. `product_class` is declared if it is weaker than that of a
+    precision.
+
+    A variant with `picks` contains no code: the first row whose `when` holds names the variant to use. If it has more
+    configurations than `shortlist` (0: no limit), only those that rank first under a short load are measured in full.
+
+    `text` and `path` are empty for a library. A file that cannot be read becomes a variant with only a name and its
+    `fault`. A file without a manifest that needs another device to find one becomes a variant with only a name and the
+    reason `unsupported`. `drafted` means that the manifest is not in any file. `wrongly_launched` means that the kernel
+    is right, but not when launched as in the file.
     """
 
     name: str
@@ -242,22 +245,22 @@ class Variant:
     wrongly_launched: bool = False
 
     def cite_line(self, line: int) -> str:
-        """A line of its manifest; a drafted one is in no file."""
+        """Return the place of a line in its manifest. A drafted manifest is not in any file."""
         return "drafted" if self.drafted else f"{self.path}:{line}"
 
     @classmethod
     def unreadable(cls, name: str, fault: str) -> Variant:
-        """The variant of a file that cannot be read; its rows come last."""
+        """Make a variant for a file that cannot be read. Its rows come last."""
         return cls(name, "", _LAST, "unreadable", (), (), (), fault=fault)
 
     @classmethod
     def untried(cls, name: str, reason: str) -> Variant:
-        """The variant of a file whose manifest is unknown, since the device that would find it cannot run it."""
+        """Make a variant for a file whose manifest is unknown, since the device that would find it cannot run it."""
         return cls(name, "", _LAST, "untried", (), ("f32",), ("nn",), unsupported=reason)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """All its launches, in order; none for a library."""
+        """All its launches in order; none for a library."""
         return (*self.before, self.launch) if self.launch else ()
 
     @property
@@ -269,29 +272,29 @@ class Variant:
 
     @property
     def is_kernel(self) -> bool:
-        """It has CUDA kernels that gemmbench launches."""
+        """Whether it has CUDA kernels that gemmbench launches."""
         return self.kind == "kernel"
 
     @property
     def is_host_function(self) -> bool:
-        """It is a `.cpp` file."""
+        """Whether it is a `.cpp` file."""
         return self.kind == "host"
 
     @property
     def is_launcher(self) -> bool:
-        """Its host function launches its kernels."""
+        """Whether its host function launches its kernels."""
         return self.kind == "launcher"
 
     @property
     def is_library(self) -> bool:
-        """It is part of a library and has no text."""
+        """Whether it is part of a library and has no text."""
         return self.kind == "library"
 
     @property
     def is_python(self) -> bool:
-        """It is a Python function that launches, and needs the packages `packages`."""
+        """Whether it is a Python function that launches and needs the packages `packages`."""
         return self.kind == "python"
 
     def default(self) -> dict[str, int]:
-        """The default configuration: each parameter with its first value."""
+        """Return the default configuration, which has the first value of each parameter."""
         return {name: values[0] for name, values in self.params}

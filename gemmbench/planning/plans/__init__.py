@@ -1,1 +1,1 @@
-"""Plans: a problem, a variant and a configuration, ready to compile; or the reason why not."""
+"""Plans: a problem, a variant and a configuration that are ready to compile, or the reason why they cannot run."""

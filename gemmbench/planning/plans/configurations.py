@@ -1,4 +1,4 @@
-"""Configurations: the values of its parameters that a variant is tried with, and the awkward problems of `verify`."""
+"""Configurations: the parameter values with which a variant is tried, and the awkward problems of `verify`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemmbench.planning.sizes import AnyShape, Shape, check_configurations
 
 
 class Configurations(Sequence[Config]):
-    """Every combination of values of parameters, each made when it is asked for."""
+    """Every combination of parameter values. Each one is made only when it is requested."""
 
     def __init__(self, axes: Mapping[str, Sequence[int]]):
         self._axes = [[(name, value) for value in values] for name, values in axes.items()]
@@ -43,9 +43,9 @@ class Configurations(Sequence[Config]):
 
 
 def list_configurations(variant: Variant, params: Params) -> Configurations:
-    """Return every combination of the chosen values; other parameters keep their default.
+    """Return every combination of the chosen values. Other parameters keep their defaults.
 
-    Raises UsageError for too many.
+    Raises UsageError if there are too many.
     """
     axes = {name: params.get(name, declared if ALL in params else declared[:1]) for name, declared in variant.params}
     check_configurations(variant.name, math.prod(map(len, axes.values())))
@@ -53,7 +53,7 @@ def list_configurations(variant: Variant, params: Params) -> Configurations:
 
 
 def count_configurations(variant: Variant) -> int:
-    """Count the configurations that the manifest allows for some problem and device."""
+    """Count the configurations that the manifest allows for any problem and device."""
     allowed: list[dict[str, int]] = [{}]
     pending = list(variant.require)
     for name, values in [("", (0,)), *variant.params]:  # the first turn checks rules without parameters
@@ -73,7 +73,7 @@ def _holds(rule: Expression, values: Mapping[str, int]) -> bool:
 
 
 def check_params(chosen: Sequence[tuple[Variant, Params]]) -> None:
-    """Raise UsageError for a parameter that no chosen kernel has."""
+    """Raise UsageError for a parameter that none of the chosen kernels has."""
     known = {name for variant, _ in chosen for name, _ in variant.params}
     for _, params in chosen:
         for name in params:
@@ -98,29 +98,32 @@ SHAPES: tuple[Shape, ...] = (
 )
 LARGE: Shape = (1000, 1000, 1000)
 AWKWARD: Shape = (31, 61, 97)
-"""The one of SHAPES that is tried before a kernel is timed: primes, with M != N != K, so no tile fits."""
+"""The shape that is tried before a kernel is timed. Its sides are different primes, so no tile fits."""
 WATCHED: tuple[Shape, ...] = ((129, 67, 50), (68, 132, 52))
-"""Where accesses are watched: M > N and M < N, several tiles, none of which fits; vectors of four fit the second."""
+"""Shapes for watching accesses. One has M > N, the other M < N. Both have several tiles, none of which fits.
+
+Vectors of four fit the second shape.
+"""
 HUGE: Shape = (1 << 16, 1 << 16, 32)
-"""Where the index of an element of C overflows an int."""
+"""A shape on which the index of an element of C overflows an int."""
 _STEPS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _LARGER, _LEAST_TILES = 8, (2, 3, 1)
-"""How many times as long the sides are that are tried last; multiples along M, N and K."""
+"""How many times as long the sides are that are tried last, and the least number of steps along M, N and K."""
 # For the sanitizer, which slows launches a hundred times: one shape that fits no tile, and one of whole tiles.
 SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
 
 
 _FIXED = re.compile(r"([MNK]) == (\d+)")
-"""A rule, or a part of one, that gives a side one value."""
+"""A rule, or a part of one, that fixes a side to one value."""
 
 
 def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequence[Expression] = ()) -> Shape | None:
-    """The shape itself if it is allowed, else one near it or 8 times as long; None if none of them is.
+    """Return the shape if it is allowed, or else one near it or 8 times as long; None if none is allowed.
 
-    Its sides are rounded up to multiples, as small ones as possible, and stay different if they were. Where a side must
-    be a multiple, there are several, so that there are several tiles. A square comes last. A side to which `rules` give
-    one value has that.
+    Sides are rounded up to the smallest multiples that are allowed, and stay different if they were. A side that must
+    be a multiple becomes several times the step, so that there are several tiles. A square is tried last. If `rules`
+    fix a side to one value, it has that value.
     """
     parts = (part for rule in rules if " or " not in rule.text for part in rule.text.split(" and "))
     written = (found for part in parts if (found := _FIXED.fullmatch(part.strip(" ()"))))
@@ -145,7 +148,7 @@ def adapt_shape(shape: Shape, is_allowed: Callable[[Shape], bool], rules: Sequen
 
 
 def _find_steps(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | None:
-    """What the sides must be multiples of."""
+    """Find what the sides must be multiples of."""
     subsets = sorted(itertools.product((True, False), repeat=3), reverse=True)
     uniform = (tuple(step if each else 1 for each in chosen) for step in _STEPS for chosen in subsets)
     found = next((steps for steps in uniform if is_allowed(_round_sides(shape, steps))), None)
@@ -159,7 +162,7 @@ def _find_steps(shape: Shape, is_allowed: Callable[[Shape], bool]) -> Shape | No
 
 
 def _round_sides(shape: Shape, steps: Sequence[int], least: Sequence[int] = (1, 1, 1)) -> Shape:
-    """The sides rounded up to multiples, with a minimum number of them; different sides stay different."""
+    """Round the sides up to multiples, with at least this number of steps. Different sides stay different."""
     differ = len(set(shape)) == len(shape)
     rounded: list[int] = []
     for side, step, count in zip(shape, steps, least, strict=True):
@@ -178,7 +181,7 @@ def make_problems(
     precisions: Sequence[str],
     epilogue: tuple[str, ...] = (),
 ) -> list[Problem]:
-    """Return every combination, with an alpha and a beta that the kernel cannot ignore unnoticed, if it takes them."""
+    """Return every combination. If the kernel takes alpha and beta, their values are such that ignoring them shows."""
     alpha = ALPHA if variant.call.takes("alpha") else 1.0
     beta = BETA if variant.call.takes("beta") else 0.0
     return [
@@ -190,7 +193,7 @@ def make_problems(
 
 
 def change_each_parameter(variant: Variant) -> list[Config]:
-    """Return the default configuration, then every other value of each parameter with the rest at default."""
+    """Return the default configuration, and then each other value of each parameter with all others at default."""
     default = variant.default()
     configs = [Config(tuple(default.items()))]
     for name, values in variant.params:

@@ -1,4 +1,4 @@
-"""The numbers of one plan, from the expressions of its variant: launches, workspace, tensor maps, macros, arguments."""
+"""Computes the numbers of a plan from its variant's expressions: launches, workspace, maps, macros, arguments."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _WORD = re.compile(r"(?<![\w:])[A-Z]\w*")
 _SWAPPED = {"A": "B", "B": "A"}
 
 Names = Mapping[str, int]
-"""Values of what an expression may read: parameters, the problem, the device."""
+"""The values that an expression may read: parameters, the problem and the device."""
 
 
 class Excluded(Exception):
-    """A configuration cannot be planned; the message is the reason of its Skip."""
+    """Raised if a configuration cannot be planned. The message becomes the reason of its Skip."""
 
 
 def evaluate(variant: Variant, expression: Expression, names: Names) -> int:
@@ -62,7 +62,7 @@ def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) ->
 def evaluate_launches(
     variant: Variant, names: Names, target: Target, problem: Problem
 ) -> tuple[tuple[str, Geometry], ...]:
-    """Return symbol and numbers of every launch that is made, in order; none for a host function.
+    """Return the symbol and the numbers of every launch that is made, in order; none for a host function.
 
     Raises Excluded.
     """
@@ -78,7 +78,7 @@ def evaluate_launches(
 
 
 def _write_symbol(variant: Variant, launch: Launch, names: Names, problem: Problem) -> str:
-    """Return the name of a kernel in C++, such as `sgemm<64, 8>`."""
+    """Return the C++ name of a kernel, such as `sgemm<64, 8>`."""
     template = ", ".join(_write_part(variant, part, names, problem) for part in launch.template)
     return f"{launch.symbol}<{template}>" if template else launch.symbol
 
@@ -125,7 +125,7 @@ def _check_limits(variant: Variant, launch: Launch, geometry: Geometry, target: 
 
 
 def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, names: Names) -> None:
-    """Raise Excluded for a block with more threads than `__launch_bounds__` allows: the launch would fail on a GPU."""
+    """Raise Excluded for a block with more threads than `__launch_bounds__` allows, which a GPU would not launch."""
     bounds = find_launch_bounds(variant.text, launch.symbol.rpartition("::")[2])
     if bounds is None:
         return
@@ -146,9 +146,9 @@ def _check_launch_bounds(variant: Variant, launch: Launch, geometry: Geometry, n
 
 
 def evaluate_workspace(variant: Variant, names: Names) -> tuple[int, int]:
-    """Return the bytes of device memory besides the operands, and how many are zero at binding.
+    """Return the bytes of the workspace, and how many of them are zero at binding.
 
-    If a host function returns the bytes, only the zeroed ones are known. Raises Excluded.
+    If a host function returns the bytes, only the number of zeroed bytes is known. Raises Excluded.
     """
     declared = variant.workspace
     nbytes = 0 if declared is None else evaluate(variant, declared, names)
@@ -174,14 +174,14 @@ def evaluate_tile(variant: Variant, names: Names) -> tuple[int, int] | None:
 
 
 def to_row_major(variant: Variant, operand: str) -> str:
-    """Return the operand of the problem that a kernel calls `operand`: a column-major one calls B A."""
+    """Return the operand of the problem that a kernel calls `operand`. A column-major kernel calls B A."""
     return _SWAPPED.get(operand, operand) if variant.call.column_major else operand
 
 
 def evaluate_tensor_maps(
     variant: Variant, names: Names, problem: Problem, workspace: int
 ) -> tuple[TiledTensor | None, ...]:
-    """Return the numbers of every tensor map, or None if it is not used. Raises Excluded."""
+    """Return the numbers of every tensor map, or None for one that is not used. Raises Excluded."""
     return tuple(_evaluate_map(variant, declared, names, problem, workspace) for declared in variant.tensor_maps)
 
 
@@ -207,7 +207,7 @@ def _evaluate_map(
 
 
 def _explain_misfit(tensor: TiledTensor, storage: StorageType, whole: int) -> str:
-    """Return why TMA cannot move a tensor of such elements in an array of `whole` bytes, or ""."""
+    """Explain why TMA cannot move a tensor with such elements in an array of `whole` bytes; "" if it can."""
     width = storage.nbytes(tensor.box[0])
     if not all(1 <= elements <= _MOST_ELEMENTS for elements in tensor.shape):
         return f"shape {_join_by_x(tensor.shape)}; each dimension must be 1 to 2^32"
@@ -248,12 +248,12 @@ _RANGES = {
 
 
 def evaluate_macros(variant: Variant, names: Names, problem: Problem) -> tuple[tuple[str, str], ...]:
-    """Return the macros that a manifest gives to code that belongs to someone else. Raises Excluded."""
+    """Return the macros that a manifest defines for foreign code. Raises Excluded."""
     return tuple((name, _write_part(variant, part, names, problem)) for name, part in variant.code.defines)
 
 
 def evaluate_arguments(variant: Variant, names: Names, problem: Problem) -> tuple[PassedArgument, ...]:
-    """Return the arguments of every kernel, none for the standard ones. Raises Excluded.
+    """Return the arguments of every kernel; none for the standard arguments. Raises Excluded.
 
     They name the operands of `problem`, whatever the kernel calls them.
     """

@@ -1,4 +1,4 @@
-"""From problems and variants to plans: every configuration becomes a plan, or a skip with its reason."""
+"""Turns problems and variants into plans: every configuration becomes a plan, or a skip with its reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gemmbench.planning.sizes import check_plans
 
 
 def check_memory(problems: Sequence[Problem], targets: Mapping[str, Target]) -> None:
-    """Raise UsageError for a problem whose operands do not fit, before anything is allocated."""
+    """Raise UsageError for a problem whose operands do not fit in memory, before anything is allocated."""
     smallest = min(targets.values(), key=lambda target: target.memory)
     for problem in problems:
         if problem.bytes > smallest.memory:
@@ -61,8 +61,8 @@ def make_plans(
 ) -> list[Plan | Skip]:
     """Plan every problem with every variant and configuration: problem by problem, variants in order.
 
-    `targets` maps a back end to its device; `primary` is the one that kernels run on. Raises UsageError
-    for too many plans, and where this process has used `deadline` seconds of a core.
+    `targets` maps a back end to its device, and `primary` is the one that runs kernels. Raises UsageError if there are
+    too many plans, or if this process has used `deadline` seconds of a core.
     """
     check_plans(len(problems) * sum(len(configs) for _, configs in chosen))
     plans: list[Plan | Skip] = []
@@ -73,7 +73,7 @@ def make_plans(
 
 
 MOST_SECONDS = 8.0
-"""Of a core that the plans of a sweep may take: very many expressions, each with other values, take long."""
+"""The seconds of a core that planning a sweep may take. Many expressions with different values take long."""
 
 
 def _check_deadline(variant: Variant, deadline: float) -> None:
@@ -106,7 +106,7 @@ def _plan_configurations(
 
 
 def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping[str, Target]) -> Iterator[int]:
-    """The numbers of the rows of `pick` that match a problem, in the order in which they are tried."""
+    """Yield the numbers of the rows of `pick` that match a problem, in the order in which they are tried."""
     target = targets.get(choose_backend(variant, primary, targets))
     if target is None:
         return
@@ -116,9 +116,9 @@ def list_rows(problem: Problem, variant: Variant, primary: str, targets: Mapping
 
 
 def _order_rows(variant: Variant, names: Names) -> Iterator[int | Excluded]:
-    """The numbers of the rows that match, in order, but neighbours with an estimate the fastest first.
+    """Yield the numbers of the matching rows in order. Neighbours with an estimate are sorted, the fastest first.
 
-    For a row whose condition or estimate has no value, the fault.
+    If the condition or estimate of a row has no value, the fault is yielded instead.
     """
     waiting: list[tuple[int, int]] = []  # estimates and numbers of neighbours
     for number, pick in enumerate(variant.picks):
@@ -231,7 +231,7 @@ def _make_plan(
 
 
 def collect_names(variant: Variant, problem: Problem, target: Target, network: Network | None = None) -> Names:
-    """Return what the expressions of a variant may read besides its parameters."""
+    """Return the names that the expressions of a variant may read besides its parameters."""
     column_major = variant.call.column_major
     seen = problem.column_major if column_major else problem
     names = {"M": seen.M, "N": seen.N, "K": seen.K}

@@ -1,4 +1,4 @@
-"""Plans: a problem, a variant and a configuration, ready to compile; a chain of plans is measured as one row."""
+"""Plans: a problem, a variant and a configuration, ready to compile. A chain of plans is measured as one row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from gemmbench.planning.problems import Problem
 class Target:
     """What planning needs to know about a device.
 
-    `kind` is the name of its back end, `sm` its compute capability as an integer (90 for
-    9.0; 0 if it has none), `sms` its multiprocessors or cores, `smem` the most shared
-    memory a block may have, `l2` its last-level cache and `memory` its usable memory, in
-    bytes. `has_graphs` is True if several launches can be recorded and replayed as one;
-    `runs_every_variant` if it runs even variants that do not name its back end.
+    `kind` is the name of its back end. `sm` is its compute capability as an integer (90 for 9.0; 0 if it has none).
+    `sms` is the number of multiprocessors or cores. `smem` is the most shared memory of a block, `l2` is the last-level
+    cache, and `memory` is the usable memory, all in bytes. `has_graphs` says whether several launches can be recorded
+    and replayed as one. `runs_every_variant` says whether it even runs variants that do not name its back end.
     """
 
     kind: str
@@ -36,10 +35,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The numbers of one launch: blocks, threads per block, dynamic shared bytes.
+    """The numbers of one launch: blocks, threads per block, and dynamic shared bytes.
 
-    With `pdl` (programmatic dependent launch) it may begin before the launch before it has ended. `cluster`
-    blocks, neighbours along x, form a thread block cluster.
+    With `pdl` (programmatic dependent launch), it may begin before the previous launch has ended. `cluster` blocks that
+    are neighbours along x form a thread block cluster.
     """
 
     grid: tuple[int, int, int]
@@ -50,12 +49,12 @@ class Geometry:
 
     @property
     def blocks(self) -> int:
-        """Blocks in the grid."""
+        """The number of blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
 
     @property
     def threads(self) -> int:
-        """Threads in a block."""
+        """The number of threads in a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
 
@@ -63,8 +62,8 @@ class Geometry:
 class TiledTensor:
     """The numbers of one tensor map: the arguments of `cuTensorMapEncodeTiled` except the address.
 
-    `operand` is A, B, C or workspace, `offset` and `strides` are bytes, `shape` and `box` elements,
-    innermost first; the innermost dimension has no stride.
+    `operand` is A, B, C or workspace. `offset` and `strides` are in bytes, and `shape` and `box` in elements, innermost
+    first. The innermost dimension has no stride.
     """
 
     operand: str
@@ -79,9 +78,9 @@ class TiledTensor:
 class PassedArgument:
     """One argument of a kernel: an operand of the problem, a scalar, or a number of the C++ type `ctype`.
 
-    `role` is a name of code.model.OPERANDS or SCALARS, `null`, `stream`, or "" for a number. The values of
-    alpha and beta are those of the problem. `by_pointer`: the kernel reads the scalar from device memory.
-    `parameter` is the number of the kernel's parameter, of which it is a `field` if that is a structure.
+    `role` is a name in OPERANDS or SCALARS, `null`, `stream`, or "" for a number. The problem sets the values of alpha
+    and beta. With `by_pointer`, the kernel reads the scalar from device memory. `parameter` is the number of the
+    kernel's parameter. If that is a structure, the argument is its `field`.
     """
 
     role: str
@@ -94,9 +93,9 @@ class PassedArgument:
 
 @dataclass(frozen=True)
 class Config:
-    """One value for each parameter, in order; prints `BM=128 BN=128`.
+    """One value for each parameter in order. Prints `BM=128 BN=128`.
 
-    `picked` is the variant that a variant with `pick` chose; then it prints `picked: BM=128 BN=128`.
+    `picked` is the variant that a variant with `pick` chose. It then prints `picked: BM=128 BN=128`.
     """
 
     values: tuple[tuple[str, int], ...] = ()
@@ -107,7 +106,7 @@ class Config:
 
 
 def format_configuration(values: Mapping[str, int], picked: str = "") -> str:
-    """Write a configuration as `BM=128 BN=128`, or `sgemm: BM=128 BN=128` where a variant was picked."""
+    """Format a configuration as `BM=128 BN=128`, or as `sgemm: BM=128 BN=128` if a variant was picked."""
     assignments = " ".join(f"{name}={value}" for name, value in values.items())
     return ": ".join(filter(None, (picked, assignments)))
 
@@ -116,15 +115,16 @@ def format_configuration(values: Mapping[str, int], picked: str = "") -> str:
 class Plan:
     """A problem, a variant and a configuration, ready to compile and launch.
 
-    `device` is the back end that runs it, `arch` the architecture to compile for ("90", "90a"), empty
-    on a CPU. `launches` are the symbol and the numbers of each launch, in order; `geometry` is that of
-    the last, None for a library and a host function. `passes` are launched after it, in order: they apply
-    the steps of the epilogue that it does not fuse. `network` is set if the variant computes one.
-    `workspace` is in bytes, of which the first `zeroed` are zero at binding; a tensor map is None if it is
-    not used. `tile` are the rows and columns of C that share one reading of A and B, if the manifest
-    declares them. `macros` are those that a manifest defines for foreign code, `arguments` those of every
-    kernel, empty for the standard ones. If the variant dispatches, `variant` has its name and order, and the
-    code of the variant that was picked.
+    `device` is the back end that runs it. `arch` is the architecture to compile for ("90", "90a"); it is empty on a
+    CPU. `launches` holds the symbol and the numbers of each launch in order, and `geometry` is that of the last; None
+    for a library and a host function. `passes` are launched after it, in order: they apply the steps of the epilogue
+    that it does not fuse. `network` is set if the variant computes one. `workspace` is in bytes, of which the first
+    `zeroed` are zero at binding. A tensor map is None if it is not used.
+
+    `tile` is the rows and columns of C that share one reading of A and B, if the manifest declares them. `macros` are
+    those that a manifest defines for foreign code, and `arguments` are those of every kernel; they are empty for the
+    standard arguments. If the variant dispatches, `variant` has its name and order, and the code of the variant that
+    was picked.
     """
 
     problem: Problem
@@ -156,12 +156,12 @@ class Plan:
 
     @cached_property
     def launched(self) -> Problem:
-        """What one launch computes: the problem, or one of its products if the kernels take no batch."""
+        """The result of one launch: the problem, or one of its products if the kernels do not take a batch."""
         return self.problem if "many" in self.variant.kinds else self.problem.one
 
     @property
     def products(self) -> int:
-        """How many times it is launched for its problem: once, or once for each product."""
+        """The number of launches for its problem: one, or one for each product."""
         return self.problem.count // self.launched.count
 
     @property
@@ -175,21 +175,21 @@ class Plan:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The kernels that it launches, in order; the name of a host function; nothing for a library."""
+        """The kernels that it launches in order, or the name of a host function; empty for a library."""
         host = self.variant.launch.symbol if self.variant.launch else ""
         return tuple(symbol for symbol, _ in self.launches) or tuple(filter(None, (host,)))
 
     def split_launches(self) -> tuple[Plan, ...]:
-        """Return one plan per launch, with only that launch."""
+        """Return one plan for each launch, with only that launch."""
         return tuple(replace(self, geometry=one[1], launches=(one,)) for one in self.launches)
 
     @property
     def pdl(self) -> bool:
-        """Its first launch may begin before what was launched before this plan has ended."""
+        """Whether its first launch may begin before the work launched earlier has ended."""
         return any(geometry.pdl for _, geometry in self.launches[:1])
 
     def without_pdl(self) -> Plan:
-        """The same plan, whose first launch waits for what was launched before; later ones stay as they are."""
+        """Return the same plan, except that its first launch waits for earlier work. Later launches are unchanged."""
         if not self.pdl:
             return self
         (symbol, first), *later = self.launches
@@ -198,7 +198,7 @@ class Plan:
 
     @cached_property
     def defines(self) -> tuple[tuple[str, str], ...]:
-        """The macros of this plan, in the order in which they are defined."""
+        """The macros of this plan in the order of their definition."""
         if self.variant.code.foreign:
             return self.macros
         problem = self.launched.column_major if self.variant.call.column_major else self.launched
@@ -218,7 +218,7 @@ class Plan:
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
-        """The manifest's options of nvcc that count in this configuration."""
+        """The manifest's options of nvcc that apply in this configuration."""
         values = dict(self.config.values)
         return tuple(flag.text for flag in self.variant.code.flags if flag.when is None or flag.when.value(values))
 
@@ -235,20 +235,21 @@ class Skip:
 
 
 GRAPH = "+graph"
-"""Follows the name of a row whose launches are replayed as one graph."""
+"""The suffix of a row whose launches are replayed as one graph."""
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Plans that run in turn on one device and are measured as one row; a GEMM has one step.
+    """Plans that run one after the other on one device and are measured as one row. A GEMM has one step.
 
-    The steps of a network are GEMMs of its layers and passes over their outputs, or one kernel that
-    computes all of it. A chain that cannot run has a `reason` and no steps. `order` sorts the rows
-    of a table. With `graph` its launches are recorded once and replayed as one graph. `label` is the
-    row's name in a post, `published_ms` the time published there; with `step` the row is one step further
-    than the row above that corrects nothing, with `corrects` it is the corrected kernel of the row above.
-    `fault_elsewhere` says why it is not right at another size, `only_here` why it was verified at none; both
-    are "" if it is right there, or if that is not known.
+    The steps of a network are the GEMMs of its layers and passes over their outputs, or one kernel that computes all of
+    it. A chain that cannot run has a `reason` and no steps. `order` sorts the rows of a table. With `graph`, its
+    launches are recorded once and replayed as one graph.
+
+    `label` is the row's name in a post, and `published_ms` the time published there. With `step`, the row is one step
+    after the nearest row above that is not a correction. With `corrects`, it is the corrected kernel of the row above.
+    `fault_elsewhere` says why it is wrong at another size, and `only_here` why it was not verified at another size.
+    Both are "" if it is right there, or if that is unknown.
     """
 
     variant: Variant
@@ -274,12 +275,12 @@ class Chain:
 
     @property
     def problem_or_network(self) -> Problem | Network:
-        """What it computes."""
+        """The problem or network that it computes."""
         return self.network or self.problem
 
     @property
     def launches(self) -> list[str]:
-        """What is launched, in order: `tiled+bias+relu`, `softmax`."""
+        """The names of what is launched, in order: `tiled+bias+relu`, `softmax`."""
         return ["+".join((step.variant.name, *step.fused)) for step in self.steps]
 
     @property
@@ -289,12 +290,12 @@ class Chain:
 
     @property
     def deterministic(self) -> bool:
-        """Equal launches give equal bits."""
+        """Whether equal launches give equal bits."""
         return all(step.variant.deterministic for step in self.steps)
 
     @property
     def launched_per_product(self) -> bool:
-        """A step is launched once for each product of a batch."""
+        """Whether a step is launched once for each product of a batch."""
         return any(step.products > 1 for step in self.steps)
 
     @property
@@ -304,34 +305,34 @@ class Chain:
 
     @property
     def compiles_when_bound(self) -> bool:
-        """It has no machine code before its first calls, which compile it."""
+        """Whether it has no machine code before its first calls, which compile it."""
         return any(step.variant.is_python for step in self.steps)
 
     def takes_scalars(self, alpha: float, beta: float) -> bool:
-        """Whether the chain of a GEMM can compute with this alpha and beta."""
+        """Return whether the chain of a GEMM can use this alpha and beta."""
         return all(step.takes_scalars(alpha, beta) for step in self.steps)
 
     @property
     def reads_c(self) -> bool:
-        """A kernel reads C even where beta is 0, so C must not hold NaN."""
+        """Whether a kernel reads C even if beta is 0, so that C must not hold NaN."""
         return any(step.variant.call.reads_c for step in self.steps)
 
     @property
     def pdl(self) -> bool:
-        """Its first launch may begin before the product, or the pass of a network, before it has ended."""
+        """Whether its first launch may begin before the previous product, or pass of a network, has ended."""
         return any(step.pdl for step in self.steps[:1])
 
     def without_pdl(self) -> Chain:
-        """The same chain, whose first launch waits for what was launched before; later ones stay as they are."""
+        """Return the same chain, except that its first launch waits for earlier work. Later launches are unchanged."""
         return replace(self, steps=(self.steps[0].without_pdl(), *self.steps[1:])) if self.pdl else self
 
     @property
     def kernel_key(self) -> tuple[object, ...]:
-        """Problem, row and configuration, as a Record has it."""
+        """The problem, row and configuration, in the form that a Record uses."""
         return (self.problem, self.name, *sorted(self.config.values))
 
     def with_scalars(self, alpha: float, beta: float) -> Chain:
-        """The chain of a GEMM with another alpha and beta."""
+        """Return the chain of a GEMM with another alpha and beta."""
 
         def change(problem: Problem) -> Problem:
             return replace(problem, alpha=alpha, beta=beta)
@@ -341,7 +342,7 @@ class Chain:
 
 
 def make_chain(planned: Plan | Skip) -> Chain:
-    """The chain of a GEMM."""
+    """Make the chain of a GEMM."""
     steps = (planned, *planned.passes) if isinstance(planned, Plan) else ()
     reason = planned.reason if isinstance(planned, Skip) else ""
     variant = planned.variant
@@ -349,12 +350,12 @@ def make_chain(planned: Plan | Skip) -> Chain:
 
 
 def list_plans(chains: Iterable[Chain]) -> list[Plan]:
-    """The plans of all chains, each once, for the compilers."""
+    """Return the plans of all chains for the compilers, without duplicates."""
     return list(dict.fromkeys(step for chain in chains for step in chain.steps))
 
 
 def level_workspaces(chains: Sequence[Chain]) -> list[Chain]:
-    """The chains, every library step of which may use as much workspace as the largest step of all."""
+    """Allow every library step to use as much workspace as the largest step of all."""
     largest = max((step.workspace for chain in chains for step in chain.steps), default=0)
     return [replace(chain, steps=tuple(_level(step, largest) for step in chain.steps)) for chain in chains]
 

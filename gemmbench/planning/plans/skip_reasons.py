@@ -1,4 +1,4 @@
-"""Which back end runs a variant, and why a device or a problem does not suit it: the words of a skip."""
+"""Chooses the back end that runs a variant, and explains why a device or a problem does not suit it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Refusal = Callable[[Variant, str], str]
 
 
 def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]) -> str:
-    """Return the back end that runs a variant: the primary one if it can, else another that is available.
+    """Return the back end that runs a variant: the primary one if it can, or else another that is available.
 
-    Where none is available, it is the one that the variant needs.
+    If none is available, it is the one that the variant needs.
     """
     target = targets.get(primary)
     if variant.fault or variant.unsupported or primary in variant.devices or (target and target.runs_every_variant):
@@ -24,7 +24,7 @@ def choose_backend(variant: Variant, primary: str, targets: Mapping[str, Target]
 
 
 def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None) -> str:
-    """Return why a device cannot run a variant on a problem; "" if it can."""
+    """Explain why a device cannot run a variant on a problem; "" if it can."""
     if variant.fault or variant.unsupported:
         return variant.fault or variant.unsupported
     if variant.computes == "mlp":
@@ -46,7 +46,7 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
 
 
 def explain_unfit_device(variant: Variant, target: Target | None) -> str:
-    """Return why a device cannot run a variant on any problem; "" if it can."""
+    """Explain why a device cannot run a variant on any problem; "" if it can."""
     if target is None:
         return "needs an NVIDIA GPU; this run has none"
     if target.sm and target.sm < variant.min_sm:
@@ -57,7 +57,7 @@ def explain_unfit_device(variant: Variant, target: Target | None) -> str:
 
 
 def explain_unready(variant: Variant, device: str, target: Target | None, refuses: Refusal) -> str:
-    """Return why a back end cannot run a variant, or any that it picks from; "" if it can."""
+    """Explain why a back end cannot run a variant, or any variant that it picks from; "" if it can."""
     if reason := explain_unfit_device(variant, target) or refuses(variant, device):
         return reason
     picked = {pick.code.name: pick.code for pick in variant.picks if pick.code}
@@ -66,7 +66,7 @@ def explain_unready(variant: Variant, device: str, target: Target | None, refuse
 
 
 def choose_architecture(variant: Variant, sm: int) -> str:
-    """Return the architecture to compile for: the one that the variant names, else that of the device."""
+    """Return the architecture to compile for: the one that the variant names, or else that of the device."""
     if not variant.arch:
         return str(sm)
     return next((name for name in variant.arch if name.rstrip("af") == str(sm)), "")

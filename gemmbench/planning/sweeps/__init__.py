@@ -1,1 +1,1 @@
-"""Sweeps: everything that a run measures, from a config file and the command line."""
+"""Sweeps: everything that a run measures, read from a config file and the command line."""

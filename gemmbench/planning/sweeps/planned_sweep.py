@@ -21,15 +21,15 @@ from gemmbench.planning.sweeps.run_request import Selection
 from gemmbench.planning.sweeps.sweep import Sweep, VariantChoice
 
 TunedConfig = Callable[[Variant, Problem], Config | None]
-"""(variant, problem) -> the configuration to take instead of the default, if one is known."""
+"""(variant, problem) -> the configuration to use instead of the default, if one is known."""
 
 
 @dataclass(frozen=True)
 class AvailableDevices:
     """The devices to plan for.
 
-    `targets` maps a back end to what it offers, `primary` is the one that kernels run on, `refuses`
-    returns why a back end cannot run a variant, and `default_baseline` is the library to compare with.
+    `targets` maps a back end to what it offers, and `primary` is the one that runs kernels. `refuses` returns why a
+    back end cannot run a variant. `default_baseline` is the library to compare with.
     """
 
     primary: str
@@ -39,7 +39,7 @@ class AvailableDevices:
 
     @property
     def on_cpu(self) -> bool:
-        """Kernels run on the CPU."""
+        """Whether kernels run on the CPU."""
         return not self.targets[self.primary].is_gpu
 
 
@@ -47,7 +47,7 @@ class AvailableDevices:
 class PlannedSweep:
     """A sweep and what it expands to: plans, and skips with their reasons.
 
-    `expansion` makes them one by one, problem by problem, each time it is iterated.
+    Each time `expansion` is iterated, it makes them one by one, problem by problem.
     """
 
     sweep: Sweep
@@ -60,12 +60,12 @@ class PlannedSweep:
 
     @property
     def plans(self) -> list[Plan]:
-        """What can run."""
+        """The plans that can run."""
         return [item for item in self.expanded if isinstance(item, Plan)]
 
     @property
     def skips(self) -> list[Skip]:
-        """What cannot run, and why."""
+        """The skips, which cannot run, with their reasons."""
         return [item for item in self.expanded if isinstance(item, Skip)]
 
     @property
@@ -74,17 +74,17 @@ class PlannedSweep:
         return [make_chain(item) for item in self.expanded]
 
     def make_chains(self) -> Iterator[Chain]:
-        """Return the same rows, made one by one."""
+        """Yield the same rows one by one."""
         return map(make_chain, self.expansion)
 
     @property
     def devices(self) -> list[str]:
-        """Back ends that the plans need."""
+        """The back ends that the plans need."""
         return sorted({plan.device for plan in self.plans})
 
 
 def adapt_to_files(sweep: Sweep, selection: Selection, catalog: Catalog) -> Sweep:
-    """Use a precision and a layout of the named files if none was requested and no file has those of the sweep."""
+    """Use a precision and a layout of the named files if none was requested and no file supports the sweep's."""
     paths = [name for name in selection.variants if is_path(name.partition(MARK)[0])]
     grid, files = sweep.problems, list[Variant]()
     for name in paths if isinstance(grid, ProblemGrid) else ():
@@ -108,7 +108,7 @@ def expand_sweep(
     devices: AvailableDevices,
     tuned: TunedConfig | None = None,
 ) -> PlannedSweep:
-    """Choose the baseline of a sweep and expand it; an `explicit` one must run. Raises UsageError and SpecError."""
+    """Choose the baseline of a sweep and expand it. An `explicit` one must run. Raises UsageError and SpecError."""
     baseline = _choose_baseline(sweep, catalog, devices, explicit)
     everywhere = any(choice.name == baseline and choice.row is None for choice in sweep.choices)
     choices = sweep.choices if everywhere else (*sweep.choices, VariantChoice(baseline, {}))
@@ -120,9 +120,9 @@ def expand_sweep(
 
 
 def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, explicit: bool) -> str:
-    """Return the sweep's baseline if it can run here in every precision, else the default one.
+    """Return the sweep's baseline if it can run here in every precision, or else the default one.
 
-    Raises DeviceError for an explicit one that cannot run here.
+    Raises DeviceError if an explicit baseline cannot run here.
     """
     default = _choose_default(sweep, catalog, devices)
     name = sweep.baseline or default
@@ -137,7 +137,7 @@ def _choose_baseline(sweep: Sweep, catalog: Catalog, devices: AvailableDevices, 
 
 
 def _choose_default(sweep: Sweep, catalog: Catalog, devices: AvailableDevices) -> str:
-    """Return the default baseline; where it lacks a precision of the sweep, the first library that has them all."""
+    """Return the default baseline or, if it lacks a precision of the sweep, the first library that has them all."""
     for variant in (catalog.get(devices.default_baseline), *catalog.libraries):
         is_here = choose_backend(variant, devices.primary, devices.targets) == devices.primary
         if is_here and _offers_precisions(variant, sweep):
@@ -150,7 +150,7 @@ def _offers_precisions(variant: Variant, sweep: Sweep) -> bool:
 
 
 def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
-    """Return the variants of a sweep in ladder order, their parameters checked. Raises UsageError and SpecError."""
+    """Return the variants of a sweep in ladder order, with parameters checked. Raises UsageError and SpecError."""
     for choice in sweep.choices:
         with at_line(sweep.location, choice.line):
             catalog.check_name(choice.name)
@@ -166,7 +166,7 @@ def _look_up_variants(sweep: Sweep, catalog: Catalog) -> list[Variant]:
 
 @dataclass(frozen=True)
 class _Expansion:
-    """The plans and skips of a sweep, made while they are iterated."""
+    """The plans and skips of a sweep, which are made during iteration."""
 
     sweep: Sweep
     variants: Sequence[Variant]
@@ -175,7 +175,7 @@ class _Expansion:
 
     @cached_property
     def chosen(self) -> list[tuple[VariantChoice, Variant, Configurations]]:
-        """Each choice with its configurations, in the order of the ladder."""
+        """Each choice with its configurations, in ladder order."""
         return [
             (choice, variant, list_configurations(variant, choice.params))
             for variant in self.variants
@@ -184,7 +184,7 @@ class _Expansion:
         ]
 
     def count(self) -> int:
-        """Count the plans and skips without making them; two rows of a post may request the same one."""
+        """Count the plans and skips without making them. Two rows of a post may request the same one."""
         everywhere = sum(len(configs) for choice, _, configs in self.chosen if choice.row is None)
         rows = [(choice, len(configs)) for choice, _, configs in self.chosen if choice.row is not None]
         problems = self.sweep.problems

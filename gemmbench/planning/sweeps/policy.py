@@ -1,4 +1,4 @@
-"""The policy of a sweep: how it measures. Data, cache, rounds, and when to stop."""
+"""The policy of a sweep says how it measures: data, cache, rounds, and when to stop."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Checked = TypeVar("Checked")
 
 @dataclass(frozen=True)
 class ConfigReader:
-    """A config file as written; its keys are checked when they are used."""
+    """A config file as it is written. Its keys are checked when they are used."""
 
     document: Document
 
     def check(self, path: Path, check: Callable[[Written], Checked], written: Written) -> Checked:
-        """Return the checked value of the config file at `path`. Raises SpecError at its line."""
+        """Return the value at `path` in the config file after checking it. Raises SpecError at its line."""
         try:
             return check(written)
         except SpecError:
@@ -36,23 +36,23 @@ class ConfigReader:
     def check_items(
         self, path: Path, check: Callable[[Written], Sequence[Checked]], written: Iterable[Written]
     ) -> list[Checked]:
-        """Check every item of a list, each of which may mean several values, and drop duplicates."""
+        """Check every item of a list, and drop duplicates. An item may stand for several values."""
         lists = [self.check((*path, index), check, item) for index, item in enumerate(written)]
         return list(dict.fromkeys(value for values in lists for value in values))
 
     def choose(self, given: Checked | None, path: Path, check: Callable[[Any], Checked], written: object) -> Any:
-        """Return the given value, otherwise the checked value of the config, which may be None."""
+        """Return the given value or else the checked value of the config, which may be None."""
         return given if given is not None or written is None else self.check(path, check, written)
 
     def choose_names(
         self, given: tuple[str, ...], key: str, parse: Callable[[Any], tuple[str, ...]], written: list[str]
     ) -> tuple[str, ...]:
-        """Return the names that are given, or those that the config lists; an empty list is refused."""
+        """Return the given names or else those that the config lists. An empty list is refused."""
         listed = given or tuple(self.check_items((key,), lambda name: parse([name]), written))
         return listed or self.check((key,), parse, written)
 
     def read_params(self, path: Path, written: object) -> Params:
-        """Parameters with a value or a list of values each, or `all`. Raises SpecError."""
+        """Read parameters, each with a value or a list of values, or `all`. Raises SpecError."""
         if written == ALL:
             return {ALL: ()}
         if not isinstance(written, Mapping):
@@ -61,7 +61,7 @@ class ConfigReader:
 
 
 def _check_values(named: tuple[str, Any]) -> tuple[int, ...]:
-    """Return the values of a parameter, each once. Raises UsageError for what is not an integer."""
+    """Return the values of a parameter without duplicates. Raises UsageError for anything but integers."""
     name, values = named
     values = values if isinstance(values, list) else [values]
     if not values or any(type(value) is not int for value in values):
@@ -79,7 +79,7 @@ _CONFIG_KEYS = [each for each in OPTIONS.values() if each.in_config]
 
 
 def _make_model() -> type[msgspec.Struct]:
-    """Return the key `measure` of a config: a key for each option that declares one."""
+    """Make the key `measure` of a config, which has a key for each option that declares one."""
     lines = "".join(f"    {each.name}: {each.in_config}\n" for each in _CONFIG_KEYS)
     described = [
         (each.name, Literal[each.kind] if isinstance(each.kind, tuple) else _CONFIG_TYPES[each.kind], each.usual)
@@ -103,13 +103,12 @@ else:
 class Policy:
     """How to measure.
 
-    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing, and stops once
-    its 95 % interval is narrower than +- `until` of its value (0: it never stops early). `window`
-    is the minimum of seconds in a timed window, `gate` whether launches queue behind a gate, and
-    `pdl` whether products may overlap where a manifest says so. `sustained` is the seconds of steady
-    load for each row (0: none, None: by precision), and `peaks` whether to measure the device's
-    peaks before the first plan. With `audit_once` a plan is audited after its last block only, which needs
-    a fixed number of rounds.
+    A plan is measured in at most `rounds` rounds and `max_time` seconds of timing. It stops once its 95 % interval is
+    narrower than +- `until` of its value (0: it never stops early). `window` is the least number of seconds in a timed
+    window. `gate` says whether launches queue behind a gate, and `pdl` whether products may overlap if a manifest
+    allows it. `sustained` is the seconds of steady load for each row (0: none, None: by precision). `peaks` says
+    whether to measure the device's peaks before the first plan. With `audit_once`, a plan is audited only after its
+    last block, which needs a fixed number of rounds.
     """
 
     cache: Cache = "cold"
@@ -126,21 +125,21 @@ class Policy:
     audit_once: bool = False
 
     def choose_sustained(self, precision: Precision) -> float:
-        """Return the seconds of steady load for a row of this precision on a GPU; most useful near the power limit."""
+        """Return the seconds of steady load for a row of this precision on a GPU. It matters near the power limit."""
         if self.sustained is not None:
             return self.sustained
         return SUSTAINED_SECONDS if precision.peak.of_tensor_cores else 0.0
 
 
 _CPU_ROUNDS = 10
-"""Five blocks of two rounds: the least for a usual interval, since these times say nothing about a GPU."""
+"""Five blocks of two rounds, the fewest for a usual interval, since these times say nothing about a GPU."""
 
 
 def make_policy(given: Measuring, reader: ConfigReader, written: MeasureModel, on_cpu: bool) -> Policy:
-    """Return the policy of the command line and the config. Raises UsageError or SpecError.
+    """Make the policy from the command line and the config. Raises UsageError or SpecError.
 
-    `rounds` without `until` is the number of rounds to measure, not a limit. The CPU device has cheaper defaults:
-    a hot cache, ten rounds and one audit.
+    Without `until`, `rounds` is the number of rounds to measure, not a limit. The CPU device has cheaper defaults: a
+    hot cache, ten rounds and one audit.
     """
 
     chosen = {

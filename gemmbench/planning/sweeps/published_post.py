@@ -12,16 +12,19 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import AnyShape, parse_sizes
 
 ColumnKind = Literal["label", "size", "time_ms", "time_s", "gflops", "gflops_mnk", "percent", "faster"]
-"""What a column contains: the row's name, its size, times, operations per second (2 M N K, or M N K as one post
-counts), percent of the baseline, and how much less time it takes than the first row, in percent."""
+"""The content of a column: the row's name, its size, a time, a speed, or a percentage.
+
+A speed counts 2 M N K operations, or M N K as one post does. A percentage is of the baseline, or says how much less
+time the row takes than the first row.
+"""
 Copies = Literal["", "pageable", "pinned", "panels", "overlapped"]
 
 
 class PublishedModel(msgspec.Struct, forbid_unknown_fields=True):
-    """What a post published for one row: `size` as M x N x K, and a time or a percentage.
+    """The published values for one row: its size, and a time or a percentage.
 
     Attributes:
-        size: The size it was measured at, M x N x K.
+        size: The size at which it was measured, M x N x K.
         time_ms: The published time in milliseconds.
         percent: The published percentage of cuBLAS.
         gflops: The published GFLOPS, as the post counts operations.
@@ -41,16 +44,16 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
     Attributes:
         label: The name of the row in the post.
         variant: The kernel that repeats it.
-        config: Values of its parameters.
-        layout: Its layout.
-        precision: Its precision.
-        sizes: The sizes it is repeated at. Empty: all of the sweep.
-        published: What the post published; see below.
-        step: Whether the row is one step further than the row above that corrects nothing, so that their ratio is
-            shown.
-        corrects: Whether it is the corrected kernel of the row above, so that their ratio is shown.
-        copies: Show the whole job of the kernel, copies to and from the device included: `pageable`, `pinned`,
-            `panels` or `overlapped`, as of `--with-transfers`. Another row must measure the kernel.
+        config: The values of its parameters.
+        layout: The layout of the operands.
+        precision: The precision of the operands.
+        sizes: The sizes at which the row is repeated. The default is all sizes of the sweep.
+        published: What the post published, as described below.
+        step: Whether the row is one step after the nearest row above that is not a correction, so that their
+            ratio is shown.
+        corrects: Whether the row is the corrected kernel of the row above, so that their ratio is shown.
+        copies: Shows the whole job of the kernel, including copies to and from the device: `pageable`,
+            `pinned`, `panels` or `overlapped`, as in `--with-transfers`. Another row must measure the kernel.
     """
 
     label: str
@@ -66,16 +69,16 @@ class PostRowModel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class PostModel(msgspec.Struct, forbid_unknown_fields=True):
-    """The key `post` of a config file: where the table is from, its columns and its rows.
+    """The key `post` of a config file: the origin of the table, its columns and its rows.
 
     Attributes:
         title: The title of the post.
-        source: Its address.
-        rows: The rows of its table; see below.
-        gpu: The GPU of the post.
+        source: The address of the post.
+        rows: The rows of its table, as described below.
+        gpu: The GPU that the post used.
         columns: The headings of the post, each with the contents of its column: `label`, `size`, `time_ms`,
-            `time_s`, `gflops` (2 M N K), `gflops_mnk` (M N K), `percent` of the baseline, or `faster`
-            (percent less time than the first row). With `size`, all sizes share one table.
+            `time_s`, `gflops` (2 M N K), `gflops_mnk` (M N K), `percent` of the baseline, or `faster` (percent
+            less time than the first row). With `size`, all sizes share one table.
         note: A line below the table.
     """
 
@@ -91,10 +94,10 @@ class PostModel(msgspec.Struct, forbid_unknown_fields=True):
 class PostRow:
     """One row of a post's table, as a choice among plans.
 
-    What was published is None where the post has no figure; `published_shape` is the M, N, K it was
-    measured at, `shapes` those it is repeated at (empty: all of the sweep). `step` is True if it is
-    one step further than the row above that corrects nothing, `corrects` if it is the corrected
-    kernel of the row above. With `copies` it shows the job of a kernel that another row measures.
+    Published values are None if the post has no figure. `published_shape` is the M, N, K of the published figure, and
+    `shapes` are those on which the row is repeated (empty: all of the sweep). `step` is True if the row is one step
+    after the nearest row above that is not a correction, and `corrects` if it is the corrected kernel of the row above.
+    With `copies`, it shows the job of a kernel that another row measures.
     """
 
     label: str
@@ -113,7 +116,7 @@ class PostRow:
     copies: Copies = ""
 
     def fits(self, problem: Problem) -> bool:
-        """Whether the row is repeated on this problem."""
+        """Return whether the row is repeated on this problem."""
         same = (problem.layout, problem.precision_name) == (self.layout, self.precision)
         return same and (not self.shapes or problem.dimensions in self.shapes)
 
@@ -122,7 +125,7 @@ class PostRow:
 class Post:
     """A post and its table. `columns` maps the headings of the post to the values below them.
 
-    `config` is the name, or the file, that the post was read from.
+    `config` is the name or the file from which the post was read.
     """
 
     config: str

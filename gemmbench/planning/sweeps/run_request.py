@@ -28,18 +28,19 @@ TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER = "Transfers", "Reference run", "Re
 HEADINGS = (PROBLEM, DEVICE, MEASURING, STOPPING, TRANSFERS, REFERENCE, RESULTS, OUTPUT, OTHER)
 
 SHARE, NAME_OF_VARIANT, FOLDER = "share", "variant", "folder"
-"""Kinds of values besides types and words to choose from: 3% or 0.03, a variant, a path."""
+"""Kinds of values besides types and words to choose from: 3% or 0.03, a variant, and a path."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option: how it is written, checked and explained wherever it can be given.
+    """An option: how to write, check and explain it wherever it can be given.
 
-    `name` is that of the field that declares it, `flag` how the command line writes it, `renamed` a keyword of its own.
-    `kind` is int, float, str, bool, one of the kinds above, or a tuple of words. `usual` is the value that holds if
-    nothing else is said (None: what runs decides), `bounds` are those of an integer. Without a value, the option means
-    `bare`. `check` returns a value as it is kept, and raises UsageError; `text` returns it as it is typed. `in_python`
-    says what `help` cannot say there. An option with `in_config` is a key of a config, which this explains.
+    `name` is the name of the field that declares it, `flag` is how the command line writes it, and `renamed` is a
+    different keyword for Python. `kind` is int, float, str, bool, one of the kinds above, or a tuple of words. `usual`
+    is the default (None: decided by what runs), and `bounds` are the bounds of an integer. Without a value, the option
+    means `bare`. `check` returns the value in the form that is kept, and raises UsageError. `text` returns the value as
+    it is typed. `in_python` replaces `help` in Python if that does not apply there. An option with `in_config` is also
+    a key of a config, which this text explains.
     """
 
     flag: str
@@ -60,7 +61,7 @@ class Option:
 
     @property
     def keyword(self) -> str:
-        """What Python calls it: the long form, or another word."""
+        """The keyword in Python: the long form or another word."""
         return self.renamed or self.words[0].removeprefix("--").replace("-", "_")
 
     @property
@@ -69,7 +70,7 @@ class Option:
         return tuple(self.flag.split("/"))
 
     def read(self, value: Any) -> Any:
-        """The value as it is kept, of what is typed or given in Python. Raises UsageError."""
+        """Convert what is typed or given in Python to the form that is kept. Raises UsageError."""
         if isinstance(self.kind, tuple) and value not in self.kind:
             raise UsageError(f"{self.keyword}: unknown word '{value}'; choose {', '.join(self.kind)}")
         if self.kind in (int, float) and not isinstance(value, Integral if self.kind is int else Real):
@@ -77,13 +78,13 @@ class Option:
         return self.check(value)
 
     def write(self, value: Any) -> list[str]:
-        """The words of a command line that give it this value; none for None, or for a flag as it is anyway."""
+        """Return the words of a command line that set this value; none for None or for a flag's default."""
         is_usual = isinstance(value, bool) and value == self.usual
         return [] if value is None or is_usual else write_option(self.words, self.text(value))
 
 
 def write_option(flags: Sequence[str], value: Any) -> list[str]:
-    """An option with its value, as words: True and False are the first flag and the second, several are repeated."""
+    """Write an option and its value as words. True and False select one of two flags; several values repeat it."""
     if value is None or isinstance(value, bool):
         return [] if value is None else list(flags[:1] if value else flags[1:])
     values = value if isinstance(value, tuple) else (value,)
@@ -91,7 +92,7 @@ def write_option(flags: Sequence[str], value: Any) -> list[str]:
 
 
 def to_words(options: Iterable[tuple[str, object]]) -> tuple[str, ...]:
-    """Options and their values as the words of a command line, without those whose value is None."""
+    """Write options with their values as the words of a command line. Options whose value is None are left out."""
     return tuple(word for flag, value in options for word in write_option((flag,), value))
 
 
@@ -99,13 +100,13 @@ _OPTION = "option"
 
 
 def option(flag: str, absent: Any = None, **declared: Any) -> Any:
-    """A field that is an option; `absent` is its value if it is not given, or the type of an empty one."""
+    """Make a field that is an option. `absent` is its value if it is not given, or the type of an empty value."""
     found = {"default_factory": absent} if isinstance(absent, type) else {"default": absent}
     return field(**found, metadata={_OPTION: Option(flag, **declared)})
 
 
 def list_options(kind: type) -> dict[str, Option]:
-    """The options that the fields of a dataclass declare, by name."""
+    """Return the options that the fields of a dataclass declare, by name."""
     declared = {each.name: each.metadata[_OPTION] for each in fields(kind) if _OPTION in each.metadata}
     return {each.name or name: replace(each, name=each.name or name) for name, each in declared.items()}
 
@@ -136,8 +137,8 @@ def _limit_option(flag: str, usual: float | None, text: str) -> Any:
 class TimeLimits:
     """Seconds for compiling one kernel, for one launch (None: by device) and for the whole sweep (inf: no limit).
 
-    The sweep begins when its limits are made, before it is planned; `started` is that time by the monotonic clock.
-    With `long` a run on the CPU device may take more than an hour.
+    The sweep starts when its limits are made, before it is planned, at `started` on the monotonic clock. With `long`, a
+    run on the CPU device may take more than an hour.
     """
 
     compile: float = _limit_option("--compile-limit", 120.0, "Time limit for compiling one kernel.  [default: 120]")
@@ -178,7 +179,7 @@ def _parse_params(written: Sequence[str]) -> Params:
 
 
 def read_params(written: str | Sequence[str] | Mapping[str, Any]) -> Params:
-    """Read parameters as --param or Python takes them. Raises UsageError."""
+    """Read parameters in the forms that --param and Python accept. Raises UsageError."""
     if isinstance(written, str):
         if written != ALL:
             raise UsageError(f"params '{written}' is neither a mapping nor 'all'; write {{'BM': [64, 128]}}")
@@ -187,7 +188,7 @@ def read_params(written: str | Sequence[str] | Mapping[str, Any]) -> Params:
 
 
 def write_params(params: str | Mapping[str, Any]) -> tuple[str, ...]:
-    """Parameters as --param takes them."""
+    """Write parameters in the form that --param accepts."""
     if isinstance(params, str):
         return (params,)
     return tuple(ALL if name == ALL else f"{name}={_join_values(values)}" for name, values in params.items())
@@ -198,12 +199,12 @@ def _join_values(values: Any) -> str:
 
 
 def parse_precisions(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Parse precisions, a list or separated by commas. Raises UsageError."""
+    """Parse precisions from a list or from text with commas. Raises UsageError."""
     return tuple(dict.fromkeys(find_precision(name).name for name in _split_names("precisions", names)))
 
 
 def parse_layouts(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Parse layouts, a list or separated by commas. Raises UsageError."""
+    """Parse layouts from a list or from text with commas. Raises UsageError."""
     layouts = tuple(dict.fromkeys(name.lower() for name in _split_names("layouts", names)))
     for name in layouts:
         if name not in LAYOUTS:
@@ -212,7 +213,7 @@ def parse_layouts(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def parse_share(written: float | str) -> float:
-    """Parse a share of 1, written as `3%` or `0.03`; NaN if it is not one, from 0 up to below 1."""
+    """Parse a share written as `3%` or `0.03`; NaN if it is not a share from 0 to below 1."""
     text = str(written).strip()
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -222,7 +223,7 @@ def parse_share(written: float | str) -> float:
 
 
 def _join_names(names: str | Sequence[str]) -> str:
-    """Names separated by commas."""
+    """Join names with commas."""
     return names if isinstance(names, str) else ",".join(names)
 
 
@@ -247,7 +248,7 @@ def _check_scalar(name: str) -> Callable[[float], float]:
 
 
 def _check_seed(seed: int) -> int:
-    """Return a seed. Raises UsageError if it is negative, or too long for a results file."""
+    """Return a seed. Raises UsageError if it is negative or too long for a results file."""
     check_digits("seed", seed)
     if seed < 0:
         raise UsageError(f"seed: {seed} is negative; give 0 or more")
@@ -292,7 +293,7 @@ def _list_choices(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which variants, problems and configurations; None or empty leaves those of the config or of the variant.
+    """Which variants, problems and configurations to measure. Empty values come from the config or the variant.
 
     `kernels` is a folder with more variants.
     """
@@ -370,7 +371,7 @@ class Selection:
     )
 
     def list_words(self, *names: str) -> list[str]:
-        """The words of a command that give these options, if they are given."""
+        """Return the words of a command for those options that are given."""
         return [word for name in names for word in OPTIONS[name].write(getattr(self, name) or None)]
 
 
@@ -379,7 +380,7 @@ _SEED, _MAX_TIME = "Seed of the data.", "Maximum seconds of timing per kernel an
 
 @dataclass(frozen=True)
 class Measuring:
-    """How to measure; None leaves the config's value."""
+    """How to measure. None means the value in the config."""
 
     cache: Cache | None = option(
         "--cache",
@@ -496,7 +497,7 @@ class TransferOptions:
 
     @property
     def cut(self) -> PanelCut | None:
-        """How to cut jobs; None to measure none."""
+        """How to cut jobs; None if none are measured."""
         return PanelCut(self.panels, self.streams) if self.with_transfers else None
 
 
@@ -506,14 +507,14 @@ OPTIONS: Mapping[str, Option] = {
     **list_options(TimeLimits),
     **list_options(TransferOptions),
 }
-"""Every option that several interfaces have, by name."""
+"""Every option that several interfaces share, by name."""
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Where rows are written: a new file in a folder, or the file to `resume`.
+    """Where to write rows: a new file in a folder, or the file to `resume`.
 
-    `command` is what the file records as its command.
+    `command` is the command that the file records.
     """
 
     folder: Path = Path("results")
@@ -523,7 +524,7 @@ class Destination:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to measure and how: `config` is the name or path of a config, which the options change."""
+    """What to measure and how. `config` is the name or path of a config, which the options change."""
 
     selection: Selection = field(default_factory=Selection)
     measuring: Measuring = field(default_factory=Measuring)
@@ -532,7 +533,7 @@ class RunRequest:
     destination: Destination = field(default_factory=Destination)
 
     def list_given(self) -> list[str]:
-        """The options that change a config, as they are typed; variants and --kernels do not."""
+        """Return the given options that change a config, as they are typed. Variants and --kernels do not count."""
         given = [
             (each, OPTIONS[each.name])
             for chosen in (self.selection, self.measuring)
@@ -545,7 +546,7 @@ class RunRequest:
 def make_request(
     config: str = "quick", destination: Destination | None = None, variants: Iterable[str] = (), **given: Any
 ) -> RunRequest:
-    """What is asked for by options, as they are typed or as Python has them; None is not given. Raises UsageError."""
+    """Make a request from options as they are typed or passed in Python (None: not given). Raises UsageError."""
     if unknown := given.keys() - OPTIONS.keys():
         raise TypeError(f"no such option: {', '.join(sorted(unknown))}")
     kept = {name: OPTIONS[name].read(value) for name, value in given.items() if value is not None}

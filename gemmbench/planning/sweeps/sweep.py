@@ -1,4 +1,4 @@
-"""Sweeps: everything that a run measures, and how, from a config file with the changes of a request."""
+"""Sweeps: what a run measures and how, read from a config file and changed by a request."""
 
 from __future__ import annotations
 
@@ -36,14 +36,13 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of a config file.
 
     Attributes:
-        variants: Names of kernels and libraries. `NAME: {BM: [64, 128]}` replaces the default of a
-            parameter by these values, `NAME: all` takes every configuration. A name may occur
-            several times.
+        variants: Names of kernels and libraries. `NAME: {BM: [64, 128]}` replaces the default of a parameter by
+            these values, and `NAME: all` takes every configuration. A name may occur several times.
         summary: One line about the sweep.
-        sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K,
-            `512:4096:512` for a range, `64*512` for a batch of 64 products.
+        sizes: Sizes as on the command line: `1024` for a cube, `1024x768x512` for M x N x K, `512:4096:512` for
+            a range, `64*512` for a batch of 64 products.
         shapes: Lists of M, N and K.
-        axes: Values of M, N and K, and of `count`, the products of a batch; every combination is measured.
+        axes: Values of M, N and K, and of `count`, the products of a batch. Every combination is measured.
         precisions: The precisions, such as `[f32, bf16]`.
         layouts: `nn`, `nt`, `tn`, `tt`.
         alpha: C = alpha A B + beta C.
@@ -51,10 +50,11 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         epilogue: What follows the product, in turn, such as `[bias, gelu]`.
         params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
             or `all`.
-        baseline: The variant that counts as 100 %. Empty: cublas on a GPU, openblas on a CPU. Where it
-            lacks a precision of the sweep, the first library that has them all, such as cublaslt for fp8.
-        measure: How to measure; see below.
-        on_cpu: Keys that replace those above where kernels run on the CPU.
+        baseline: The variant that counts as 100 %. The default is cublas on a GPU and openblas on a CPU. If
+            that lacks a precision of the sweep, it is the first library that has them all, such as cublaslt for
+            fp8.
+        measure: How to measure, as described below.
+        on_cpu: Keys that replace those above if kernels run on the CPU.
         post: The table of a post that this sweep repeats.
     """
 
@@ -77,11 +77,10 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class VariantChoice:
-    """One variant of a sweep, with the parameter values to try ({}: its default configuration).
+    """One variant of a sweep with the parameter values to try ({}: its default configuration).
 
-    With `own` the parameters were written for this variant only. `line` is that of the config file;
-    None for the command line. A choice that repeats a row of a post is measured on the problems of
-    that row only.
+    With `own`, the parameters were written for this variant only. `line` is the line in the config file; None for the
+    command line. A choice that repeats a row of a post is measured only on the problems of that row.
     """
 
     name: str
@@ -91,7 +90,7 @@ class VariantChoice:
     row: PostRow | None = None
 
     def fits(self, problem: Problem) -> bool:
-        """Whether the choice is measured on this problem."""
+        """Return whether the choice is measured on this problem."""
         return self.row is None or self.row.fits(problem)
 
 
@@ -99,7 +98,7 @@ class VariantChoice:
 class Sweep:
     """Everything that a run measures.
 
-    `location` is the config file, `baseline_line` the line where it names the baseline.
+    `location` is the config file, and `baseline_line` is the line that names the baseline.
 
     `rivals` are variants whose ratios to each other matter as much as those to the baseline.
     """
@@ -120,7 +119,7 @@ _SHAPE_KEYS = ("sizes", "shapes", "axes")
 
 
 def find_config(name: str) -> Path:
-    """Return the file of a config given by name or path. Raises UsageError with the nearest name."""
+    """Find the file of a config, given its name or path. Raises UsageError, which suggests the nearest name."""
     home = data_folder("configs")
     for path in (home / f"{name}.yaml", Path(name)):
         if is_file(path):
@@ -132,13 +131,13 @@ def find_config(name: str) -> Path:
 
 
 def list_configs() -> list[str]:
-    """Names of all configs, those of networks and posts included."""
+    """List the names of all configs, including those of networks and posts."""
     home = data_folder("configs")
     return sorted(str(path.relative_to(home).with_suffix("")) for path in home.rglob("*.yaml"))
 
 
 def name_config(path: Path) -> str:
-    """Return the name that finds the file again: its name among the configs, else its path."""
+    """Return a name by which the file can be found again: its name among the configs, or else its path."""
     home = data_folder("configs").resolve()
     if path.resolve().is_relative_to(home):
         return str(path.resolve().relative_to(home).with_suffix(""))
@@ -146,12 +145,12 @@ def name_config(path: Path) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """Return the keys of a config as they are written. Raises UsageError, or SpecError at a line."""
+    """Read the keys of a config as they are written. Raises UsageError, or SpecError at a line."""
     return parse_document(read_text_file(path), display_path(path))
 
 
 def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[Document, Model]:
-    """Return the document and its model; on a CPU, the keys of `on_cpu` replace the others. Raises SpecError."""
+    """Return the document and its model. On a CPU, the keys in `on_cpu` replace the others. Raises SpecError."""
     model = document.convert(kind)
     if not on_cpu or not document.data.get("on_cpu"):
         return document, model
@@ -160,7 +159,7 @@ def apply_on_cpu(document: Document, kind: type[Model], on_cpu: bool) -> tuple[D
 
 
 def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
-    """Return the document with the keys of its `on_cpu` replaced, and their lines."""
+    """Return the document after replacing the keys in its `on_cpu`, including their lines."""
     data, lines = dict(document.data), dict(document.lines)
     if any(key in changes for key in _SHAPE_KEYS):
         for key in _SHAPE_KEYS:
@@ -177,7 +176,7 @@ def _replace_keys(document: Document, changes: dict[str, Any]) -> Document:
 def _read_choices(
     options: Selection, reader: ConfigReader, model: SweepModel, post: Post | None
 ) -> tuple[VariantChoice, ...]:
-    """The variants that the command line names, else the rows of a post, else those listed. Raises SpecError."""
+    """Return the variants on the command line, or else the rows of a post, or else those listed. Raises SpecError."""
     common = options.params or reader.read_params(("params",), model.params)
     if post is not None and not common:
         return tuple(_choose_rows(options.variants, reader, post))
@@ -213,7 +212,7 @@ def _read_choice(
 def _read_problems(
     selection: Selection, reader: ConfigReader, model: SweepModel, post: Post | None, variants: int = 1
 ) -> ProblemGrid:
-    """All combinations, precisions first; each is for at least this number of `variants`.
+    """Return all combinations, sorted by precision first. Each is for at least this number of `variants`.
 
     Raises UsageError or SpecError, also for too many plans, which are counted before they are made.
     """
@@ -243,7 +242,7 @@ def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:
 
 
 def _count_shapes(reader: ConfigReader, model: SweepModel) -> int:
-    """Count the shapes that are written, equal ones included."""
+    """Count the shapes that are written, including duplicates."""
     sizes = sum(reader.check(("sizes", index), count_sizes, size) for index, size in enumerate(model.sizes))
     return sizes + len(model.shapes) + (math.prod(map(len, model.axes.values())) if model.axes else 0)
 
@@ -268,7 +267,7 @@ def _read_axes(reader: ConfigReader, model: SweepModel) -> Iterator[AnyShape]:
 
 
 def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
-    """Read a config file and apply what a request changes. Raises UsageError or SpecError."""
+    """Read a config file and apply the changes of a request. Raises UsageError or SpecError."""
     path = find_config(request.config)
     document = read_document(path)
     if "layers" in document.data:
@@ -295,7 +294,7 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
 
 
 def _choose_problems(problems: Sequence[Problem], choices: Sequence[VariantChoice]) -> Sequence[Problem]:
-    """Those that a choice fits; only a row of a post does not fit all."""
+    """Return the problems that some choice fits. Only the rows of a post do not fit all of them."""
     if any(choice.row is None for choice in choices):
         return problems
     return tuple(problem for problem in problems if any(choice.fits(problem) for choice in choices))
@@ -315,27 +314,28 @@ def _read_post(reader: ConfigReader, model: SweepModel, config: str, is_resized:
 
 
 def known_posts() -> list[str]:
-    """Names of the config files that repeat a post, in order."""
+    """List the names of the config files that repeat a post, in order."""
     home = data_folder("configs")
     return sorted(f"posts/{path.stem}" for path in (home / "posts").glob("*.yaml"))
 
 
 def describes_network(name: str) -> bool:
-    """Whether a config file describes a network. Raises UsageError or SpecError."""
+    """Return whether a config file describes a network. Raises UsageError or SpecError."""
     return "layers" in read_document(find_config(name)).data
 
 
 def read_post(name: str) -> Post | None:
-    """The post of a config file, or None if it repeats none or describes a network. Raises UsageError or SpecError."""
+    """Return the post of a config file; None if there is none or for a network. Raises UsageError or SpecError."""
     return None if describes_network(name) else read_sweep(RunRequest(config=name), on_cpu=False).post
 
 
 def read_tuning(request: RunRequest, on_cpu: bool, present: Sequence[VariantChoice] | None = None) -> Sweep:
-    """The sweep of a config on the named variants only, under the name `tune`, with all values to search.
+    """Read the sweep of a config for `tune`, with only the named variants and with all values to search.
 
-    Those that the command line gives, else those that the config lists for a variant, else all in its manifest. For
-    a variant that picks from those named, `present` is what it names now at these problems: this is searched too,
-    and if the config lists values for some, only these are. Raises UsageError or SpecError.
+    The values are those on the command line, or else those that the config lists for a variant, or else all in its
+    manifest. For a variant that picks from the named ones, `present` is what it picks now at these problems. That is
+    searched too, and if the config lists values for some variants, only these are searched. Raises UsageError or
+    SpecError.
     """
     selection = request.selection
     searched = replace(selection, params=selection.params or {ALL: ()})
@@ -347,7 +347,7 @@ def read_tuning(request: RunRequest, on_cpu: bool, present: Sequence[VariantChoi
 
 
 def _list_values(name: str, variants: Sequence[str], on_cpu: bool) -> list[VariantChoice]:
-    """The choices of a config file with values for one of the variants."""
+    """Return the choices in a config file that have values for one of the variants."""
     document, model = apply_on_cpu(read_document(find_config(name)), SweepModel, on_cpu)
     choices = _read_choices(Selection(), ConfigReader(document), model, None)
     return [choice for choice in choices if choice.params and choice.name in variants]

@@ -1,6 +1,6 @@
-"""What a chart shows, independent of how it is drawn, and what a user may choose of it.
+"""The content of a chart, independent of how it is drawn, and the choices that a user can make.
 
-Every mark has the text of its tooltip.
+Every mark carries the text of its tooltip.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gemmbench.report.row import Row
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """The choices of all kinds of charts; an empty one leaves the choice to the chart.
+    """The choices for all kinds of charts. An empty one leaves the decision to the chart.
 
-    `size` is one as in tables (`4096` or `1024x768x512`), `variants` are those drawn. `x` and `y`
-    are parameters. `percent` draws percent of the baseline (or shares) instead of speeds (or
-    times), and `highlight` names the variant that stands out.
+    `size` is written as in tables (`4096` or `1024x768x512`). `variants` are the ones to draw. `x` and `y` are
+    parameters. `percent` draws percent of the baseline (or shares) instead of speeds (or times). `highlight` names the
+    variant to emphasize.
     """
 
     size: str = ""
@@ -33,11 +33,11 @@ class Choices:
 
     @property
     def given(self) -> set[str]:
-        """The names of the choices that were made."""
+        """The names of the choices that the user made."""
         return {name for name in self.__dataclass_fields__ if getattr(self, name)}
 
     def include(self, record: Result) -> bool:
-        """The record is of a chosen variant and problem."""
+        """Return whether a record is of a chosen variant and problem."""
         problem = record.problem
         return (
             (not self.variants or record.variant in self.variants)
@@ -47,13 +47,13 @@ class Choices:
         )
 
     def mutes(self, row: Row) -> bool:
-        """Another variant is highlighted, so that this row steps back, unless it is the baseline's."""
+        """Return whether a row is drawn muted because another variant is highlighted. The baseline's rows never are."""
         return self.highlight not in ("", row.record.variant) and row.record.variant != row.environment.baseline
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A labelled value of an axis."""
+    """A labelled value on an axis."""
 
     value: float
     text: str
@@ -70,7 +70,7 @@ class Axis:
     log: bool = False
 
     def position(self, value: float) -> float:
-        """Where a value is on the axis: 0 at `low`, 1 at `high`."""
+        """Return the position of a value on the axis, from 0 at `low` to 1 at `high`."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -78,7 +78,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Point:
-    """A measured value; `low` and `high` are its 95 % interval, NaN if unknown."""
+    """A measured value. `low` and `high` are the ends of its 95 % interval; NaN if unknown."""
 
     x: float
     y: float
@@ -89,7 +89,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one color, marker and dash pattern (styles), in order of x; `joined` by a line."""
+    """Points of one style (color, marker and dash pattern), in order of x. If `joined`, a line connects them."""
 
     label: str
     points: tuple[Point, ...]
@@ -99,13 +99,13 @@ class Series:
 
     @property
     def emphasized(self) -> bool:
-        """The baseline's line is thicker than others."""
+        """Whether the line is thicker than others, as the baseline's is."""
         return self.style < 0
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A line that no result can cross, from one (x, y) to another."""
+    """A line from one (x, y) to another that no result can cross."""
 
     label: str
     start: tuple[float, float]
@@ -115,7 +115,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class LinePlot:
-    """Series over a common axis."""
+    """Several series on common axes."""
 
     x: Axis
     y: Axis
@@ -125,7 +125,7 @@ class LinePlot:
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a bar, in the color of a style."""
+    """A part of a bar, in the color of its style."""
 
     low: float
     high: float
@@ -136,9 +136,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Bar:
-    """Segments next to each other. `text` follows the end, `note` is in a column on the right.
+    """Segments side by side. `text` follows the end of the bar, and `note` is in a column on the right.
 
-    `low` and `high` are a 95 % interval.
+    `low` and `high` are the ends of a 95 % interval.
     """
 
     label: str
@@ -165,7 +165,7 @@ class Guide:
 class BarPlot:
     """Horizontal bars from top to bottom.
 
-    `key` names the styles of segments, `note_label` what the notes of the bars are.
+    `key` names the styles of segments. `note_label` is the heading of the bars' notes.
     """
 
     axis: Axis
@@ -177,7 +177,7 @@ class BarPlot:
 
 @dataclass(frozen=True)
 class Cell:
-    """A value in a column and a row, both counted from 0."""
+    """A value in a column and a row, which are both counted from 0."""
 
     column: int
     row: int
@@ -189,7 +189,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Cells whose color goes from the least value to the greatest; a missing cell was not measured."""
+    """Cells colored by value, from the lowest to the highest. A missing cell was not measured."""
 
     x_label: str
     y_label: str
@@ -200,25 +200,25 @@ class HeatMap:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """The lowest and the highest value."""
         values = [cell.value for cell in self.cells]
         return min(values), max(values)
 
     @property
     def range_texts(self) -> tuple[str, str]:
-        """The texts of the cells with the least and the greatest value."""
+        """The texts of the cells with the lowest and the highest value."""
         ordered = sorted(self.cells, key=lambda cell: cell.value)
         return ordered[0].text, ordered[-1].text
 
     def share(self, value: float) -> float:
-        """Where a value is between the least, 0, and the greatest, 1."""
+        """Return where a value lies between the lowest (0) and the highest (1)."""
         low, high = self.range
         return (value - low) / (high - low) if high > low else 1.0
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with its words: `description` tells a reader who cannot see it what it shows."""
+    """A drawing and its text. `description` tells readers who cannot see it what it shows."""
 
     title: str
     subtitle: str

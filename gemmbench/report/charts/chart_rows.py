@@ -1,4 +1,4 @@
-"""What all kinds of charts share: which rows they show, names and lines of series, limits of the machine, tooltips."""
+"""Helpers for all kinds of charts: the choice of rows, series with names and lines, limits of the machine, tooltips."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemmbench.report.text import count_noun
 
 
 def _cache(row: Row) -> str:
-    """What the run asked for; small operands may have been in the cache anyway."""
+    """Return the cache that the run asked for, although small operands may have been in the cache anyway."""
     return str(row.environment.policy.get("cache", ""))
 
 
@@ -33,11 +33,11 @@ _ATTRIBUTES: tuple[Callable[[Row], str], ...] = (
     lambda row: row.environment.started[11:19],
     lambda row: row.environment.run,
 )
-"""What may differ between series of the same variant, in the order in which names mention it."""
+"""The attributes in which series of the same variant may differ, in the order in which names mention them."""
 
 
 def group_series(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by series, in the order of the ladder: the same variant, run and kind of problem."""
+    """Group rows into series, in ladder order. A series has one variant, run and kind of problem."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.record.order, row.record.variant)):
         groups.setdefault((row.record.variant, *(attribute(row) for attribute in _ATTRIBUTES)), []).append(row)
@@ -46,7 +46,7 @@ def group_series(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
-    """The first attributes that tell apart the keys of the same variant."""
+    """Return the first attributes that distinguish the keys of the same variant."""
     used: list[int] = []
     for index in range(1, len(_ATTRIBUTES) + 1):
         if len({(key[0], *(key[each] for each in used)) for key in keys}) == len(keys):
@@ -59,7 +59,10 @@ def _needed_attributes(keys: Sequence[tuple[str, ...]]) -> list[int]:
 
 
 def describe_rows(rows: Sequence[Row]) -> str:
-    """`NVIDIA H200, f32, cold cache, 2026-11-22`: what all rows have in common; and that some ran on the CPU."""
+    """Describe what all rows have in common, as in `NVIDIA H200, f32, cold cache, 2026-11-22`.
+
+    The text also says if some rows ran on the CPU.
+    """
     devices = {row.environment.device + row.environment.scope: row.environment for row in rows}
     shown = [name for name, each in devices.items() if len(devices) == 1 or each.caveat]
     texts = (
@@ -72,22 +75,22 @@ def describe_rows(rows: Sequence[Row]) -> str:
 
 
 def name_baseline(rows: Sequence[Row]) -> str:
-    """The variant that percentages refer to; `the baseline` if runs differ."""
+    """Return the variant to which percentages refer, or `the baseline` if the runs have different ones."""
     names = {row.environment.baseline for row in rows}
     return names.pop() if len(names) == 1 else "the baseline"
 
 
 FARTHEST = 4
-"""A peak is drawn if it is not farther than this times the fastest row."""
+"""A peak is drawn only if it is at most this many times as high as the fastest row."""
 
 
 @dataclass(frozen=True)
 class Peak:
     """The limits of a device in one precision.
 
-    `gflops` is the arithmetic peak at the highest clock that a row measured, `bandwidth` the rate
-    of the memory at its highest clock in GB/s, 0 if unknown. `reached` is what copies and f32
-    multiply-adds reached at best, if the run measured it.
+    `gflops` is the arithmetic peak at the highest clock of any row. `bandwidth` is the rate of the memory at its
+    highest clock in GB/s, or 0 if unknown. `reached` is the best that copies and f32 multiply-adds reached, if the run
+    measured that.
     """
 
     label: str
@@ -100,18 +103,18 @@ class Peak:
 
     @property
     def ridge(self) -> float:
-        """FLOP per byte from which arithmetic limits a kernel, not memory."""
+        """The intensity in FLOP per byte above which arithmetic, not memory, limits a kernel."""
         return self.gflops / self.bandwidth
 
 
 def note_far_peaks(peaks: Sequence[Peak], fastest: float, unit: SpeedUnit) -> list[str]:
-    """A sentence for each peak that is too far above the fastest row, in GFLOPS, to be drawn."""
+    """Return a sentence for each peak that is too far above the fastest row (in GFLOPS) to be drawn."""
     far = [peak for peak in peaks if peak.gflops > FARTHEST * fastest]
     return [f"Beyond the chart: the {peak.label}, {unit.format(peak.gflops)}." for peak in far]
 
 
 def find_peaks(rows: Sequence[Row], unit: SpeedUnit) -> list[Peak]:
-    """The known peaks of all devices and precisions of these rows."""
+    """Find the known peaks of all devices and precisions of these rows."""
     fastest: dict[tuple[str, str], Row] = {}
     for row in rows:
         key = row.environment.device_name(row.record.backend), row.record.problem.precision_name
@@ -140,7 +143,7 @@ def _make_peak(row: Row, names: Sequence[str], unit: SpeedUnit) -> Peak:
 
 
 def take_reached_limits(peak: Peak, unit: SpeedUnit) -> Peak:
-    """The limits that were reached by measurement, where the run has them; else those in theory."""
+    """Replace the limits of a peak by those that the run measured, if it did."""
     if peak.reached is None:
         return peak
     bandwidth = peak.reached.copy / 1e9
@@ -152,9 +155,9 @@ def take_reached_limits(peak: Peak, unit: SpeedUnit) -> Peak:
 
 
 def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row]:
-    """The right and possible rows that the choices leave, in percent those with a percentage.
+    """Select the ranked rows that match the choices. For a chart in percent, they must have a percentage.
 
-    Raises UsageError if there are none.
+    Raises UsageError if no row is left.
     """
     rows = [row for comparison in comparisons for row in comparison.rows]
     _require_known(choices.variants, {row.record.variant for row in rows})
@@ -191,7 +194,7 @@ def _count_statuses(rows: Sequence[Row]) -> str:
 
 
 def note_unranked(comparisons: Sequence[Comparison], choices: Choices) -> list[str]:
-    """A sentence on the rows that ran but are not drawn because they are not ranked, if there are any."""
+    """Describe in a sentence the rows that ran but are not drawn because they are not ranked, if there are any."""
     rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record)]
     unranked = [row for row in rows if not row.ranked and row.record.status != "skipped"]
     if not unranked:
@@ -201,7 +204,7 @@ def note_unranked(comparisons: Sequence[Comparison], choices: Choices) -> list[s
 
 
 def pick_fastest(rows: Iterable[Row]) -> list[Row]:
-    """One row for each run, variant and problem: the winner that was measured again, else the fastest."""
+    """Pick one row for each run, variant and problem: the winner that was measured again, or else the fastest."""
     best: dict[tuple[str, str, Problem], Row] = {}
     for row in rows:
         key = (row.environment.run, row.record.variant, row.record.problem)
@@ -211,7 +214,7 @@ def pick_fastest(rows: Iterable[Row]) -> list[Row]:
 
 
 def choose_problem(rows: Sequence[Row]) -> list[Row]:
-    """The rows of one problem: the one with the most variants, the largest of several such."""
+    """Return the rows of the problem with the most variants or, among several, of the largest such problem."""
     problems: dict[Problem, list[Row]] = {}
     for row in rows:
         problems.setdefault(row.record.problem, []).append(row)
@@ -225,7 +228,7 @@ def _quality(row: Row) -> tuple[bool, float]:
 def make_series(
     rows: Sequence[Row], choices: Choices, make_point: Callable[[str, Row], Point], joined: bool = True
 ) -> tuple[Series, ...]:
-    """Styled series with a point per row, from left to right; `make_point` gets the label and the row."""
+    """Make styled series with a point for each row, from left to right. `make_point` receives the label and the row."""
     groups = group_series(rows)
     styles = choose_styles([members[0] for members in groups.values()])
     return tuple(
@@ -242,18 +245,18 @@ def make_series(
 
 @dataclass(frozen=True)
 class SpeedUnit:
-    """GFLOPS or TFLOPS: all speeds of a chart or page have the same."""
+    """GFLOPS or TFLOPS. All speeds on a chart or page use the same unit."""
 
     name: str
     gflops: float
 
     def measure(self, row: Row) -> Interval:
-        """The speed of a row; the low end belongs to the high end of the time."""
+        """Return the speed of a row. Its low end comes from the high end of the time."""
         work = row.record.flops / 1e9 / self.gflops
         return Interval(work / row.time.value, work / row.time.high, work / row.time.low)
 
     def format(self, gflops: float, digits: int = 4) -> str:
-        """`60.63 TFLOPS`."""
+        """Format a speed such as `60.63 TFLOPS`."""
         return f"{format_number(gflops / self.gflops, digits)} {self.name}"
 
 
@@ -262,13 +265,13 @@ _MOST_GFLOPS = 10_000
 
 
 def choose_unit(comparisons: Sequence[Comparison]) -> SpeedUnit:
-    """TFLOPS if a row of these runs reaches 10,000 GFLOPS, else GFLOPS."""
+    """Choose TFLOPS if a row of these runs reaches 10,000 GFLOPS, otherwise GFLOPS."""
     speeds = (row.gflops for comparison in comparisons for row in comparison.rows if row.ranked)
     return TFLOPS if max(speeds, default=0) >= _MOST_GFLOPS else GFLOPS
 
 
 def row_tip(label: str, row: Row, unit: SpeedUnit) -> str:
-    """A line each for the row, its speed, its percent of the baseline and its configuration."""
+    """Return lines for the row, its speed, its percentage of the baseline, and its configuration."""
     percent, baseline = row.percent_of_baseline, row.environment.baseline
     lines = [f"{label} at {row.record.problem.size}", f"{format_interval(unit.measure(row))} {unit.name}"]
     if not math.isnan(percent.value) and row.record.variant != baseline:

@@ -1,4 +1,4 @@
-"""Colors, markers and dashes of series, ticks at round numbers, numbers as text, and where things are placed."""
+"""Colors, markers and dashes of series, ticks at round numbers, formatting of numbers, and placement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DASHES = ("", "6 3", "2 2.5", "9 3 2 3")
 
 
 def choose_styles(rows: Sequence[Row]) -> list[int]:
-    """A style for each series, given its first row: -1, -2 ... for baselines, 0, 1 ... for others."""
+    """Choose a style for each series, given its first row: -1, -2 ... for baselines, and 0, 1 ... for others."""
     styles: list[int] = []
     for row in rows:
         below = row.record.variant == row.environment.baseline
@@ -27,17 +27,17 @@ def choose_styles(rows: Sequence[Row]) -> list[int]:
 
 
 def _color_of(style: int) -> int:
-    """The index of the color, from 0; -1 for the color of text, which baselines have."""
+    """Return the index of the color, counted from 0. -1 stands for the color of text, which baselines have."""
     return style % _COLORS if style >= 0 else -1
 
 
 def marker_of(style: int) -> str:
-    """The shape of the points."""
+    """Return the shape of the points."""
     return _MARKERS[_index(style) % len(_MARKERS)]
 
 
 def dash_of(style: int) -> str:
-    """The dash pattern as in SVG, `none` for a solid line."""
+    """Return the dash pattern for SVG; `none` for a solid line."""
     return _DASHES[(style // _COLORS if style >= 0 else _index(style)) % len(_DASHES)] or "none"
 
 
@@ -77,7 +77,7 @@ _CIVIDIS = ("00224e", "123570", "3b496c", "575d6d", "707173", "8a8678", "a59c74"
 
 
 def contrasting(color: str) -> str:
-    """Near black or white, whichever has the higher contrast to `#rrggbb` (WCAG's luminance)."""
+    """Return near-black or white, whichever has the higher contrast to `#rrggbb` (WCAG's luminance)."""
     channels = [value / 255 for value in _channels(color)]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -85,7 +85,7 @@ def contrasting(color: str) -> str:
 
 
 def heat_color(share: float) -> str:
-    """The color at a share of the scale of heat maps, from 0 (dark blue) to 1 (yellow)."""
+    """Return the color at a share of the heat map's scale, from 0 (dark blue) to 1 (yellow)."""
     place = min(max(share, 0.0), 1.0) * (len(_CIVIDIS) - 1)
     index = min(int(place), len(_CIVIDIS) - 2)
     pairs = zip(_channels(_CIVIDIS[index]), _channels(_CIVIDIS[index + 1]), strict=True)
@@ -93,7 +93,7 @@ def heat_color(share: float) -> str:
 
 
 def series_color(style: int) -> str:
-    """The name of the color of a style (styles.color_of)."""
+    """Return the name of the color of a style (styles.color_of)."""
     color = _color_of(style)
     return f"series-{color + 1}" if color >= 0 else "ink"
 
@@ -104,7 +104,7 @@ def _channels(color: str) -> tuple[int, ...]:
 
 
 def _add_text_colors(colors: Mapping[str, str]) -> Mapping[str, str]:
-    """The colors, and `on-NAME` for text on each color of a series."""
+    """Add a color `on-NAME` for text on the color of each series."""
     filled = [name for name in colors if name.startswith("series-")]
     return {**colors, **{f"on-{name}": contrasting(colors[name]) for name in filled}}
 
@@ -114,7 +114,7 @@ LIGHT, DARK = _add_text_colors(_LIGHT), _add_text_colors(_DARK)
 
 
 def format_number(value: float, digits: int = 4) -> str:
-    """`51,640`, `98.3`: at most this many significant digits, integers in full; `-` if unknown."""
+    """Format with at most this many significant digits, and integers in full: `51,640`, `98.3`; `-` if unknown."""
     if math.isnan(value):
         return "-"
     if value == 0:
@@ -125,17 +125,17 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_estimate(interval: Interval) -> str:
-    """`51,640`: the value, with the digits that its interval supports, at most four."""
+    """Format the value with the digits that its interval supports, at most four: `51,640`."""
     return separate_thousands(number_within(interval.value, interval, 4))
 
 
 def format_interval(interval: Interval) -> str:
-    """`51,640 +- 60`; the value only, if the interval is unknown."""
+    """Format a value and its interval as `51,640 +- 60`, or only the value if the interval is unknown."""
     return separate_thousands(with_interval(interval))
 
 
 def separate_thousands(text: str) -> str:
-    """The text with commas in its numbers, not in their decimals."""
+    """Put commas into the numbers of a text, but not into their decimals."""
     return re.sub(r"(?<![.\d])\d{4,}", lambda found: f"{int(found[0]):,}", text)
 
 
@@ -143,7 +143,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 
 def make_linear_axis(label: str, highest: float, count: int = 6) -> Axis:
-    """An axis from 0 to a little above `highest`, with about `count` ticks."""
+    """Make an axis from 0 to a little above `highest`, with about `count` ticks."""
     step = _round_step(highest / count)
     ticks = [index * step for index in range(math.floor(highest / step * (1 + 1e-9)) + 1)]
     return Axis(label, 0, highest * 1.07, tuple(Tick(value, format_number(value)) for value in ticks))
@@ -155,7 +155,7 @@ def _round_step(least: float) -> float:
 
 
 def make_log_axis(label: str, low: float, high: float) -> Axis:
-    """Logarithmic, with ticks at powers of ten, and at 2 and 5 times these if there are few."""
+    """Make a logarithmic axis with ticks at powers of ten, and at 2 and 5 times these if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     steps = (1,) if last - first > 4 else (1, 2, 5)
     values = [step * 10.0**exponent for exponent in range(first, last + 1) for step in steps]
@@ -164,7 +164,7 @@ def make_log_axis(label: str, low: float, high: float) -> Axis:
 
 
 def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
-    """Logarithmic, with ticks at the powers of two, or at the sizes if these hold fewer than two powers."""
+    """Make a logarithmic axis with ticks at powers of two, or at the sizes if they span fewer than two powers."""
     low, high = min(sizes), max(sizes)
     powers = [2**exponent for exponent in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)]
     shown = powers if len(powers) > 1 else sorted(set(sizes))
@@ -173,25 +173,25 @@ def make_size_axis(label: str, sizes: Sequence[int]) -> Axis:
 
 
 WIDTH, SLIM, MARGIN = 800, 400, 16
-"""The widths of a chart and of one for a phone in pixels. A chart with long names is wider."""
+"""The widths in pixels of a chart and of one for a phone. A chart with long names is wider."""
 _LEAST_PLOT = {WIDTH: 440, SLIM: 120}  # between the axes
 _NARROW = set("iljtfrI.,:;'|!()[] ")
 _WIDE = set("mwMW%@")
 
 
 def text_width(text: str, size: float = 12) -> float:
-    """An upper estimate in pixels for the fonts of the theme, DejaVu Sans the widest of them."""
+    """Estimate the width of a text in pixels, based on DejaVu Sans, the widest font of the theme."""
     units = sum(0.4 if letter in _NARROW else 0.98 if letter in _WIDE else 0.66 for letter in text)
     return units * size
 
 
 def widest(texts: Sequence[str]) -> float:
-    """The width of the widest text."""
+    """Return the width of the widest text."""
     return max(map(text_width, texts), default=0.0)
 
 
 def chart_width(chart: Chart, least: int = WIDTH) -> int:
-    """In pixels: WIDTH or SLIM, or more if names would leave too little for the plot."""
+    """Return the width in pixels: WIDTH or SLIM, or more if names would leave too little room for the plot."""
     plot = chart.plot
     if isinstance(plot, LinePlot):
         texts = widest([each.label for each in plot.series]) + widest([tick.text for tick in plot.y.ticks])
@@ -204,7 +204,7 @@ def chart_width(chart: Chart, least: int = WIDTH) -> int:
 
 
 def wrap_text(text: str, width: float, size: float = 12) -> list[str]:
-    """The text in lines of at most `width` pixels."""
+    """Wrap a text into lines of at most `width` pixels."""
     lines: list[str] = []
     for word in text.split():
         if lines and text_width(f"{lines[-1]} {word}", size) <= width:
@@ -215,10 +215,9 @@ def wrap_text(text: str, width: float, size: float = 12) -> list[str]:
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions at least `gap` apart within low to high (if they fit), moved as little as possible.
+    """Move positions as little as possible so that they are at least `gap` apart and, if they fit, within low to high.
 
-    Neighbors that would overlap form a block around the mean of what they want (pool adjacent
-    violators).
+    Neighbors that would overlap form a block around the mean of their wanted positions (pool adjacent violators).
     """
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])
     blocks: list[list[float]] = []  # what the members want, less their offset in the block

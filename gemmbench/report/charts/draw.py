@@ -1,4 +1,4 @@
-"""The kinds of charts by name, the way from comparisons and choices to a Chart, and the file that it becomes."""
+"""The kinds of charts by name, and functions to draw a chart from comparisons and to write it to a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from gemmbench.report.export import write_text
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of chart: what it shows, how it is drawn and which choices it has.
+    """A kind of chart: what it shows, how it is drawn, and which choices it allows.
 
-    `one_problem` kinds show one problem at a time, by default the one with the most variants.
+    A kind with `one_problem` shows one problem at a time, by default the one with the most variants.
     """
 
     summary: str
@@ -59,13 +59,13 @@ CHARTS: Mapping[str, Kind] = {
     "search": Kind("GFLOPS of the configurations that tune tried, in order, and the best so far", draw_search, _ROWS),
     "transfers": Kind("time, or shares of it, of copies and kernel", draw_transfers, _ROWS | {"percent"}),
 }
-"""Every kind, by its name on the command line."""
+"""Every kind of chart by its name on the command line."""
 
 
 def draw_chart(kind: str, comparisons: Sequence[Comparison], **choices: Any) -> Chart:
-    """Draw one kind; `choices` are fields of Choices.
+    """Draw a chart of one kind. `choices` are fields of Choices.
 
-    Raises UsageError for an unknown kind or choice, and if the runs hold nothing to draw.
+    Raises UsageError for an unknown kind or choice, and if the runs have nothing to draw.
     """
     if kind not in CHARTS:
         raise UsageError(f"unknown chart '{kind}'{nearest(kind, CHARTS)}; choose {', '.join(CHARTS)}")
@@ -81,9 +81,10 @@ _LEAST_SWEEP = 0.5  # share of the rows of a variant with two parameters that va
 
 
 def guess_kind(comparisons: Sequence[Comparison], **choices: Any) -> str:
-    """The kind that fits the runs and the choices.
+    """Guess the kind of chart that fits the runs and the choices.
 
-    Several sizes: speed; transfers; mostly configurations of one variant: a heat map; else the ladder.
+    These are tried in turn: speed for several sizes, transfers, a heat map if most rows are configurations of one
+    variant, and the ladder.
     """
     made = Choices(**choices)
     fitting = [kind for kind in _GUESSES if made.given <= CHARTS[kind].choices]
@@ -98,7 +99,7 @@ def guess_kind(comparisons: Sequence[Comparison], **choices: Any) -> str:
 
 
 def _is_sweep(comparisons: Sequence[Comparison], choices: Choices) -> bool:
-    """Most rows that ran are of one variant, or the choices are those of a heat map."""
+    """Return whether most rows that ran are of one variant, or the choices are for a heat map."""
     rows = [row for comparison in comparisons for row in comparison.rows if choices.include(row.record) and row.ranked]
     counts = Counter(row.record.variant for row in rows)
     return bool(choices.x or choices.y) or any(count > _LEAST_SWEEP * len(rows) > 2 for count in counts.values())
@@ -108,7 +109,7 @@ SUFFIX = ".svg"
 
 
 def check_suffix(path: Path) -> None:
-    """Raises UsageError for the name of a file that is not SVG."""
+    """Raise UsageError if a file name does not end in .svg."""
     if str(path) != STDOUT and path.suffix.lower() != SUFFIX:
         suffix = f"unknown format '{path.suffix}'" if path.suffix else "no suffix"
         raise UsageError(f"{path}: {suffix}; charts are written as SVG: end the name in {SUFFIX}")

@@ -1,4 +1,4 @@
-"""A heat map of two parameters of a variant; each cell is the best over the other parameters."""
+"""A heat map of two parameters of a variant. Each cell shows the best result over the other parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemmbench.report.row import Row
 
 
 def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
+    """Draw GFLOPS, or percent of the baseline. Raises UsageError if fewer than two parameters vary."""
     rows = _choose_variant(select_rows(comparisons, choices), choices)
     rows = _measured_together(_choose_run(choose_problem(rows)))
     x, y = _choose_parameters(rows, choices)
@@ -43,7 +43,7 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
 
 
 def _varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
-    """The values of each parameter that has more than one, in the order of the manifest."""
+    """Return the values of each parameter that has more than one, in the order of the manifest."""
     values: dict[str, set[int]] = {}
     for row in rows:
         for name, value in row.record.config.items():
@@ -52,7 +52,7 @@ def _varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
 
 
 def _choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]:
-    """The chosen parameters, else those with the most values. Raises UsageError."""
+    """Return the chosen parameters, or else those with the most values. Raises UsageError."""
     varying, variant = _varying_parameters(rows), rows[0].record.variant
     held = ", ".join(varying) or "none"
     for name in filter(None, (choices.x, choices.y)):
@@ -68,7 +68,7 @@ def _choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]
 
 
 def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
-    """The rows of the variant with the most configurations, of those that have the chosen parameters."""
+    """Return the rows of the variant with the most configurations among those that have the chosen parameters."""
     if len(choices.variants) > 1:
         raise UsageError(f"a heat map shows one kernel, not {len(choices.variants)}: {', '.join(choices.variants)}")
     wanted = {choices.x, choices.y} - {""}
@@ -78,13 +78,13 @@ def _choose_variant(rows: Sequence[Row], choices: Choices) -> list[Row]:
 
 
 def _choose_run(rows: Sequence[Row]) -> list[Row]:
-    """The rows of the run with the most configurations: cells of one map are from one run."""
+    """Return the rows of the run with the most configurations, since all cells of a map must come from one run."""
     counts = Counter(row.environment.run for row in rows)
     return [row for row in rows if row.environment.run == counts.most_common(1)[0][0]]
 
 
 def _measured_together(rows: Sequence[Row]) -> list[Row]:
-    """Rows of the sweep: a winner that was measured again would be compared with rows of other rounds."""
+    """Return the rows of the sweep. A winner that was measured again would be compared with rows of other rounds."""
     return [row for row in rows if row.record.phase != "final"] or list(rows)
 
 

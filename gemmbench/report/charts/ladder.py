@@ -1,4 +1,4 @@
-"""The ladder: one bar for each variant in the order of the rungs, in percent of the baseline, at one size."""
+"""The ladder: one bar for each variant in order of the rungs, in percent of the baseline, at one size."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLAIN, _HIGHLIGHTED, _BASELINE = 0, 1, -1
 
 
 def draw_ladder(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """Percent of the baseline at one problem; GFLOPS where no row has a percentage. Raises UsageError."""
+    """Draw percent of the baseline at one problem, or GFLOPS if no row has a percentage. Raises UsageError."""
     rows = choose_problem(pick_fastest(select_rows(comparisons, choices)))
     speed_unit = choose_unit(comparisons)
     in_percent = any(not math.isnan(row.percent_of_baseline.value) for row in rows)
@@ -72,7 +72,7 @@ def _make_bar(label: str, row: Row, choices: Choices, in_percent: bool, unit: Sp
 
 
 def _make_guides(rows: Sequence[Row], peaks: Sequence[Peak], in_percent: bool, unit: SpeedUnit) -> tuple[Guide, ...]:
-    """The peak, if there is one for all rows; in percent of the baseline if bars are."""
+    """Make a guide for the peak if all rows have the same one. It is in percent of the baseline if the bars are."""
     if len(peaks) != 1:
         return ()
     if not in_percent:

@@ -1,7 +1,7 @@
-"""The roofline: speed over FLOP per byte, below the machine's arithmetic peak and its bandwidth.
+"""The roofline: speed over FLOP per byte, bounded by the machine's arithmetic peak and its bandwidth.
 
-Intensity counts the least bytes that a launch must move (A and B in, C out), so that all variants
-of a problem have the same. The model: S. Williams, A. Waterman, D. Patterson, "Roofline", 2009.
+Intensity counts the fewest bytes that a launch must move (A and B in, C out), so that all variants of a problem have
+the same intensity. The model: S. Williams, A. Waterman, D. Patterson, "Roofline", 2009.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INTENSITY = "FLOP per byte: A and B read once, C written once"
 
 
 def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """GFLOPS of each row over its intensity. Raises UsageError if no limit of the device is known."""
+    """Draw GFLOPS of each row over its intensity. Raises UsageError if no limit of the device is known."""
     rows = pick_fastest(select_rows(comparisons, choices))
     unit = choose_unit(comparisons)
     peaks = [take_reached_limits(peak, unit) for peak in find_peaks(rows, unit) if peak.bandwidth > 0]
@@ -69,7 +69,7 @@ def _make_point(unit: SpeedUnit, label: str, row: Row) -> Point:
 
 
 def _make_ranges(rows: Sequence[Row], peaks: Sequence[Peak]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The ranges of both axes: all rows, and the ridge where the two limits of a device meet."""
+    """Return the ranges of both axes. They cover all rows and the ridge, where the two limits of a device meet."""
     intensities = [row.roofline.intensity for row in rows] + [peak.ridge for peak in peaks]
     low = min(intensities) / 4
     slowest = min([row.gflops for row in rows] + [peak.bandwidth * low for peak in peaks])

@@ -1,4 +1,4 @@
-"""A search of `tune`: the speed of every configuration in the order in which they were tried, and the best so far."""
+"""A search of `tune`: the speed of every configuration in the order of trying, and the best so far."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gemmbench.report.charts.chart_style import format_number, make_linear_axis
 from gemmbench.report.comparison import Comparison
 
 _TRIED, _BEST = 0, -1
-"""Styles: points of configurations, the line of the best so far."""
+"""Styles for the points of configurations and for the line of the best so far."""
 
 
 def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """GFLOPS over the configurations tried, of the search with the most of them. Raises UsageError without one."""
+    """Draw GFLOPS over the configurations of the search that tried the most. Raises UsageError if there is none."""
     search = _choose_search(comparisons, choices)
     unit = choose_unit(comparisons)
     speeds = [(record, _find_gflops(record)) for record in search]
@@ -40,7 +40,7 @@ def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
 
 
 def _find_best(tried: Sequence[Point]) -> list[Point]:
-    """The corners of the line of the best so far."""
+    """Find the corners of the line of the best so far."""
     corners = [tried[0]]
     for point in tried[1:]:
         if point.y > corners[-1].y:
@@ -49,7 +49,7 @@ def _find_best(tried: Sequence[Point]) -> list[Point]:
 
 
 def _choose_search(comparisons: Sequence[Comparison], choices: Choices) -> list[Record]:
-    """The first short load of each configuration, in order, of the search with the most."""
+    """Return the first short load of each configuration, in order, from the search with the most."""
     searches: dict[tuple[object, ...], dict[tuple[object, ...], Record]] = {}
     for number, comparison in enumerate(comparisons):
         for record in comparison.run.records:

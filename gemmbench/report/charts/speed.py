@@ -1,4 +1,4 @@
-"""Speed over size: a line for each variant, with its 95 % intervals and the machine's limit."""
+"""Speed over size: a line for each variant with its 95 % intervals, and the machine's limit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gemmbench.report.text import count_noun
 
 
 def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """GFLOPS, or percent of the baseline, of square problems. Raises UsageError without two sizes."""
+    """Draw GFLOPS, or percent of the baseline, for square problems. Raises UsageError for fewer than two sizes."""
     rows = pick_fastest(select_rows(comparisons, choices))
     square = [row for row in rows if _is_square(row)]
     sizes = sorted({row.record.problem.M for row in square})
@@ -49,7 +49,7 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
 
 
 def _is_square(row: Row) -> bool:
-    """M, N and K are equal, and the row is a GEMM."""
+    """Return whether M, N and K are equal and the row is a GEMM."""
     problem = row.record.problem
     return problem.M == problem.N == problem.K and row.record.network is None
 

@@ -1,4 +1,4 @@
-"""A Chart as SVG: its frame, and line plots, bars and heat maps within."""
+"""Renders a Chart as SVG: its frame, and line plots, bars and heat maps inside it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _AWAY = 14  # from the plot to the labels
 
 @dataclass(frozen=True)
 class _LineFrame:
-    """Where the area between the axes is, in pixels."""
+    """The area between the axes, in pixels."""
 
     plot: LinePlot
     left: float
@@ -42,13 +42,13 @@ class _LineFrame:
     bottom: float
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         across, up = self.plot.x.position(x), self.plot.y.position(y)
         return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
 
 
 def _draw_lines(parent: Element, plot: LinePlot, width: float, top: float) -> float:
-    """Draw below `top`; returns the bottom."""
+    """Draw the plot below `top`, and return its bottom."""
     labels = [each.label for each in plot.series]
     height = max(_HEIGHT, _GAP * (len(labels) + 1))
     left = 10 + widest([tick.text for tick in plot.y.ticks])
@@ -136,7 +136,7 @@ def _add_marker(parent: Element, style: int, x: float, y: float) -> None:
 
 
 def _label_ends(parent: Element, frame: _LineFrame) -> None:
-    """Each series is named where it ends; labels that would overlap move apart."""
+    """Write the name of each series where it ends. Labels that would overlap are moved apart."""
     ends = [frame.place(each.points[-1].x, each.points[-1].y) for each in frame.plot.series]
     heights = spread([y for _, y in ends], _GAP, frame.top, frame.bottom)
     x = frame.right + _AWAY
@@ -155,7 +155,7 @@ _GROUP = 26  # height of the heading of a group
 
 @dataclass(frozen=True)
 class _BarFrame:
-    """Where the bars are, in pixels; `heights` are the tops of the bars."""
+    """The area of the bars, in pixels. `heights` are the tops of the bars."""
 
     plot: BarPlot
     left: float
@@ -165,12 +165,12 @@ class _BarFrame:
     heights: tuple[float, ...]
 
     def place(self, value: float) -> float:
-        """The pixel of a value."""
+        """Return the pixel of a value."""
         return self.left + self.plot.axis.position(value) * (self.right - self.left)
 
 
 def draw_bars(parent: Element, plot: BarPlot, width: float, top: float) -> float:
-    """Draw below `top`; returns the bottom."""
+    """Draw the bars below `top`, and return their bottom."""
     if plot.key:
         top = _draw_key(parent, plot, top + 6)
     frame = _make_frame(plot, width, top + (24 if plot.guides or plot.note_label else 8))
@@ -197,7 +197,7 @@ def _make_frame(plot: BarPlot, width: float, top: float) -> _BarFrame:
 
 
 def _room_after(plot: BarPlot, bar: Bar) -> float:
-    """The share of the axis right of a bar, less a reserve because the axis will be narrower."""
+    """Return the share of the axis to the right of a bar, minus a reserve, because the axis will be narrower."""
     return 0.6 * (1 - plot.axis.position(_bar_end(bar)))
 
 
@@ -284,7 +284,7 @@ _RIGHT = 120  # for the scale and its numbers
 
 @dataclass(frozen=True)
 class _CellFrame:
-    """Where the grid is, and the size of a cell, in pixels."""
+    """The position of the grid and the size of a cell, in pixels."""
 
     heat_map: HeatMap
     left: float
@@ -301,7 +301,7 @@ class _CellFrame:
 
 
 def _draw_cells(parent: Element, heat_map: HeatMap, width: float, top: float) -> float:
-    """Draw below `top`; returns the bottom."""
+    """Draw the cells below `top`, and return their bottom."""
     left = 14 + widest([*heat_map.rows, heat_map.y_label])
     frame = _CellFrame(heat_map, left, top + 26, min(_WIDEST, (width - left - _RIGHT) / len(heat_map.columns)))
     _draw_names(parent, frame)
@@ -360,9 +360,9 @@ def _draw_scale(parent: Element, frame: _CellFrame) -> None:
 
 
 def render_svg(chart: Chart, least: int = WIDTH, styled: bool = True) -> str:
-    """The chart as an <svg> element of the width WIDTH or SLIM, which is a file as well as a part of a page.
+    """Render a chart as an <svg> element of the width WIDTH or SLIM, for a file or for a page.
 
-    Without its style sheet it needs a page that has one.
+    Without its own style sheet, the element needs a page that has one.
     """
     inside = Element("g", {"transform": f"translate({MARGIN},{MARGIN})"})
     whole = chart_width(chart, least)
@@ -383,7 +383,7 @@ def render_svg(chart: Chart, least: int = WIDTH, styled: bool = True) -> str:
 
 
 def _escape_texts(root: Element) -> None:
-    """XML cannot hold the control characters that a name from a file may have."""
+    """Escape the control characters in names from files, which XML cannot contain."""
     for element in root.iter():
         element.text = escape_controls(element.text) if element.text else None
         element.attrib = {name: escape_controls(value) for name, value in element.attrib.items()}

@@ -13,7 +13,7 @@ Place = tuple[float, float]
 
 
 def add(parent: Element, tag: str, **attributes: Attribute) -> Element:
-    """Add an element; `css` is its class, and `_` in a name is `-` in SVG."""
+    """Add an element. `css` is its class, and `_` in an attribute's name becomes `-`."""
     names = {_NAMES.get(name, name.replace("_", "-")): _format(value) for name, value in attributes.items()}
     return SubElement(parent, tag, names)
 
@@ -26,7 +26,7 @@ def _format(value: Attribute) -> str:
 
 
 def add_mark(parent: Element, tip: str, **attributes: Attribute) -> Element:
-    """A group with a tooltip: a <title> for any viewer, `data-tip` for a page's own."""
+    """Add a group with a tooltip: a <title> for any viewer, and `data-tip` for the tooltips of a page."""
     group = add(parent, "g", css="gb-mark", data_tip=tip, **attributes)
     add(group, "title").text = tip
     return group
@@ -38,7 +38,7 @@ def add_line(parent: Element, start: Place, end: Place, css: str, **more: Attrib
 
 
 def add_text(parent: Element, x: float, y: float, text: str, css: str = "gb-fill-ink", **more: Attribute) -> None:
-    """A line of text; (x, y) is the left end of its baseline, or what `text_anchor` says."""
+    """Add a line of text. (x, y) is the left end of its baseline, or as `text_anchor` says."""
     if text:
         add(parent, "text", x=x, y=y, css=css, **{"font_size": 12, **more}).text = text
 
@@ -47,7 +47,7 @@ _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, 
 
 
 def style_sheet() -> str:
-    """The same text for every chart, so that several of them can be on one page."""
+    """Return the style sheet. It is the same for every chart, so that one page can hold several."""
     rules = [
         _declare_variables(LIGHT),
         f"@media screen and (prefers-color-scheme: dark) {{ {_declare_variables(DARK)} }}",
@@ -66,7 +66,7 @@ def _declare_variables(colors: Mapping[str, str]) -> str:
 
 
 def marker_path(name: str, x: float, y: float, radius: float = 4.2) -> str:
-    """A closed path around (x, y); shapes have about the same area."""
+    """Return a closed path around (x, y). All shapes have about the same area."""
     if name == "circle":
         arc = f"a{radius:g},{radius:g} 0 1 0"
         return f"M{x - radius:.2f},{y:.2f} {arc} {2 * radius:g},0 {arc} {-2 * radius:g},0 Z"
@@ -75,7 +75,7 @@ def marker_path(name: str, x: float, y: float, radius: float = 4.2) -> str:
 
 
 def _corner(x: float, y: float, reach: float, turn: float) -> str:
-    """At a share of a turn, clockwise from the top."""
+    """Return the corner at a share of a turn, clockwise from the top."""
     angle = 2 * math.pi * turn
     return f"{x + reach * math.sin(angle):.2f},{y - reach * math.cos(angle):.2f}"
 

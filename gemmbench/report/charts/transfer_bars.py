@@ -1,4 +1,4 @@
-"""Where the time of a whole job goes: copies to the device, the kernel, and copies back."""
+"""Shows where the time of a whole job goes: copies to the device, the kernel, and copies back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OVERLAP = (_TOGETHER, "copies and kernel overlapped")
 
 
 def draw_transfers(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """A bar for each kernel and mode, in ms or in percent of its time. Raises UsageError."""
+    """Draw a bar for each kernel and mode, in ms or in percent of its time. Raises UsageError."""
     rows = _select(comparisons, choices)
     problem = max((row.record.problem for row in rows), key=lambda problem: problem.flops)
     rows = [row for row in rows if row.record.problem == problem]
@@ -49,7 +49,7 @@ def _select(comparisons: Sequence[Comparison], choices: Choices) -> list[Transfe
 
 
 def _name_groups(rows: Sequence[TransferRow]) -> dict[tuple[str, str], str]:
-    """A name for the bars of each run and variant, with device and date if there are several runs."""
+    """Name the bars of each run and variant. If there are several runs, the name includes device and date."""
     several = len({row.environment.run for row in rows}) > 1
     return {
         (row.environment.run, row.record.variant): row.record.variant
@@ -84,7 +84,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _list_parts(row: TransferRow) -> list[tuple[int, str, float]]:
-    """Style, name and seconds of each part; one part where copies and kernel run at the same time."""
+    """List the style, name and seconds of each part. If copies and kernel overlap, there is only one part."""
     parts = row.parts
     if math.isnan(parts.h2d + parts.kernel + parts.d2h):
         return [(*_OVERLAP, row.total.value)]

@@ -1,1 +1,1 @@
-"""The columns of tables and exports, each declared once: CSV key, meaning, value, heading and cell."""
+"""The columns of tables and exports. Each is declared once with its CSV key, meaning, value, heading and cell."""

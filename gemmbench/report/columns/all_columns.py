@@ -1,4 +1,4 @@
-"""All columns of kernel rows: those of the exports in order, those of a table, and those of networks."""
+"""All columns of kernel rows: those of exports in order, those of tables, and those of networks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ _TABLE = pick_columns(
 
 
 def _network_table_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
-    """The columns of a table; a post's names and figures and the accuracy only if a row has them."""
+    """Return the columns of a table. A post's names and figures and the accuracy appear only if a row has them."""
     facts = [_facts(row) for row in rows]
     wanted = {
         "version": any(each.label for each in facts),
@@ -110,7 +110,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     *kernel_columns.BEST,
     CAVEAT,
 )
-"""The columns of the CSV and JSON exports, in order; new ones may only follow the last."""
+"""The columns of the CSV and JSON exports, in order. New columns may be added only at the end."""
 
 _WIDE = pick_columns(
     (*COLUMNS, *detail_columns.ONLY_IN_TABLES),
@@ -138,18 +138,18 @@ _WIDE = pick_columns(
     "card",
 )
 SPEEDS = ("GFLOPS", "% of {baseline}", "% of best library", "% of peak")
-"""Headings of columns that suggest how fast a kernel is elsewhere too."""
+"""The headings of columns that suggest how fast a kernel would be elsewhere."""
 _ERROR = "error (max. 16)"
 _AFTER_SPEEDS = (_ERROR, "launches", "error", "status")
 _SUSTAINED = pick_columns(COLUMNS, "sustained TFLOPS", "sustained % of {baseline}", "sustained W", "sustained GHz", "J")
 
 
 def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
-    """The columns of a table of these rows.
+    """Choose the columns for a table of these rows.
 
-    GFLOPS and percentages of a run on the CPU device appear only with `wide`. Those of a steady load appear
-    if a row had one, flags if a row has any, and with `wide` every detail that a row has. The error is never
-    hidden where products are sums of products of parts.
+    In a run on the CPU device, GFLOPS and percentages appear only with `wide`. Columns of a steady load appear if a row
+    had one, and flags if a row has any. With `wide`, every detail appears that a row has. The error is never hidden if
+    products are sums of products of parts.
     """
     columns = list(_network_table_columns(rows) if rows and rows[0].record.network else _filled_columns(rows))
     if not (wide or all(row.environment.gpu for row in rows)):
@@ -169,7 +169,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
 
 
 def find_column(name: str, baseline: str) -> Column[Row]:
-    """The table or export column with this name: `time`, `time (ms)` or `time_s`, `% of cublas` or `%`.
+    """Find the column of tables or exports with this name: `time`, `time (ms)` or `time_s`, `% of cublas` or `%`.
 
     Raises UsageError.
     """
@@ -191,7 +191,7 @@ def _simplify(name: str) -> str:
 
 
 def _format_value(column: Column[Row]) -> Callable[[Row], str]:
-    """The cells of a column that only exports have."""
+    """Format the cell of a column that only exports have."""
 
     def format_cell(row: Row) -> str:
         value = column.value(row)
@@ -201,7 +201,7 @@ def _format_value(column: Column[Row]) -> Callable[[Row], str]:
 
 
 def _filled_columns(rows: Sequence[Row]) -> list[Column[Row]]:
-    """The columns of a table of GEMMs without those that may be hidden and are empty in every row."""
+    """Return the columns of a table of GEMMs, except those that may be hidden and are empty in every row."""
     return [column for column in kernel_columns.TABLE if not column.hide or not rows or _is_filled(column, rows)]
 
 

@@ -1,4 +1,4 @@
-"""A column: its names in exports and tables, its meaning, how a row fills it; and those that identify a row."""
+"""A column: its names in exports and tables, its meaning, and how to fill it. Also the columns that identify a row."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ExportRow = dict[str, object]
 class Column(Generic[R_contra]):
     """A column of exports (`key`), of tables (`heading`), or of both.
 
-    `value` gives what an export holds, in SI units; None or NaN if unknown. `cell` gives the text
-    of a table, `-` if unknown. `{baseline}` in a heading becomes the baseline's name. `left` aligns
-    the column left. `fold` lets its text wrap, which also aligns it left. A screen that is too
-    narrow hides the columns that have a number in `hide`, the smallest number first.
+    `value` returns what an export holds, in SI units; None or NaN if unknown. `cell` returns the text for a table; `-`
+    if unknown. `{baseline}` in a heading is replaced by the baseline's name. `left` aligns the column left. `fold`
+    allows its text to wrap, and also aligns it left. If a screen is too narrow, columns with a number in `hide` are
+    hidden, the smallest number first.
     """
 
     key: str = ""
@@ -38,13 +38,13 @@ class Column(Generic[R_contra]):
 
 
 def pick_columns(columns: Iterable[Column[R]], *headings: str) -> tuple[Column[R], ...]:
-    """The columns with these headings, in this order."""
+    """Return the columns with these headings in this order."""
     known = {column.heading: column for column in columns if column.heading}
     return tuple(known[heading] for heading in headings)
 
 
 def export_rows(columns: Sequence[Column[R]], rows: Iterable[R]) -> list[ExportRow]:
-    """The values of each row by key; None if unknown."""
+    """Return the values of each row by key; None if unknown."""
     return [{column.key: _none_if_nan(column.value(row)) for column in columns if column.key} for row in rows]
 
 
@@ -53,12 +53,12 @@ def _none_if_nan(value: object) -> object:
 
 
 def format_headings(columns: Sequence[Column[R]], baseline: str) -> list[str]:
-    """The headings of a table."""
+    """Return the headings of the table."""
     return [column.heading.format(baseline=baseline or "baseline") for column in columns]
 
 
 def format_rows(columns: Sequence[Column[R]], rows: Iterable[R]) -> list[list[str]]:
-    """The cells of a table."""
+    """Return the cells of the table."""
     return [[column.cell(row) for column in columns] for row in rows]
 
 
@@ -72,7 +72,7 @@ def make_table(
     statuses: Sequence[str] = (),
     wide: bool = False,
 ) -> Table:
-    """The table of rows; `wide` hides no column."""
+    """Make a table of rows. With `wide`, no column is hidden."""
     headings = format_headings(columns, baseline)
     named = list(zip(headings, columns, strict=True))
     hidden = sorted((column.hide, heading) for heading, column in named if column.hide)

@@ -1,4 +1,4 @@
-"""Columns on launch, bounds, telemetry and steady loads; --wide shows them in tables."""
+"""Columns on launches, bounds, telemetry and steady loads, which tables show with --wide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemmbench.report.text import number, percent
 
 
 def _read(name: str) -> Callable[[Row], float]:
-    """A number of the steady load; NaN if there was none."""
+    """Return a number of the steady load; NaN if there was none."""
     read = attrgetter(name)
 
     def value(row: Row) -> float:
@@ -26,7 +26,7 @@ def _read(name: str) -> Callable[[Row], float]:
 
 
 def _joules(row: Row) -> float | None:
-    """Per launch."""
+    """Return the joules per launch."""
     return row.record.sustained.joules if row.record.sustained else None
 
 
@@ -40,7 +40,7 @@ def _describe(row: Row, describe: Callable[[Sustained], object]) -> object:
 
 
 def _format_load(row: Row, value: float) -> str:
-    """`113.8`, or `114 (unsettled)` if the device was not steady when counting began."""
+    """Format a value such as `113.8`, or `114 (unsettled)` if the device was not steady when counting began."""
     load = row.record.sustained
     settled = load is None or load.settled or math.isnan(value)
     return show_if_valid(row, number(value) if settled else f"{number(value, 3)} (unsettled)")
@@ -97,7 +97,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
         lambda row: _describe(row, lambda load: load.settled),
     ),
 )
-"""The columns of the exports; those with a heading are in tables."""
+"""The columns of the exports. Those with a heading also appear in tables."""
 
 _ENERGY: tuple[Column[Row], ...] = (
     Column(
@@ -159,7 +159,7 @@ def _bound(row: Row) -> str:
 
 
 def _shared_bytes(row: Row) -> int:
-    """Static and dynamic bytes per block, -1 if unknown."""
+    """Return the static and dynamic bytes per block; -1 if unknown."""
     record = row.record
     return record.shared_static + record.shared_dynamic if record.shared_static >= 0 and record.grid else -1
 
@@ -350,4 +350,4 @@ ONLY_IN_TABLES: tuple[Column[Row], ...] = (
     Column(heading="shared (B)", cell=lambda row: _format_count(_shared_bytes(row))),
     Column(heading="clock (GHz)", cell=lambda row: number(row.clock_hz * 1e-9)),
 )
-"""Columns of wide tables that exports hold in another form."""
+"""Columns of wide tables whose content exports hold in another form."""

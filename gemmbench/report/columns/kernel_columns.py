@@ -1,4 +1,4 @@
-"""Columns of every kernel row: status, times, speeds, and how they were measured."""
+"""The columns of every kernel row: status, times, speeds, and how they were measured."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gemmbench.report.text import number, number_within, with_interval
 
 
 def show_if_valid(row: Row, cell: str) -> str:
-    """The cell, or `-`: the speed of a wrong kernel means nothing."""
+    """Return the cell, or `-` for a wrong kernel, whose speed means nothing."""
     return cell if row.valid else "-"
 
 
 def is_final(row: Row) -> bool:
-    """It is the best configuration of a kernel, measured again."""
+    """Return whether a row is the best configuration of a kernel, measured again."""
     return row.record.phase == "final" and bool(row.record.config)
 
 
@@ -155,7 +155,7 @@ _BUILD: tuple[Column[Row], ...] = (
     Column("reason", "why the status is not ok", lambda row: row.record.reason),
 )
 CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration, fold=True)
-"""For rows that were all measured again."""
+"""The column for rows that were all measured again."""
 _CONFIGURATION: Column[Row] = Column(heading="configuration", cell=_configuration_and_phase, fold=True)
 
 COLUMNS: tuple[Column[Row], ...] = (*IDENTITY, *_RESULT, *_TIMES, *_SPEEDS, *_METHOD, *_BUILD)

@@ -1,4 +1,4 @@
-"""Columns of the rows of transfers, for tables and exports."""
+"""The columns of transfer rows, for tables and exports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmbench.report.text import count_noun, number, with_interval
 
 
 def format_mode(row: TransferRow) -> str:
-    """`pinned`, `pinned, 8 panels` or `overlapped, 8 panels, 3 streams`."""
+    """Format the mode as `pinned`, `pinned, 8 panels` or `overlapped, 8 panels, 3 streams`."""
     record = row.record
     if record.mode in ("pageable", "pinned") or not record.panels:
         return record.mode
@@ -165,7 +165,7 @@ _CONFIGURATION: Column[TransferRow] = Column(
 )
 
 COLUMNS: tuple[Column[TransferRow], ...] = (*_IDENTITY, *_JOB, *_TOTAL, *_PARTS, *_BOUNDS, *_METHOD, PDL)
-"""The columns of the exports, in order; new ones may only follow the last."""
+"""The columns of the exports, in order. New columns may be added only at the end."""
 
 TABLE = pick_columns(
     (*COLUMNS, _CONFIGURATION),

@@ -1,1 +1,1 @@
-"""What commands print that do not report a run."""
+"""The output of commands that do not report a run."""

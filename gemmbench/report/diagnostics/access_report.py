@@ -1,4 +1,4 @@
-"""What `gemmbench inspect --accesses` shows and exports: accesses by source line, totals, and the bound on a card."""
+"""The output of `gemmbench inspect --accesses`: accesses by source line, totals, and the bound on a card."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DIGITS = 3
 _MOST_NAMED = 3
 _CLEARLY = 1.05
 _NOTABLE = 0.1
-"""The share of L1's cycles, or of a line's wavefronts, that deserves an explanation."""
+"""The share of L1's cycles, or of a line's wavefronts, from which an explanation is given."""
 _UNKNOWN = (
     "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
     "A GPU shows a few percent more conflicts of stores."
@@ -40,9 +40,9 @@ _UNDECIDED = (
 
 @dataclass(frozen=True)
 class CountedKernel:
-    """The accesses of a plan, and the bound on its time (None: the card is not known).
+    """The accesses of a plan, and the bound on its time (None if the card is unknown).
 
-    `undecided` says why no machine code decided how accesses to shared memory are read, "" if it did.
+    `undecided` says why no machine code decided how accesses to shared memory are read; "" if it did.
     """
 
     plan: Plan
@@ -52,12 +52,12 @@ class CountedKernel:
 
     @property
     def multiply_adds(self) -> int:
-        """Of the product."""
+        """The number of multiply-adds in the product."""
         return self.plan.problem.flops // 2
 
 
 def report_accesses(kernels: Sequence[CountedKernel]) -> Report:
-    """A table for each kernel, with its totals below, and what cannot be known."""
+    """Report each kernel as a table, its totals below it, and what cannot be known."""
     return Report([_tabulate_accesses(each) for each in kernels], [_UNKNOWN])
 
 
@@ -83,12 +83,12 @@ def _format_access(access: Access, has_several: bool) -> list[str]:
 
 
 def name_access(access: Access) -> str:
-    """`load of A`."""
+    """Return text such as `load of A`."""
     return f"{'store to' if access.writes else 'load of'} {access.operand}"
 
 
 def _format_request(access: Access) -> str:
-    """`4 sectors`, `16 sectors, 2 would do`, or `4 wavefronts, 3 of them conflicts`."""
+    """Return text such as `4 sectors`, `16 sectors, 2 would do`, or `4 wavefronts, 3 of them conflicts`."""
     cost = access.cost
     if not access.is_shared:
         fewest = f", {access.fewest_sectors} would do" if access.is_scattered else ""
@@ -170,7 +170,7 @@ def _format_time(seconds: float) -> str:
 
 
 def _explain_accesses(kernel: CountedKernel) -> list[str]:
-    """Where most of the cycles of L1 go, and each line with many of them that needs more than it might, with why."""
+    """Explain where most of L1's cycles go, and why lines with many of them need more than they might."""
     counts = kernel.counts
     whole = sum(each.cost.wavefronts for each in counts.accesses)
     ranked = sorted(counts.accesses, key=lambda each: -each.cost.wavefronts)
@@ -189,7 +189,7 @@ def _name_place(access: Access) -> str:
 
 
 def _explain_access(access: Access) -> str:
-    """Why a request costs more than it might; "" if it does not."""
+    """Explain why a request costs more than it might; "" if it does not."""
     cost, verb = access.cost, "write" if access.writes else "read"
     if access.is_scattered:
         used, sectors = format_mean(access.used / cost.requests), format_mean(cost.sectors / cost.requests)
@@ -207,7 +207,7 @@ def _explain_access(access: Access) -> str:
 
 
 def _quote_line(plan: Plan, access: Access) -> str:
-    """The text of the line of an access, where it is in the kernel's own file."""
+    """Quote the line of an access if it is in the kernel's own file."""
     lines = plan.variant.text.splitlines()
     if access.file != Path(plan.variant.path).name or not 0 < access.line <= len(lines):
         return ""
@@ -215,7 +215,7 @@ def _quote_line(plan: Plan, access: Access) -> str:
 
 
 def _describe_reading(kernel: CountedKernel) -> str:
-    """How accesses to shared memory were joined; "" if there is nothing to join."""
+    """Describe how accesses to shared memory were joined; "" if there is nothing to join."""
     counts = kernel.counts
     if all(each.least == each.costs[WRITTEN] for each in counts.accesses):
         return ""
@@ -229,7 +229,7 @@ def _describe_reading(kernel: CountedKernel) -> str:
 
 
 def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
-    """What two kernels for one problem ask of L1 and the bounds on their times, in a sentence."""
+    """Compare in a sentence what two kernels for the same problem ask of L1, and the bounds on their times."""
     names = earlier.plan.variant.name, later.plan.variant.name
     fewer, more = (later, earlier) if later.counts.global_bytes <= earlier.counts.global_bytes else (earlier, later)
     ratio = more.counts.global_bytes / max(fewer.counts.global_bytes, 1)
@@ -252,7 +252,7 @@ def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:
 
 
 def export_accesses(kernels: Sequence[CountedKernel]) -> dict[str, Any]:
-    """All counts, for a file of JSON."""
+    """Return all counts for a JSON file."""
     return {"kernels": [_export_kernel(each) for each in kernels]}
 
 

@@ -1,4 +1,4 @@
-"""What `gemmbench doctor` prints: its checks, what the measurements mean, and the workers of a fleet."""
+"""The output of `gemmbench doctor`: its checks, the meaning of the measurements, and the workers of a fleet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARED = "check with nvidia-smi whether something else runs on it, then try aga
 
 
 def report_checks(title: str, checks: Iterable[HealthCheck], footer: Sequence[str] = ()) -> Report:
-    """One line per check, with the next step below a warning or a fault."""
+    """Report one line for each check, with the next step below a warning or a fault."""
     rows = [row for check in checks for row in _list_rows(check)]
     headings = ["check", "status", "finding"]
     cells, statuses = [row[:3] for row in rows], [row[3] for row in rows]
@@ -27,13 +27,13 @@ def report_checks(title: str, checks: Iterable[HealthCheck], footer: Sequence[st
 
 
 def _list_rows(check: HealthCheck) -> list[list[str]]:
-    """The cells of the finding and of the next step, each with the status of its row."""
+    """List the cells of the finding and of the next step, each with the status of its row."""
     found = [check.subject, check.status, check.message, check.status]
     return [found, ["", "", f"-> {check.next_step}", ""]] if check.next_step else [found]
 
 
 def judge_peaks(peaks: Peaks, device: Device) -> list[HealthCheck]:
-    """Compare the peaks that were measured with those of the device's data sheet."""
+    """Compare the measured peaks with those in the device's data sheet."""
     return [
         _judge_copy(peaks, device),
         _judge_clock(peaks, device),
@@ -103,13 +103,13 @@ def judge_noise(noise: Noise) -> HealthCheck:
 
 
 def _format_ratio(ratio: Interval) -> str:
-    """`1.002x (0.998x to 1.005x)`, of a speed ratio."""
+    """Format a speed ratio as `1.002x (0.998x to 1.005x)`."""
     value = f"{number_within(ratio.value, ratio)}x"
     return f"{value} ({'x to '.join(interval_ends(ratio))}x)" if ratio.known else value
 
 
 def summarize_noise(noises: Sequence[Noise]) -> str:
-    """The smallest difference that the machine can show now; `noises` holds at least one."""
+    """Say how small a difference the machine can show now. `noises` must not be empty."""
     floor = max(noise.floor for noise in noises)
     least = max(noise.least for noise in noises)
     return (
@@ -126,7 +126,7 @@ _HEADINGS = ["host", "card", "driver", "noise floor (%)", "load", "status", "fin
 
 
 def report_fleet(workers: Sequence[WorkerHealth]) -> Report:
-    """One line per worker, and below them the software of which they have different versions."""
+    """Report one line for each worker, and below them the software whose versions differ."""
     cells = [_list_cells(worker) for worker in workers]
     statuses = ["fault" if worker.fault else "ok" for worker in workers]
     differences = list_differences([worker.facts for worker in workers])
@@ -144,7 +144,7 @@ def _list_cells(worker: WorkerHealth) -> list[str]:
 
 
 def list_differences(facts: Sequence[WorkerFacts]) -> list[str]:
-    """Software of which the workers have different versions, such as `driver 570.1 and 580.2`."""
+    """List the software whose versions differ between workers, such as `driver 570.1 and 580.2`."""
     names = dict.fromkeys(name for each in facts if each.machine for name in each.versions)
     found = {name: {each.versions.get(name, "none") for each in facts if each.machine} for name in names}
     return [f"{name}: {' and '.join(sorted(versions))}" for name, versions in found.items() if len(versions) > 1]

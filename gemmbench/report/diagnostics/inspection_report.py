@@ -1,4 +1,4 @@
-"""What `gemmbench inspect` prints: registers, shared memory, occupancy, and what fills the hottest loop."""
+"""The output of `gemmbench inspect`: registers, shared memory, occupancy, and what fills the hottest loop."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ USUAL_CARDS = {
 class Inspection:
     """One launch of a plan on one architecture. A wave is a full load of all multiprocessors.
 
-    There is no `occupancy` for a launcher: only its host function knows grid and block.
+    A launcher has no `occupancy`, because only its host function knows the grid and the block.
     """
 
     plan: Plan
@@ -61,12 +61,12 @@ class Inspection:
 
     @property
     def waves(self) -> float:
-        """Waves: blocks of the grid over the blocks that run at once; NaN if no block fits or there is no grid."""
+        """The blocks of the grid divided by the blocks that run at once; NaN if no block fits or there is no grid."""
         blocks = self.occupancy.blocks_per_sm * self.sms if self.occupancy else 0
         return self.plan.geometry.blocks / blocks if blocks and self.plan.geometry else float("nan")
 
     def cells(self) -> dict[str, str]:
-        """The cells of the table, by heading."""
+        """The cells of the table by heading."""
         build, cells = self.build, dict.fromkeys(_HEADINGS, "-")
         cells |= {"size": self.plan.problem.size, "configuration": str(self.plan.config) or "-"}
         cells["kernel"] = self.plan.symbols[-1] if self.plan.symbols else self.plan.variant.call.host
@@ -92,7 +92,7 @@ class Inspection:
 
 
 def report_inspections(inspections: Sequence[Inspection], target: str) -> Report:
-    """One line per inspected launch, and the `target` that they were compiled for."""
+    """Report one line for each inspected launch, and the `target` for which they were compiled."""
     cells = [inspection.cells() for inspection in inspections]
     headings = list(cells[0]) if cells else []
     hide = _HIDE if len(cells) > 1 else ()  # one launch that is too wide is drawn as a block
@@ -101,7 +101,7 @@ def report_inspections(inspections: Sequence[Inspection], target: str) -> Report
 
 
 def inspect_launch(plan: Plan, build: Build, sm: int, sms: int) -> Inspection:
-    """Derive the occupancy from the compiler's facts. Raises DeviceError (unknown architecture)."""
+    """Compute the occupancy from the compiler's facts. Raises DeviceError if the architecture is unknown."""
     if plan.geometry is None:
         return Inspection(plan, build, None, sms)
     shared = max(build.shared, 0) + plan.geometry.shared
@@ -124,7 +124,7 @@ _LOADS = (
 
 @dataclass(frozen=True)
 class PeakRate:
-    """f32 rate of a device in FLOP/s, and the f32 lanes of one multiprocessor."""
+    """The f32 rate of a device in FLOP/s, and the number of f32 lanes in one multiprocessor."""
 
     flops: float
     lanes: int
@@ -134,7 +134,7 @@ class PeakRate:
 class HottestLoop:
     """The hottest loop of one kernel.
 
-    `facts` is None if no loop has arithmetic, `peak` if the device is unknown.
+    `facts` is None if no loop has arithmetic. `peak` is None if the device is unknown.
     """
 
     label: str
@@ -149,7 +149,7 @@ class HottestLoop:
         return {"bound": self.facts.bound(self.peak.lanes), "estimate": self.facts.estimate(self.peak.lanes)}
 
     def cells(self) -> dict[str, str]:
-        """The cells of its column, by the name of the row; empty without a loop."""
+        """The cells of its column by the name of the row; empty without a loop."""
         facts = self.facts
         if facts is None:
             return {}
@@ -172,7 +172,7 @@ class HottestLoop:
         }
 
     def sentence(self) -> str:
-        """What limits the speed of the loop."""
+        """A sentence on what limits the speed of the loop."""
         facts = self.facts
         if facts is None:
             return f"{self.label}: no loop has arithmetic"
@@ -186,7 +186,7 @@ class HottestLoop:
         return f"{self.label}: {self._format_bound()}{text}{self._format_shared_loads()}"
 
     def _format_shared_loads(self) -> str:
-        """Shared memory serves the warps of four partitions through one port, a wavefront per cycle."""
+        """Shared memory serves the warps of four partitions through one port, at one wavefront per cycle."""
         assert self.facts is not None
         cycles = 4 * self.facts.wavefronts
         if cycles <= self.facts.instructions:
@@ -206,7 +206,7 @@ class HottestLoop:
 
 
 def report_loops(loops: Sequence[HottestLoop]) -> Report:
-    """One column per kernel and a sentence on each; without a table if none has a loop."""
+    """Report one column for each kernel and a sentence on each. There is no table if no kernel has a loop."""
     columns = [loop.cells() for loop in loops]
     sentences = [loop.sentence() for loop in loops]
     if not any(columns):
@@ -217,7 +217,7 @@ def report_loops(loops: Sequence[HottestLoop]) -> Report:
 
 
 def _tabulate_loops(loops: Sequence[HottestLoop], columns: Sequence[dict[str, str]], sentences: Sequence[str]) -> Table:
-    """Rows that are empty for all kernels are left out, except spills."""
+    """Make the table. Rows that are empty for all kernels are left out, except spills."""
     names = list(dict.fromkeys(name for column in columns for name in column))
     rows = [[name, *(column.get(name, "-") for column in columns)] for name in names]
     headings = ["hottest loop", *(loop.label for loop in loops)]

@@ -1,4 +1,4 @@
-"""What `--dry-run` prints: what would run, what would be skipped and why, and about how long it takes."""
+"""The output of `--dry-run`: what would run, what would be skipped and why, and about how long it would take."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gemmbench.report.table import Report, Table
 from gemmbench.report.text import count_noun, format_duration
 
 MOST_LISTED = 1000
-"""Rows that are listed; the others are only counted."""
+"""The number of rows to list. The others are only counted."""
 _HIDE = ("block", "grid", "device")
 
 
@@ -35,7 +35,7 @@ class PlannedRows:
 
 
 def report_plans(rows: PlannedRows, estimate: Estimate, device: str) -> Report:
-    """The rows of a sweep."""
+    """Report the rows of a sweep."""
     headings = ["problem", "kernel", "configuration", "device", "grid", "block"]
     cells = [_describe_plan(chain) for chain in rows.listed]
     table = Table("", headings, cells, left=headings, fold=["configuration"], hide=_HIDE)
@@ -43,7 +43,7 @@ def report_plans(rows: PlannedRows, estimate: Estimate, device: str) -> Report:
 
 
 def report_network_plans(title: str, rows: PlannedRows, estimate: Estimate, device: str) -> Report:
-    """The rows of a network and what each launches."""
+    """Report the rows of a network and what each of them launches."""
     headings = ["kernel", "configuration", "device", "launches"]
     cells = [[chain.name, str(chain.config) or "-", chain.device, ", ".join(chain.launches)] for chain in rows.listed]
     table = Table(title, headings, cells, left=headings, fold=["configuration", "launches"], hide=["device"])
@@ -73,7 +73,7 @@ def _summarize(rows: PlannedRows, estimate: Estimate, device: str) -> list[str]:
 
 
 def describe_estimate(estimate: Estimate, device: str) -> str:
-    """`40 s on AMD EPYC, 3 s of it to compile 5 kernels`."""
+    """Describe an estimate, as in `40 s on AMD EPYC, 3 s of it to compile 5 kernels`."""
     kernels = count_noun(estimate.kernels, "kernel")
     compiling = f", {format_duration(estimate.compiling)} of it to compile {kernels}" if estimate.kernels else ""
     return f"{format_duration(estimate.seconds)} on {device}{compiling}"

@@ -1,4 +1,4 @@
-"""What `gemmbench profile` prints: the counters that matter for a GEMM, and what bounds it."""
+"""The output of `gemmbench profile`: the counters that matter for a GEMM, and what bounds it."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ _PIPES = {"tensor": "the tensor pipe", "fma": "the FMA pipe", "fp64": "the FP64 
 
 
 def report_counters(counted: Sequence[Counters]) -> Report:
-    """A table for each launch, with what bounds it."""
+    """Report a table for each launch, and what bounds it."""
     return Report([_tabulate_counters(counters) for counters in counted], [_EXPLANATION])
 
 
 def _tabulate_counters(counters: Counters) -> Table:
-    """One line per counter, also for those that the GPU lacks; lines on FP64 only if it is used."""
+    """Make one line for each counter, even if the GPU lacks it. Lines on FP64 appear only if it is used."""
     double = counters.values.get("fp64", 0.0) >= _AT_WORK
     rows = [(name, cell) for name, cell in _ROWS.items() if double or name not in _DOUBLE]
     cells = [[name, cell(counters) or ABSENT] for name, cell in rows]
@@ -87,12 +87,12 @@ def _tabulate_counters(counters: Counters) -> Table:
 
 
 def _name_launch(counters: Counters) -> str:
-    """The kernel with its grid and block."""
+    """Return the name of the kernel with its grid and block."""
     return f"{counters.kernel}: grid {counters.grid}, block {counters.block}"
 
 
 def explain_bound(counters: Counters) -> str:
-    """What bounds the kernel, in a sentence."""
+    """Explain in a sentence what bounds the kernel."""
     values = counters.values
     busy = [(values[unit.quantity], unit) for unit in _UNITS if unit.quantity in values]
     if not busy:
@@ -106,7 +106,7 @@ def explain_bound(counters: Counters) -> str:
 
 
 def _explain_company(unit: _Unit, values: Mapping[str, float]) -> str:
-    """What accompanies the cause."""
+    """Explain what else goes with the cause."""
     if unit.quantity in ("fma", "fp64") and "issue" in values:
         return f", and {values['issue']:.0f} % of the issue slots are taken{_format_instruction_share(unit, values)}"
     if unit.quantity == "issue":
@@ -141,7 +141,7 @@ def _explain_latency(counters: Counters, most: float) -> str:
 
 
 def rank_stalls(stalls: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Percent of a warp's time by what it waits for, longest first."""
+    """Return the percentage of a warp's time for each thing it waits for, longest first."""
     total = sum(stalls.values())
     found = [(name, 100 * value / total) for name, value in stalls.items() if value > 0]
     return sorted(found, key=lambda each: -each[1])
@@ -184,13 +184,13 @@ def _conflicts(kind: str) -> Callable[[Counters], str]:
 
 
 def _no_eligible(counters: Counters) -> str:
-    """Nsight's name for the cycles in which a scheduler finds no warp that can issue."""
+    """Format Nsight's "No Eligible": the percentage of cycles in which a scheduler finds no warp that can issue."""
     eligible = counters.values.get("eligible")
     return "" if eligible is None else f"{number(100 - eligible)} %"
 
 
 def _sectors(sectors: str, requests: str) -> Callable[[Counters], str]:
-    """Sectors of 32 bytes for one request of a warp: 4 if its 32 words of 4 bytes are neighbours."""
+    """Make a cell for the sectors of 32 bytes per request of a warp: 4 if its 32 words of 4 bytes are neighbours."""
 
     def cell(counters: Counters) -> str:
         share = _ratio(counters.values, sectors, requests)
@@ -237,11 +237,11 @@ _DOUBLE = ("FP64 pipe", "DFMA of thread instructions")
 
 
 PROFILES = "*.profile.json"
-"""The files of profiles in a folder of results."""
+"""The pattern of the files with profiles in a results folder."""
 
 
 def export_counters(plan: Plan, counted: Sequence[Counters], device: str) -> dict[str, Any]:
-    """All counters of a profiled kernel, for a file of JSON."""
+    """Return all counters of a profiled kernel for a JSON file."""
     return {"device": device, **_identify_kernel(plan), "launches": [asdict(counters) for counters in counted]}
 
 
@@ -258,7 +258,7 @@ def _identify_kernel(plan: Plan) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ProfiledKernel:
-    """A kernel that a profile may be of; `configuration` may lack parameters, which then may have any value."""
+    """A kernel that may have a profile. Parameters that `configuration` lacks may have any value."""
 
     variant: str
     configuration: Mapping[str, int]
@@ -267,7 +267,7 @@ class ProfiledKernel:
     precision: str
 
     def describe_command(self, folder: Path) -> str:
-        """The command that profiles it and keeps the counters among the results of a folder."""
+        """Return the command that profiles the kernel and keeps the counters in a results folder."""
         options = [("--param", f"{name}={value}") for name, value in self.configuration.items()]
         options += [("--sizes", self.size)]
         options += [("--layout", self.layout)] if self.layout != "nn" else []
@@ -276,15 +276,15 @@ class ProfiledKernel:
         return shlex.join(["gemmbench", "profile", self.variant, *(word for option in options for word in option)])
 
     def is_kernel_of(self, profile: Mapping[str, Any]) -> bool:
-        """Whether a profile is of this kernel."""
+        """Return whether a profile is of this kernel."""
         same = all(profile.get(name) == getattr(self, name) for name in ("variant", "size", "layout", "precision"))
         return same and self.configuration.items() <= profile.get("configuration", {}).items()
 
 
 def find_no_eligible(folder: Path, device: str, kernel: ProfiledKernel) -> float | None:
-    """Percent of cycles without an eligible warp, from the newest profile of a kernel on a device; None without one.
+    """Return the percentage of cycles without an eligible warp, from the newest profile of a kernel on a device.
 
-    Raises StoreError for a file that is not a profile.
+    Returns None if there is no profile. Raises StoreError for a file that is not a profile.
     """
     for path in sorted(folder.glob(PROFILES), reverse=True):
         profile = _read_profile(path)

@@ -1,4 +1,4 @@
-"""What `gemmbench verify` prints: a line per variant, every cause with a map, and what `--sanitize` found."""
+"""The output of `gemmbench verify`: a line for each variant, every cause with a map, and what `--sanitize` found."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MARGIN = "    "
 
 
 def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequence[Mapping[str, str]] = ()) -> Report:
-    """The table of checks, below it every failure and what kernels printed, and the `closing` line.
+    """Report the table of checks, then every failure and what kernels printed, and the `closing` line.
 
-    `remarks` are sentences that are not failures, by the name of the variant.
+    `remarks` are sentences that do not report failures, by the name of the variant.
     """
     notes = [
         *list_failures(records),
@@ -37,7 +37,7 @@ def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequenc
 
 
 def tabulate_checks(records: Sequence[Record]) -> Table:
-    """Checks passed, failed and skipped for each variant, with the worst rounding error."""
+    """Make a table of the checks that passed, failed and were skipped by variant, with the worst rounding error."""
     by_variant: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda record: (record.order, record.variant)):
         by_variant.setdefault(record.variant, []).append(record)
@@ -47,7 +47,7 @@ def tabulate_checks(records: Sequence[Record]) -> Table:
 
 
 def _summarize_status(rows: Sequence[Record]) -> str:
-    """`skipped` if nothing ran, else `ok` or the first status that is not."""
+    """Return `skipped` if nothing ran, `ok` if every check passed, or else the first other status."""
     ran = [record.status for record in rows if record.status != "skipped"]
     return next((status for status in ran if status != "ok"), "ok") if ran else "skipped"
 
@@ -62,11 +62,11 @@ def _count_checks(rows: Sequence[Record]) -> list[str]:
 
 
 def list_failures(records: Sequence[Record]) -> list[str]:
-    """A paragraph for each cause for which a variant failed, and a line for each of which something was skipped.
+    """Return a paragraph for each cause of failure, and a line for each variant with skipped checks.
 
-    The example is the smallest problem that shows the cause. A map of C, if there is one, follows it. Where a fault was
-    seen in the accesses of a kernel, that comes first, and what it did to results follows; where another launch would
-    be right, it is the other way round.
+    The example is the smallest problem that shows the cause. A map of C follows if there is one. Faults seen in the
+    accesses of a kernel come first, followed by their effect on results. The order is reversed if another launch would
+    be correct.
     """
     groups = _group_failures([record for record in records if record.status not in ("ok", "skipped")])
     lines = []
@@ -83,7 +83,7 @@ def list_failures(records: Sequence[Record]) -> list[str]:
 
 
 def _list_remarks(remarks: Mapping[str, str]) -> list[str]:
-    """`tgemm, wmma: accesses not watched: ...`, a line for each sentence."""
+    """Return a line for each sentence, such as `tgemm, wmma: accesses not watched: ...`."""
     names: dict[str, list[str]] = {}
     for name, sentence in remarks.items():
         names.setdefault(sentence, []).append(name)
@@ -91,13 +91,13 @@ def _list_remarks(remarks: Mapping[str, str]) -> list[str]:
 
 
 def _split_faults(rows: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """Faults that were seen in the accesses of a kernel, and failures of its results."""
+    """Separate faults seen in the accesses of a kernel from failures of its results."""
     faults = [row for row in rows if row.diagnosis.startswith(WATCHED)]
     return faults, [row for row in rows if not row.diagnosis.startswith(WATCHED)]
 
 
 def _order_parts(faults: list[Record], results: list[Record]) -> list[list[Record]]:
-    """Faults first, since they have lines, unless the results show that the launch is wrong and not the kernel."""
+    """Put faults first, since they name lines, unless the results show that the launch is wrong and not the kernel."""
     is_launch = any(row.diagnosis == OTHER_LAUNCH for row in results)
     return [part for part in ((results, faults) if is_launch else (faults, results)) if part]
 
@@ -105,14 +105,14 @@ def _order_parts(faults: list[Record], results: list[Record]) -> list[list[Recor
 _LOST = "products lost"
 _KINDS = dict.fromkeys(("product lost", "last k lost", "first k lost", "one k lost", "tile of k lost"), _LOST)
 _KINDS |= {"every p-th k lost": _LOST}
-"""Causes that one mistake has at different sizes."""
+"""The causes by which one mistake shows at different sizes."""
 
 
 def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
-    """The failures of a variant by cause.
+    """Group the failures of a variant by cause.
 
-    What does not say its cause, such as a problem too small for that, counts as what the rest of its configuration has;
-    and so does all of a configuration in whose accesses a fault was seen.
+    A failure without a clear cause, such as on a very small problem, is grouped with the rest of its configuration. If
+    a fault was seen in the accesses of a configuration, all its failures are grouped with that fault.
     """
     known: dict[tuple[str, str], str] = {}
     for record in _split_faults(failed)[0]:
@@ -138,14 +138,14 @@ def _group_failures(failed: Sequence[Record]) -> list[list[Record]]:
 
 
 def _find_kind(record: Record) -> str:
-    """The kind of failure; failures of one kind are reported once."""
+    """Return the kind of failure. Failures of one kind are reported once."""
     if record.diagnosis in ("", UNKNOWN, CRASH):
         return record.reason.partition("\n")[0] if record.status != "wrong" else UNKNOWN
     return _KINDS.get(record.diagnosis, record.diagnosis)
 
 
 def _explains_all(record: Record) -> bool:
-    """The whole result is explained: it is what one mistake in the indices or in the launch gives."""
+    """Return whether one mistake in the indices or in the launch explains the whole result."""
     return record.diagnosis.startswith(INDEX) or record.diagnosis in (OTHER_LAUNCH, NO_BARRIER)
 
 
@@ -156,7 +156,7 @@ def _is_vague(record: Record) -> bool:
 
 
 def _list_skips(records: Sequence[Record]) -> list[str]:
-    """What was skipped of each variant, and why; without a count if it is all of it."""
+    """List what was skipped of each variant, and why. There is no count if all of it was skipped."""
     ran = {record.variant for record in records if record.status != "skipped"}
     reasons: dict[str, Counter[str]] = {}
     for record in records:
@@ -175,7 +175,7 @@ def _describe_skips(counts: Counter[str], has_run: bool) -> str:
 
 
 def _choose_example(rows: Sequence[Record]) -> Record:
-    """The smallest problem that shows the cause: one that is large enough, with M, N and K unequal if there is one."""
+    """Choose the smallest problem that shows the cause, preferably not too small and with M, N and K unequal."""
     best = next((row for row in rows if _explains_all(row)), None)
     shown = [row for row in rows if row.diagnosis == best.diagnosis] if best else rows
 
@@ -209,7 +209,7 @@ def _describe_failures(rows: Sequence[Record], example: Record) -> str:
 
 @dataclass(frozen=True)
 class SanitizerResult:
-    """What one tool found in some configurations of a variant.
+    """The finding of one tool in some configurations of a variant.
 
     A variant that cannot run has no verdict.
     """
@@ -222,12 +222,12 @@ class SanitizerResult:
 
     @property
     def clean(self) -> bool:
-        """The tool found no error, or nothing ran."""
+        """Whether the tool found no error, or nothing ran."""
         return self.verdict is None or self.verdict.status == "clean"
 
 
 def report_results(results: Sequence[SanitizerResult]) -> Report:
-    """One line per result, and the errors below; errors include hazards."""
+    """Report one line for each result, and the errors below. Errors include hazards."""
     headings = ["kernel", "configuration", "tool", "errors", "status"]
     cells = [_format_cells(result) for result in results]
     statuses = [row[-1] for row in cells]
@@ -244,7 +244,7 @@ def _format_cells(result: SanitizerResult) -> list[str]:
 
 
 def list_errors(results: Sequence[SanitizerResult]) -> list[str]:
-    """The first error of each result that is not clean, and the reason for each skip."""
+    """List the first error of each result that is not clean, and the reason for each skip."""
     lines = []
     for result in results:
         if result.verdict is None:

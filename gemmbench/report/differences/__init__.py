@@ -1,1 +1,1 @@
-"""What differs between two runs, and whether that passes the gate."""
+"""The differences between two runs, and whether they pass the gate."""

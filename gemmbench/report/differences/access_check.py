@@ -1,4 +1,4 @@
-"""What `gemmbench check --accesses` shows: lines that ask for more than before, and what was not compared."""
+"""The output of `gemmbench check --accesses`: lines that ask for more than before, and what was not compared."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gemmbench.report.table import Report
 
 @dataclass(frozen=True)
 class LineVerdict:
-    """What one line asks for, now and before, in a sentence; `problems` are those in which it does, "" for all.
+    """A sentence on what one line asks for, now and before. `problems` are those where it does; "" means all of them.
 
-    `path` is the file as messages name it.
+    `path` is the name of the file in messages.
     """
 
     path: str
@@ -28,13 +28,13 @@ class LineVerdict:
 
     @property
     def sentence(self) -> str:
-        """The sentence with the problems."""
+        """The sentence together with the problems."""
         return f"{self.text} ({self.problems})" if self.problems else self.text
 
 
 @dataclass(frozen=True)
 class FailedKernel:
-    """A kernel that could be counted before and fails now."""
+    """A kernel that could be counted before and that fails now."""
 
     name: str
     path: str
@@ -43,10 +43,10 @@ class FailedKernel:
 
 @dataclass(frozen=True)
 class AccessCheck:
-    """What became of the kernels since a revision.
+    """The outcome for each kernel since a revision.
 
-    `unchanged` have the same code, `changed` other code whose accesses were compared; `new`, `removed` and `uncounted`
-    were not compared, the last for the reasons given, by name.
+    `unchanged` kernels have the same code. `changed` kernels have other code, and their accesses were compared. `new`,
+    `removed` and `uncounted` kernels were not compared. `uncounted` gives the reasons by name.
     """
 
     reference: str
@@ -59,22 +59,22 @@ class AccessCheck:
 
     @property
     def more(self) -> list[LineVerdict]:
-        """Lines that ask for more."""
+        """The lines that ask for more than before."""
         return [each for lines in self.verdicts.values() for each in lines if each.is_more]
 
     @property
     def passes(self) -> bool:
-        """Whether no line asks for more, and no kernel fails."""
+        """Whether no line asks for more and no kernel fails."""
         return not self.more and not self.failed
 
     @property
     def compared_any(self) -> bool:
-        """Whether there was anything to compare, or nothing to compare with."""
+        """Whether something was compared, or did not need to be because the kernel is new, removed or unchanged."""
         return bool(self.verdicts or self.failed or self.unchanged or self.new or self.removed)
 
     @property
     def closing_line(self) -> str:
-        """How many kernels ask for more than before (worse), for less, or for the same, and whose code is unchanged."""
+        """The number of kernels that ask for more (worse), less, or the same as before, or whose code is unchanged."""
         words = Counter(_judge_kernel(lines) for lines in self.verdicts.values())
         words.update({"broken": len(self.failed), "unchanged": len(self.unchanged)})
         words.update({"new": len(self.new), "removed": len(self.removed), "not counted": len(self.uncounted)})
@@ -93,7 +93,7 @@ def _judge_kernel(lines: Sequence[LineVerdict]) -> str:
 def judge_lines(
     changes: Mapping[str, Sequence[AccessChange]], paths: Mapping[tuple[str, int], str]
 ) -> list[LineVerdict]:
-    """The lines that ask for more or less, from the changes for each problem of a kernel.
+    """Judge the lines that ask for more or less, given the changes of a kernel in each problem.
 
     `paths` are the files of the lines.
     """
@@ -121,7 +121,7 @@ def _list_problems(problems: Sequence[str], every: Iterable[str]) -> str:
 
 
 def _describe_change(change: AccessChange, later: Access) -> str:
-    """`tiled.cu:69 load of A: 4 -> 16 sectors per request`."""
+    """Describe a change such as `tiled.cu:69 load of A: 4 -> 16 sectors per request`."""
     unit = "wavefronts" if later.is_shared else "sectors"
     place = f"{later.file}:{later.line} {name_access(later)}" if later.line else name_access(later)
     now = cost_of_line(later).requests
@@ -140,7 +140,7 @@ def _describe_change(change: AccessChange, later: Access) -> str:
 
 
 def report_access_check(check: AccessCheck) -> Report:
-    """The lines that changed, and which kernels were not compared."""
+    """Report the lines that changed, and the kernels that were not compared."""
     lines = [each for lines in check.verdicts.values() for each in lines]
     more = [f"asks for more: {each.sentence}" for each in lines if each.is_more]
     less = [f"asks for less: {each.sentence}" for each in lines if not each.is_more]
@@ -151,7 +151,7 @@ def report_access_check(check: AccessCheck) -> Report:
 
 
 def annotate_accesses(check: AccessCheck) -> list[str]:
-    """GitHub's workflow commands: an error at each line that asks for more, and at each kernel that fails."""
+    """Return workflow commands for GitHub: an error for each line that asks for more and each kernel that fails."""
     title = f"more than in {check.reference}"
     lines = [write_annotation("error", each.path, each.line, title, each.sentence) for each in check.more]
     return lines + [

@@ -1,4 +1,4 @@
-"""What a check shows: its table, JUnit XML, and annotations for GitHub."""
+"""The output of a check: its table, JUnit XML, and annotations for GitHub."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS: tuple[Column[CheckedRow], ...] = (
 
 
 def _format_slowdown(checked: CheckedRow) -> str:
-    """`5.1 [4.8, 5.4]`: tenths of a percent are what a gate can tell apart."""
+    """Format as `5.1 [4.8, 5.4]`. A gate can distinguish tenths of a percent."""
     slowdown = checked.slowdown
     if math.isnan(slowdown.value):
         return "-"
@@ -40,7 +40,7 @@ def _format_slowdown(checked: CheckedRow) -> str:
 
 
 def report_check(check: Check) -> Report:
-    """The table of a check, and below it what is to know about it."""
+    """Report the table of a check with notes below it."""
     statuses = [_STATUSES[row.verdict] for row in check.rows]
     title = f"Compared with {check.reference}"
     tables = [make_table(COLUMNS, check.rows, title, statuses=statuses)] if check.rows else []
@@ -58,21 +58,21 @@ def _explain(check: Check) -> list[str]:
 
 
 def _advise(check: Check) -> list[str]:
-    """What to do about rows whose interval contains the margin."""
+    """Advise what to do about rows whose interval contains the margin."""
     wide = any(row.verdict == INCONCLUSIVE and row.slowdown.known for row in check.rows)
     longer = "measure longer" if check.paired else "save a longer run with run --save"
     return [f"Inconclusive: {longer} (--max-time, --rounds), or choose a larger margin."] if wide else []
 
 
 def _list_reasons(check: Check) -> list[str]:
-    """Why rows do not pass, and which were not compared."""
+    """List why rows do not pass, and which rows were not compared."""
     reasons = [row.reason for row in check.rows if row.verdict != PASS]
     missing, new = [f"not measured: {name}" for name in check.missing], [f"new: {each}" for each in check.new]
     return [*reasons, *missing, *new]
 
 
 def format_junit(check: Check, fail_inconclusive: bool) -> str:
-    """A JUnit file with a test case for each row; an inconclusive row is skipped unless it fails."""
+    """Format a JUnit file with a test case for each row. An inconclusive row counts as skipped unless it fails."""
     cases = [_make_case(row, fail_inconclusive) for row in check.rows]
     counts = {name: sum(case.find(name) is not None for case in cases) for name in ("failure", "error", "skipped")}
     suite = ElementTree.Element(
@@ -109,7 +109,7 @@ def _make_case(row: CheckedRow, fail_inconclusive: bool) -> ElementTree.Element:
 
 
 def list_annotations(check: Check) -> list[str]:
-    """GitHub's workflow commands: an error or a warning at the first line of each kernel that does not pass."""
+    """Return workflow commands for GitHub: an error or a warning at each kernel that does not pass."""
     return [_annotate(row) for row in check.rows if row.verdict != PASS]
 
 
@@ -119,7 +119,7 @@ def _annotate(row: CheckedRow) -> str:
 
 
 def write_annotation(level: str, path: str, line: int, title: str, text: str) -> str:
-    """GitHub's workflow command for an `error` or a `warning` at a line of a file ("": at none)."""
+    """Return GitHub's workflow command for an `error` or a `warning` at a line of a file (or "" for no file)."""
     place = [f"file={_escape_property(path)}", f"line={line}"] if path else []
     return f"::{level} {','.join([*place, f'title={_escape_property(title)}'])}::{_escape(text)}"
 

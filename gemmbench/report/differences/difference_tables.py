@@ -1,4 +1,4 @@
-"""The tables and exports of two runs: the times of both, the ratio of their speeds, and how far to trust it."""
+"""Tables and exports of two runs: the times of both, the ratio of their speeds, and how far to trust it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERDICT = "verdict"
 
 
 def show_time(row: Row) -> str:
-    """Milliseconds with the digits that their interval supports."""
+    """Format milliseconds with the digits that their interval supports."""
     return number_within(1e3 * row.time.value, row.time)
 
 
@@ -45,13 +45,13 @@ COLUMNS: tuple[Column[Difference], ...] = (
 
 
 def _describe_status(difference: Difference) -> str:
-    """The status of this run; that of the reference too, if it was another."""
+    """Describe the status in this run, and in the reference run if it was different there."""
     before, now = difference.reference.status, difference.row.status
     return now if before == now else f"{before} -> {now}"
 
 
 def report_differences(differences: RunDifferences) -> Report:
-    """One table for each problem that both runs measured, and what to know about the ratios."""
+    """Report one table for each problem that both runs measured, with notes on the ratios."""
     tables = [_tabulate(problem, rows, differences) for problem, rows in differences.by_problem.items()]
     return Report(tables, difference_footer_lines(differences))
 
@@ -64,12 +64,12 @@ def _tabulate(problem: Problem, rows: Sequence[Difference], differences: RunDiff
 
 
 def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
-    """The columns that these runs can fill."""
+    """Return the columns that these runs can fill."""
     return [column for column in COLUMNS if differences.same_baseline or column.heading not in (_BY_BASELINE, _VERDICT)]
 
 
 def difference_footer_lines(differences: RunDifferences) -> list[str]:
-    """Which runs were compared, what the ratios mean, and which rows only one run has."""
+    """Say which runs were compared, what the ratios mean, and which rows only one run has."""
     reference, run = differences.reference.environment, differences.run.environment
     return [
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
@@ -83,7 +83,7 @@ def difference_footer_lines(differences: RunDifferences) -> list[str]:
 
 
 def name_run(comparison: Comparison) -> str:
-    """The name under which a run was saved, otherwise its id."""
+    """Return the name under which a run was saved, or else its id."""
     return results_stem(comparison.run.path) or comparison.environment.run
 
 
@@ -125,7 +125,7 @@ def _explain_verdicts(baseline: str, margin: float) -> str:
 
 
 def list_conditions(reference: Environment, run: Environment) -> list[str]:
-    """What was the same or different between two runs besides the kernels: card, method, versions."""
+    """List what was the same and what differed between two runs, besides the kernels: card, method and versions."""
     pairs: list[tuple[str, object, object]] = [("device", reference.device, run.device)]
     pairs += [(name, reference.policy.get(name), run.policy.get(name)) for name in _METHOD]
     changed = [f"{name} {before} -> {now}" for name, before, now in pairs if before != now]
@@ -135,7 +135,7 @@ def list_conditions(reference: Environment, run: Environment) -> list[str]:
 
 
 def note_transfers(differences: RunDifferences) -> list[str]:
-    """That transfers are left out, if the reference has some."""
+    """Note that transfers are left out if the reference run has any."""
     left_out = bool(differences.reference.transfers)
     return ["Rows of transfers are not compared; gemmbench show prints those of one run."] if left_out else []
 
@@ -151,7 +151,7 @@ def _join_names(rows: Sequence[Row]) -> str:
 
 
 def _ratio_columns(key: str, meaning: str, ratio: Callable[[Difference], Interval]) -> list[Column[Difference]]:
-    """A ratio and both ends of its 95 % interval."""
+    """Return columns for a ratio and both ends of its 95 % interval."""
     return [
         Column(key, meaning, lambda each: ratio(each).value),
         Column(f"{key}_low", "lower end of its 95 % interval", lambda each: ratio(each).low),
@@ -184,7 +184,7 @@ _EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
 
 
 def _export_differences(differences: RunDifferences) -> list[ExportRow]:
-    """Each row that both runs have, by key; None if unknown."""
+    """Return each row that both runs have by key; None if unknown."""
     return export_rows(_EXPORT_COLUMNS, differences.rows)
 
 
@@ -194,7 +194,7 @@ def write_differences_csv(path: Path, differences: RunDifferences) -> None:
 
 
 def write_differences_json(path: Path, differences: RunDifferences) -> None:
-    """Write the names of both runs, and the rows. Raises StoreError."""
+    """Write the names of both runs and the rows. Raises StoreError."""
     runs = {"reference": differences.reference.environment.run, "run": differences.run.environment.run}
     exported = {**runs, "rows": _export_differences(differences)}
     write_text(path, encode_json(exported))

@@ -1,9 +1,9 @@
-"""The gate: whether rows became slower than a reference by more than a margin.
+"""The gate: decides whether rows became slower than a reference by more than a margin.
 
-A row's slowdown is how much longer it takes than its reference: 0.05 means 5 % longer. The whole 95 %
-interval decides, so a row near the margin is neither passed nor failed by luck: `pass` below the
-margin, `regression` above it, otherwise `inconclusive`. Between two runs the interval is widened by
-what such a ratio differs between runs of the same code (run_differences.RUN_TO_RUN).
+A row's slowdown says how much longer it takes than its reference: 0.05 means 5 % longer. The whole 95 % interval
+decides, so that a row near the margin neither passes nor fails by luck. It is `pass` below the margin, `regression`
+above it, and otherwise `inconclusive`. Between two runs, the interval is widened by how much such a ratio differs
+between runs of the same code (run_differences.RUN_TO_RUN).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COUNTED = {PASS: "passed", REGRESSION: "slower", BROKEN: "broken", INCONCLUSIVE
 
 @dataclass(frozen=True)
 class CheckedRow:
-    """A row with its reference; `speed` is relative to the reference, NaN if unknown."""
+    """A row with its reference. `speed` is relative to the reference; NaN if unknown."""
 
     reference: Row
     row: Row
@@ -34,12 +34,12 @@ class CheckedRow:
 
     @cached_property
     def slowdown(self) -> Interval:
-        """How much longer it takes, as a share of the reference's time."""
+        """How much longer the row takes, as a share of the reference's time."""
         return Interval(*(1 / each - 1 for each in (self.speed.value, self.speed.high, self.speed.low)))
 
     @property
     def verdict(self) -> str:
-        """Pass, regression, inconclusive, or broken if the row is not right."""
+        """The verdict: pass, regression, inconclusive, or broken if the row is not correct."""
         if not self.row.valid:
             return BROKEN
         if not self.slowdown.known:
@@ -73,7 +73,7 @@ class CheckedRow:
 
 
 def format_change(slowdown: Interval) -> str:
-    """`takes 5.1 % longer (95 % interval 4.8 % to 5.4 %)`; the interval is that of the change."""
+    """Describe a change such as `takes 5.1 % longer (95 % interval 4.8 % to 5.4 %)`."""
     word = "longer" if slowdown.value >= 0 else "less time"
     low, high = (format_share(each) for each in (slowdown.low, slowdown.high))
     return f"takes {format_share(abs(slowdown.value))} {word} (95 % interval {low} to {high})"
@@ -81,11 +81,10 @@ def format_change(slowdown: Interval) -> str:
 
 @dataclass(frozen=True)
 class Check:
-    """The rows of a check, `reference` in words, and what was not compared.
+    """The rows of a check, the name of the `reference`, and what was not compared.
 
-    `paired` is True if a row and its reference were measured in the same rounds.
-    `missing` names rows of the reference that were not measured now, `new` rows without a reference.
-    `notes` tell what else was different.
+    `paired` is True if a row and its reference were measured in the same rounds. `missing` names rows of the reference
+    that were not measured now, and `new` names rows without a reference. `notes` say what else was different.
     """
 
     reference: str
@@ -97,18 +96,18 @@ class Check:
     paired: bool = False
 
     def count(self, verdict: str) -> int:
-        """Rows with this verdict; a missing row is inconclusive."""
+        """Count the rows with this verdict. A missing row is inconclusive."""
         missing = len(self.missing) if verdict == INCONCLUSIVE else 0
         return sum(row.verdict == verdict for row in self.rows) + missing
 
     @property
     def verdict(self) -> str:
-        """That of the worst row."""
+        """The verdict of the worst row."""
         return next((one for one in (BROKEN, REGRESSION, INCONCLUSIVE) if self.count(one)), PASS)
 
     @property
     def closing_line(self) -> str:
-        """How many rows have which verdict, and the worst row."""
+        """The number of rows with each verdict, and the worst row."""
         counts = [(self.count(verdict), word) for verdict, word in _COUNTED.items()]
         words = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing to compare"
         slower = [row for row in self.rows if row.verdict == REGRESSION]
@@ -125,28 +124,28 @@ def _describe_worst(worst: CheckedRow) -> str:
 
 
 def check_pairs(pairs: Iterable[tuple[Row, Row]], margin: float) -> list[CheckedRow]:
-    """Judge rows measured in the same rounds as their reference, which comes first in each pair."""
+    """Judge rows that were measured in the same rounds as their reference, which comes first in each pair."""
     return [CheckedRow(reference, row, _measure_pair(reference, row), margin) for reference, row in pairs]
 
 
 def _measure_pair(reference: Row, row: Row) -> Interval:
-    """The paired speed of two rows of one batch; NaN if one is not right, or of another class."""
+    """Return the paired speed of two rows of a batch; NaN if one is wrong or of another class."""
     if not reference.is_comparable_with(row):
         return UNKNOWN
     return stats.speed_ratio(row.record.by_round, reference.record.by_round)
 
 
 def check_differences(differences: RunDifferences, margin: float) -> list[CheckedRow]:
-    """Judge rows against another run, comparing each row's ratio to the baseline of its run.
+    """Judge rows against another run by comparing each row's ratio to the baseline of its run.
 
-    Rows that are not ranked have no such ratio, and are left out.
+    Rows that are not ranked have no such ratio and are left out.
     """
     judged = [each for each in differences.rows if not each.is_baseline and not each.unranked]
     return [_check_difference(each, margin) for each in judged]
 
 
 def note_unranked(differences: RunDifferences) -> list[str]:
-    """Which rows a check leaves out because they are not ranked, if there are any."""
+    """Note which rows a check leaves out because they are not ranked, if there are any."""
     names = [name_row(each.row) for each in differences.rows if each.unranked]
     return [f"Not checked, because not ranked: {', '.join(names)}."] if names else []
 

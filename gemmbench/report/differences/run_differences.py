@@ -1,4 +1,4 @@
-"""Two runs, row by row: how much faster or slower each row is, and what was different about their machines."""
+"""Compares two runs row by row: how much faster or slower each row is, and how their machines differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UUID_DIGITS = len("GPU-") + 8
 
 
 def explain_cards(reference: Environment, run: Environment) -> list[str]:
-    """One sentence that tells whether both runs ran on the same GPU; none for runs on a CPU."""
+    """Say in one sentence whether both runs used the same GPU; an empty list for runs on a CPU."""
     if not (reference.gpu and run.gpu):
         return []
     if reference.device != run.device:
@@ -35,13 +35,13 @@ def explain_cards(reference: Environment, run: Environment) -> list[str]:
 
 
 def list_changes(reference: Environment, run: Environment) -> list[str]:
-    """What changed between two machines, such as `driver 570.1 -> 580.2`; only what both record."""
+    """List what changed between two machines, such as `driver 570.1 -> 580.2`. Only facts that both recorded count."""
     before, now = _list_facts(reference), _list_facts(run)
     return [f"{name} {before[name]} -> {now[name]}" for name in before if now.get(name, before[name]) != before[name]]
 
 
 def explain_other_machine(there: Environment, here: Environment) -> str:
-    """How an earlier run's machine is another one than this, or "": rows of both must not share a file."""
+    """Explain how an earlier run's machine differs from this one; "" if rows of both may share a file."""
     if there.device != here.device:
         return f"on {there.device}, this is {here.device}"
     if there.uuid != here.uuid:
@@ -52,12 +52,12 @@ def explain_other_machine(there: Environment, here: Environment) -> str:
 
 
 def _shorten_uuid(uuid: str) -> str:
-    """The first eight digits of a UUID, which tell apart the cards of a laboratory."""
+    """Return the first eight digits of a UUID, which distinguish the cards of a laboratory."""
     return uuid[:_UUID_DIGITS]
 
 
 def _list_facts(environment: Environment) -> Mapping[str, str]:
-    """The recorded state of a machine."""
+    """Return the recorded state of a machine."""
     limit = environment.conditions.power_limit if environment.conditions else None
     facts = {"VBIOS": environment.vbios, "power limit": "" if limit is None else f"{limit:.0f} W"}
     return {name: value for name, value in {**facts, **environment.software}.items() if value}
@@ -65,7 +65,7 @@ def _list_facts(environment: Environment) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Difference:
-    """One row of the reference run, and the same row measured again; `margin` is the share that does not matter."""
+    """A row of the reference run and the same row measured again. Differences up to the share `margin` are ignored."""
 
     reference: Row
     row: Row
@@ -73,12 +73,12 @@ class Difference:
 
     @property
     def timed(self) -> bool:
-        """Both results are right, of the same class, and have a time."""
+        """Whether both results are correct, in the same class, and timed."""
         return self.reference.is_comparable_with(self.row)
 
     @property
     def unranked(self) -> bool:
-        """Both results are of a class that is not compared with the baseline."""
+        """Whether both rows are unranked, so that neither is compared with the baseline."""
         return self.reference.status == self.row.status == UNRANKED
 
     @property
@@ -88,22 +88,22 @@ class Difference:
 
     @property
     def is_baseline(self) -> bool:
-        """The row is the baseline of a run, so it has no ratio to it."""
+        """Whether the row is the baseline of a run, which has no ratio to itself."""
         return self.row.record.variant in self.baselines
 
     @cached_property
     def speed(self) -> Interval:
-        """The speed relative to the reference run: 1.05 is 5 % faster. NaN if a time is missing."""
+        """The speed relative to the reference run, where 1.05 means 5 % faster; NaN if a time is missing."""
         if not self.timed:
             return UNKNOWN
         return stats.unpaired_ratio(self.reference.time, self.row.time)
 
     @cached_property
     def speed_by_baseline(self) -> Interval:
-        """The same from each run's ratio to its baseline: more reliable than `speed`.
+        """The speed relative to the reference run, computed from the ratios to the baseline in both runs.
 
-        Its interval also covers what differs between two processes. NaN for the baseline itself, and if the
-        runs have different baselines or a ratio is missing.
+        It is more reliable than `speed`. The interval also covers the differences between two processes. NaN for the
+        baseline itself, or if the runs have different baselines or a ratio is missing.
         """
         if not self.timed or len(self.baselines) > 1 or self.is_baseline:
             return UNKNOWN
@@ -114,21 +114,21 @@ class Difference:
 
     @property
     def judged_speed(self) -> Interval:
-        """`speed_by_baseline` for a verdict: its interval also covers what differs from machine to machine."""
+        """`speed_by_baseline` for a verdict. Its interval also covers the differences between machines."""
         return widen(self.speed_by_baseline, RUN_TO_RUN)
 
     @property
     def verdict(self) -> str:
-        """Whether the run is faster, slower or the same, or that this is inconclusive.
+        """Whether the run is faster, slower, the same, or inconclusive.
 
-        Empty for the baseline, and for rows that are not compared with it.
+        The verdict is empty for the baseline and for rows that are not compared with it.
         """
         return "" if self.is_baseline or self.unranked else stats.verdict(self.judged_speed, self.margin)
 
 
 @dataclass(frozen=True)
 class RunDifferences:
-    """Two runs: the rows that both have, in the order of `run`, and those that only one has."""
+    """Two runs: the rows that both have, in the order of `run`, and the rows that only one has."""
 
     reference: Comparison
     run: Comparison
@@ -139,12 +139,12 @@ class RunDifferences:
 
     @property
     def same_baseline(self) -> bool:
-        """Both runs measured the same baseline."""
+        """Whether both runs measured the same baseline."""
         return self.reference.environment.baseline == self.run.environment.baseline
 
     @property
     def by_problem(self) -> dict[Problem, list[Difference]]:
-        """The rows that both have, by problem."""
+        """The rows that both runs have, grouped by problem."""
         problems: dict[Problem, list[Difference]] = {}
         for difference in self.rows:
             problems.setdefault(difference.row.record.problem, []).append(difference)
@@ -154,7 +154,7 @@ class RunDifferences:
 def compare_runs(reference: Comparison, run: Comparison, margin: float = stats.MARGIN) -> RunDifferences:
     """Match the rows of two runs by problem, variant, configuration and phase.
 
-    A difference within 1 +- `margin` does not matter for their verdicts.
+    The verdicts ignore differences within 1 +- `margin`.
     """
     before, after = _index_rows(reference), _index_rows(run)
     common = [Difference(before[identity], row, margin) for identity, row in after.items() if identity in before]
@@ -169,5 +169,5 @@ def compare_runs(reference: Comparison, run: Comparison, margin: float = stats.M
 
 
 def _index_rows(comparison: Comparison) -> Mapping[tuple[object, ...], Row]:
-    """The rows that ran, by what makes two of them the same."""
+    """Index the rows that ran by what identifies them in both runs."""
     return {row.record.identity: row for row in comparison.rows if row.record.status != "skipped"}

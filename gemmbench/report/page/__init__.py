@@ -1,1 +1,1 @@
-"""The page of runs that `gemmbench report` writes: one HTML file that loads nothing."""
+"""The page of runs that `gemmbench report` writes: a single HTML file that loads nothing."""

@@ -1,4 +1,4 @@
-"""What the page says first: what ran, on what, and who is fastest at each problem."""
+"""The beginning of the page: what ran, on which device, and which variant is fastest at each problem."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _MOST_CARDS = 12
 
 
 def label_problem(problem: ProblemRows) -> str:
-    """`4096 nn f32`; for a network its layers."""
+    """Label a problem such as `4096 nn f32`. A network is labelled by its layers."""
     network = problem.rows[0].record.network
     return network.title if network else str(problem.problem)
 
 
 def name_box(row: Row) -> str:
-    """The id of the box that explains a failed row."""
+    """Return the id of the box that explains a failed row."""
     return f"row-{row.environment.run}-{row.number}"
 
 
 def list_failed(comparison: Comparison) -> list[Row]:
-    """The rows of kernels that are neither right nor skipped."""
+    """List the rows of kernels that are neither correct nor skipped."""
     return [row for row in comparison.rows if row.status not in ("ok", "skipped", UNRANKED)]
 
 
 def format_figure(text: str) -> str:
-    """`51,640 ± 60`, which a narrow column breaks before the sign."""
+    """Format a figure as `51,640 ± 60`. A narrow column breaks it before the sign."""
     return separate_thousands(text).replace("+- ", "\u00b1\u00a0")
 
 
 def render_headline(comparison: Comparison, unit: SpeedUnit) -> Html:
-    """The sweep and device of a run, its rows by status, what failed, and its fastest rows, if it is finished."""
+    """Render the sweep and device of a run, its rows by status, its failures and, if finished, its fastest rows."""
     environment = comparison.environment
     lead = (
         f"{_count_rows(comparison)}, measured {environment.started[:16].replace('T', ' at ')} UTC{environment.scope}."
@@ -68,7 +68,7 @@ _MOST_FAILED = 6
 
 
 def _render_failed(rows: Sequence[Row]) -> Html | None:
-    """A card for each kernel and each way in which it failed, with where it did, the cause, and a link to more."""
+    """Render a card for each kernel and kind of failure, with the places, the cause, and a link to more."""
     alike: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         alike.setdefault((row.record.variant, row.status, row.record.diagnosis), []).append(row)
@@ -96,7 +96,7 @@ def _render_fastest(comparison: Comparison, unit: SpeedUnit) -> Content:
 
 
 def _list_problems(comparison: Comparison, unit: SpeedUnit) -> Iterator[Content]:
-    """A card for each problem: who is fastest, and how that compares with the baseline."""
+    """Render a card for each problem: which variant is fastest, and how it compares with the baseline."""
     for problem in comparison.problems:
         fastest, best = find_fastest(problem), list(find_best_rows(problem.rows).values())
         rows = fastest.rows if fastest else best
@@ -115,7 +115,7 @@ def _list_problems(comparison: Comparison, unit: SpeedUnit) -> Iterator[Content]
 
 
 def _list_transfers(comparison: Comparison) -> Iterator[Content]:
-    """A card for each problem: the job that takes the least time, copies included."""
+    """Render a card for each problem: the job that takes the least time, including copies."""
     for problem in comparison.transfers:
         timed = [row for row in problem.rows if not math.isnan(row.total.value)]
         if not timed:

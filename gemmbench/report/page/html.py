@@ -1,4 +1,4 @@
-"""HTML as text, escaped unless it is HTML already, and the frame of every page: one file that loads nothing."""
+"""HTML as text, escaped unless it is already HTML, and the frame of every page: one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _VOID = {"br", "col", "input", "meta"}
 
 
 class Html(str):
-    """Text that is HTML; any other string is escaped before it becomes part of a page."""
+    """Text that is HTML. Any other string is escaped before it becomes part of a page."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ Attribute = str | int | float | bool | None
 
 
 def join(*content: Content) -> Html:
-    """A sequence of contents. A string is escaped; None is left out."""
+    """Join a sequence of contents. Strings are escaped, and None is left out."""
     return Html("".join(_to_html(each) for each in content))
 
 
@@ -37,7 +37,7 @@ def _to_html(content: Content) -> str:
 
 
 def tag(element: str, *content: Content, **attributes: Attribute) -> Html:
-    """One element. `class_` is the attribute class, `data_key` is data-key; None and False are left out."""
+    """Make an element. `class_` is the attribute class, and `data_key` is data-key. None and False are left out."""
     head = "".join([element, *(_format_attribute(name, value) for name, value in attributes.items())])
     return Html(f"<{head}>") if element in _VOID else Html(f"<{head}>{join(*content)}</{element}>")
 
@@ -55,11 +55,11 @@ _FOLDER = Path(__file__).parent
 def render_document(
     title: str, body: Content, files: Sequence[Path] = (), connect: bool = False, data: Content = None
 ) -> str:
-    """A complete HTML document.
+    """Render a complete HTML document.
 
-    `files` are style sheets and scripts that it holds besides those of the theme. Its policy
-    forbids everything that is not in it; with `connect` it may talk to the server it came from.
-    `data` is put before the scripts.
+    `files` are style sheets and scripts to include besides those of the theme. The policy of the page forbids
+    everything that is not in the page. With `connect`, it may talk to the server that it came from. `data` is inserted
+    before the scripts.
     """
     files = [_FOLDER / "theme.css", _FOLDER / "theme.js", *files]
     styles = [Html(file.read_text(encoding="utf-8")) for file in files if file.suffix == ".css"]
@@ -78,17 +78,17 @@ def render_document(
 
 
 def make_policy(script: str, connect: bool) -> str:
-    """The content security policy of a page with one script. Charts have their own style sheets."""
+    """Return the content security policy of a page with one script. Charts have their own style sheets."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rules = ["default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "img-src data:"]
     return "; ".join([*rules, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if connect else [])])
 
 
 def render_theme_button() -> Html:
-    """The button that switches between the light and the dark theme; a script brings it to life."""
+    """Render the button that switches between the light and the dark theme. It works only if a script runs."""
     return tag("button", "Theme", type="button", id="theme", hidden=True, title="Light, dark, or as the system has it")
 
 
 def render_card(heading: str, *content: Content, **attributes: str) -> Html:
-    """A boxed section with a heading."""
+    """Render a boxed section with a heading."""
     return tag("section", tag("h3", heading), join(*content), class_="card", **attributes)

@@ -1,4 +1,4 @@
-"""The sections of the page below its headline: all rows, what failed, charts, the environment, differences."""
+"""The sections of the page below its beginning: all rows, failures, charts, the environment, and differences."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from gemmbench.report.text import count_noun, number
 
 
 def render_rows(comparisons: Sequence[Comparison], unit: SpeedUnit) -> Html:
-    """The filters and all tables of the runs."""
+    """Render the filters and all tables of the runs."""
     nothing = tag("p", "No row matches.", id="nothing", class_="nothing", hidden=True)
     return tag("div", _render_toolbar(comparisons), (_render_run(each, unit) for each in comparisons), nothing)
 
@@ -67,7 +67,7 @@ def _render_tables(comparison: Comparison, unit: SpeedUnit) -> Iterator[Html]:
 
 
 def _render_toolbar(comparisons: Sequence[Comparison]) -> Html:
-    """Hidden until a script can obey it."""
+    """Render the toolbar, which stays hidden unless a script runs."""
     rows = [row for comparison in comparisons for row in comparison.rows]
     moved = [row for comparison in comparisons for problem in comparison.transfers for row in problem.rows]
     records = [*(row.record for row in rows), *(row.record for row in moved)]
@@ -98,7 +98,7 @@ def _render_switch(name: str, text: str) -> Html:
 
 _MOST_OPEN = 3
 _IN_SUMMARY = ("Row", "Status")
-"""Paragraphs that the summary of a box says already."""
+"""Paragraphs that repeat the summary of a box."""
 
 
 def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:
@@ -107,9 +107,9 @@ def _list_failed_transfers(comparison: Comparison) -> list[TransferRow]:
 
 
 def render_failures(comparison: Comparison) -> Html | None:
-    """A box for each failed row; None if there is none.
+    """Render a box for each failed row; None if there is none.
 
-    A few boxes are open; more than that are closed, so that they make a list.
+    If there are only a few boxes, they are open. Otherwise they are closed and form a list.
     """
     rows = list_failed(comparison)
     failed = [_render_row(row, len(rows) <= _MOST_OPEN) for row in rows]
@@ -142,7 +142,7 @@ def _render_transfer(row: TransferRow) -> Html:
 
 
 def render_skips(comparison: Comparison) -> Html | None:
-    """A table of what was skipped, and why; None if nothing was."""
+    """Render a table of what was skipped, and why; None if nothing was."""
     skipped = [row for row in comparison.rows if row.status == "skipped"]
     if not skipped:
         return None
@@ -158,9 +158,9 @@ def render_skips(comparison: Comparison) -> Html | None:
 
 
 def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
-    """Every chart that the runs have data for; None if there is none.
+    """Render every chart for which the runs have data; None if there is none.
 
-    Runs on the CPU device have no charts, because GFLOPS and percentages say nothing there.
+    Runs on the CPU device have no charts, because GFLOPS and percentages mean nothing there.
     """
     comparisons = [comparison for comparison in comparisons if comparison.environment.gpu]
     kinds = [drawn for name in CHARTS if (drawn := _draw_kind(name, comparisons))]
@@ -168,7 +168,7 @@ def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
 
 
 def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> dict[str, Chart]:
-    """The charts of a kind by their problem, the largest first; one without a problem, if a kind shows all."""
+    """Draw the charts of a kind by problem, the largest first. A kind that shows all problems has a single chart."""
     drawn = {}
     for label, choices in _list_choices(name, comparisons).items():
         with suppress(UsageError):  # the runs hold nothing for this chart
@@ -193,7 +193,7 @@ def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Mapping[str, 
 
 
 def _render_kind(drawn: Mapping[str, Chart]) -> Html:
-    """The charts of a kind, one of which is shown at a time."""
+    """Render the charts of a kind, one of which is visible at a time."""
     figures = [_render_figure(chart, index > 0) for index, chart in enumerate(drawn.values())]
     if len(drawn) == 1:
         return figures[0]
@@ -203,14 +203,14 @@ def _render_kind(drawn: Mapping[str, Chart]) -> Html:
 
 
 def _render_figure(chart: Chart, hidden: bool) -> Html:
-    """The chart twice: for a wide screen and for a phone."""
+    """Render the chart twice: for a wide screen and for a phone."""
     sizes = ((WIDTH, "broad"), (SLIM, "slim"))
     drawn = [tag("div", Html(render_svg(chart, least, styled=False)), class_=name) for least, name in sizes]
     return tag("figure", drawn, class_="card", tabindex=0, hidden=hidden)
 
 
 def _render_theme() -> Html:
-    """The style sheet of the charts, with colors that follow the theme of the page."""
+    """Render the style sheet of the charts, whose colors follow the theme of the page."""
     colors = {name: f"light-dark({LIGHT[name]}, {DARK[name]})" for name in LIGHT} | {"paper": "var(--surface)"}
     rules = " ".join(f"--gb-{name}: {color};" for name, color in colors.items())
     return tag("style", Html(f"{style_sheet()}.charts {{ {rules} }}"))
@@ -220,7 +220,7 @@ Facts = Iterable[tuple[str, str]]
 
 
 def render_environment(comparison: Comparison) -> Html:
-    """Everything that the header of a results file says, in cards."""
+    """Render everything in the header of a results file as cards."""
     environment = comparison.environment
     run = comparison.run  # the page has every column, if only on demand
     lines = [*footer_lines(run, True), *detail_lines(run, True)] if comparison.rows else []
@@ -263,7 +263,7 @@ _SHARES = ("until",)
 
 
 def _list_settings(policy: Mapping[str, object]) -> Facts:
-    """The policy, with units; what is 0 was not asked for."""
+    """List the policy with units. Settings that are 0 were not requested."""
     for name, value in policy.items():
         text = str(value)
         if isinstance(value, bool):
@@ -304,7 +304,7 @@ def _scale(value: float, unit: float, name: str) -> str:
 
 
 def render_differences(differences: RunDifferences) -> Html:
-    """The rows that both runs have, and what to know about their ratios."""
+    """Render the rows that both runs have, with notes on their ratios."""
     columns = list_columns(differences)
     groups = [Group(problem.title, str(problem), rows) for problem, rows in differences.by_problem.items()]
     style: RowStyle[Difference] = RowStyle(lambda each: each.row.status)

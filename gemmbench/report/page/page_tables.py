@@ -1,4 +1,4 @@
-"""Tables of rows that scripts can sort and filter, grouped by problem; plain tables without scripts."""
+"""Tables of rows, grouped by problem, that scripts can sort and filter. Without scripts they are plain tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Group(Generic[R]):
-    """The rows of one problem; `label` identifies it in a cell."""
+    """The rows of one problem. `label` identifies it in a cell."""
 
     title: str
     label: str
@@ -32,7 +32,7 @@ class Group(Generic[R]):
 
 @dataclass(frozen=True)
 class RowStyle(Generic[R]):
-    """How a row looks: its status, its classes besides, and where its status leads to, if anywhere."""
+    """How a row looks: its status, additional classes, and the target of the link on its status, if any."""
 
     status: Callable[[R], str]
     classes: Callable[[R], str] = lambda row: ""
@@ -40,7 +40,7 @@ class RowStyle(Generic[R]):
 
 
 def _in_unit(column: Column[Row], unit: SpeedUnit) -> Column[Row]:
-    """The column of speeds in the unit of the page; others as they are."""
+    """Return a column of speeds in the unit of the page. Other columns are unchanged."""
     if column.heading != GFLOPS.name or unit == GFLOPS:
         return column
 
@@ -51,7 +51,7 @@ def _in_unit(column: Column[Row], unit: SpeedUnit) -> Column[Row]:
 
 
 def render_kernels(comparison: Comparison, unit: SpeedUnit) -> Html:
-    """All kernel rows of a run. Columns of details carry the class `detail`."""
+    """Render all kernel rows of a run. Columns with details have the class `detail`."""
     rows, baseline = comparison.rows, comparison.environment.baseline
     narrow = table_columns(rows)
     columns = [*narrow, *(column for column in table_columns(rows, wide=True) if column not in narrow)]
@@ -74,7 +74,7 @@ def render_kernels(comparison: Comparison, unit: SpeedUnit) -> Html:
 
 
 def render_transfers(comparison: Comparison) -> Html:
-    """All rows of transfers of a run."""
+    """Render all transfer rows of a run."""
     groups = [Group(problem.title, str(problem.problem), problem.rows) for problem in comparison.transfers]
     style: RowStyle[TransferRow] = RowStyle(lambda row: row.record.status)
     return render_groups(TRANSFER_COLUMNS, len(TRANSFER_COLUMNS), "", groups, style)
@@ -83,7 +83,7 @@ def render_transfers(comparison: Comparison) -> Html:
 def render_groups(
     columns: Sequence[Column[R]], main: int, baseline: str, groups: Sequence[Group[R]], style: RowStyle[R]
 ) -> Html:
-    """A table whose rows are grouped by problem; its columns from number `main` on are details."""
+    """Render a table whose rows are grouped by problem. Its columns from number `main` on are details."""
     headings = format_headings(columns, baseline)
     kinds = [" ".join(_list_kinds(column, index >= main)) or None for index, column in enumerate(columns)]
     cells = [tag("th", tag("button", "problem", type="button"), scope="col", class_="left problem")]
@@ -118,7 +118,7 @@ def _render_group(
 def _render_row(
     columns: Sequence[Column[R]], kinds: Sequence[str | None], group: Group[R], row: R, style: RowStyle[R]
 ) -> Html:
-    """On a narrow screen the text of a column that folds is below the kernel, and columns at the side are hidden."""
+    """Render a row. On a narrow screen, text that folds is below the kernel, and columns at the side are hidden."""
     cells, target = [tag("td", group.label, class_="left problem")], style.target(row)
     folded = [text for column in columns if column.fold and (text := column.cell(row)) != "-"]
     for column, kind in zip(columns, kinds, strict=True):
@@ -130,7 +130,7 @@ def _render_row(
 
 
 def render_static(table: Table) -> Html:
-    """A table as it is, such as the published figures of a post."""
+    """Render a table unchanged, such as the published figures of a post."""
     left = [
         table.aligns_left(heading) or _is_text(cells[index] for cells in table.cells)
         for index, heading in enumerate(table.headings)
@@ -146,15 +146,15 @@ def render_static(table: Table) -> Html:
 
 
 def _is_text(cells: Iterable[str]) -> bool:
-    """A cell does not begin with a number."""
+    """Return whether any cell begins with something other than a digit."""
     return any(not cell[:1].isdigit() for cell in cells if cell not in ("", "-"))
 
 
 def render_notes(notes: Sequence[str]) -> Html:
-    """Lines below a table; nothing if there are none."""
+    """Render lines below a table; nothing if there are none."""
     return tag("ul", (tag("li", note) for note in notes), class_="notes") if notes else Html()
 
 
 def wrap_table(table: Html) -> Html:
-    """A table whose headings stay while the page scrolls; where it is too wide, it scrolls sideways."""
+    """Render a table whose headings stay visible while the page scrolls. A wide table scrolls sideways."""
     return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table")

@@ -1,4 +1,4 @@
-"""The whole page of one or several runs: `gemmbench report`."""
+"""The whole page of one or several runs (`gemmbench report`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILES = (_FOLDER / "report.css", _FOLDER / "report.js")
 
 
 def render_page(comparisons: Sequence[Comparison], reference: Comparison | None = None) -> str:
-    """One HTML file that needs nothing else; with `reference`, how each run differs from it."""
+    """Render a single HTML file that needs nothing else. With `reference`, it shows how each run differs from it."""
     unit = choose_unit(comparisons)
     sections = list(_render_sections(comparisons, reference, unit))
     links = [tag("a", "Summary", href="#summary"), *(tag("a", text, href=f"#{key}") for key, text, _ in sections)]
@@ -38,7 +38,7 @@ def render_page(comparisons: Sequence[Comparison], reference: Comparison | None 
 
 
 def _warn_of_cards(comparisons: Sequence[Comparison]) -> Html | None:
-    """A notice if not all runs are from one card."""
+    """Render a notice if the runs are not all from one card."""
     environments = [comparison.environment for comparison in comparisons]
     models = list(dict.fromkeys(each.device for each in environments))
     cards = {each.uuid for each in environments if each.uuid}
@@ -55,7 +55,7 @@ def _warn_of_cards(comparisons: Sequence[Comparison]) -> Html | None:
 def _render_sections(
     comparisons: Sequence[Comparison], reference: Comparison | None, unit: SpeedUnit
 ) -> Iterator[tuple[str, str, Html]]:
-    """The id, the heading and the content of each section that has something to show."""
+    """Yield the id, the heading and the content of each section that is not empty."""
     if failures := join(map(render_failures, comparisons)):
         yield "failures", "Failed", failures
     if figures := render_figures(comparisons):

@@ -1,1 +1,1 @@
-"""The results file of a run, a journal of JSON lines: how it is written, read and repaired."""
+"""The results file of a run, a journal of JSON lines: writing, reading and repairing it."""

@@ -1,4 +1,4 @@
-"""Compressed results files: how one is made, and how one is read, which may be damaged or meant to fill the memory."""
+"""Compresses results files, and reads compressed ones, which may be damaged or meant to exhaust memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _MOST_EXPANSION = 100
-"""How many times its size a large file may unpack to; results unpack to 4 to 20 times theirs."""
+"""A large file may unpack to this many times its size. Results unpack to 4 to 20 times theirs."""
 _SMALL = 1 << 24
-"""Bytes that any file may unpack to."""
+"""Any file may unpack to this many bytes."""
 
 
 def compress_results(path: Path) -> Path:
-    """Replace a finished results file by a compressed one and return it. The same content gives the same bytes."""
+    """Compress a finished results file and return the file that replaces it. The same content gives the same bytes."""
     compressed = path.with_name(f"{path.name}.gz")
     draft = path.with_name(f".{compressed.name}.{os.getpid()}")
     with (
@@ -37,7 +37,7 @@ def compress_results(path: Path) -> Path:
 
 
 class _Decompression(io.RawIOBase):
-    """The content of a compressed file, as it is read. Reading raises StoreError for a damaged file and for a bomb."""
+    """The content of a compressed file. Reading raises StoreError for a damaged file or a decompression bomb."""
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
         super().__init__()
@@ -45,11 +45,11 @@ class _Decompression(io.RawIOBase):
         self._left = max(_SMALL, _MOST_EXPANSION * os.fstat(file.fileno()).st_size)
 
     def readable(self) -> bool:
-        """As RawIOBase."""
+        """See RawIOBase."""
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """As RawIOBase."""
+        """See RawIOBase."""
         try:
             count = self._content.readinto(buffer)
         except (EOFError, OSError, zlib.error) as fault:
@@ -64,5 +64,5 @@ class _Decompression(io.RawIOBase):
 
 
 def decompress(file: BinaryIO, path: Path) -> BinaryIO:
-    """The content of the compressed file that is open; messages call it `path`."""
+    """Return the content of an open compressed file. Messages call it `path`."""
     return io.BufferedReader(_Decompression(file, path), io.DEFAULT_BUFFER_SIZE * 8)

@@ -1,4 +1,4 @@
-"""One line of a results file as a row, and what must hold between the values of a row.
+"""Decodes one line of a results file, and checks what must hold between the values of a row.
 
 `bench.record` declares the type and the range of each value.
 """
@@ -23,7 +23,7 @@ _LISTS = ("rounds", "blocks", "grid", "block", "tile")
 
 
 def share_values(row: Line, known: dict[object, object]) -> None:
-    """Replace texts, rounds and the problem of a record by equal values in `known`, and add new ones to it."""
+    """Replace texts, rounds and the problem of a record by equal values from `known`, and add new ones to it."""
     if not isinstance(row, Record):
         return
     for name in (*_TEXTS, "problem"):
@@ -38,7 +38,7 @@ _USUAL_POLICY = asdict(Policy())
 
 
 def _check_row(row: Line) -> str:
-    """The first fault of a row, or ""."""
+    """Return the first fault of a row, or ""."""
     if isinstance(row, Environment):
         return _check_policy(row.policy)
     if isinstance(row, Request | End):
@@ -53,7 +53,7 @@ def _check_row(row: Line) -> str:
 
 
 def _check_policy(policy: Mapping[str, object]) -> str:
-    """An older file may record less, and a newer one more."""
+    """Check the policy. An older file may record less, and a newer one more."""
     try:
         msgspec.convert({**_USUAL_POLICY, **policy}, Policy)
     except msgspec.ValidationError as fault:
@@ -66,7 +66,7 @@ def _check_word(name: str, word: str, known: Collection[str]) -> str:
 
 
 def _check_rounds(row: Result) -> str:
-    """Every sample belongs to a different round."""
+    """Check that every sample belongs to a different round."""
     if len(row.rounds) != len(row.samples):
         return f"{len(row.samples)} samples, but {len(row.rounds)} rounds"
     if len(row.blocks) != len(row.samples):
@@ -79,7 +79,7 @@ def _check_tile(row: Record) -> str:
 
 
 def _check_parts(row: TransferRecord) -> str:
-    """The parts of a job are timed in every round or not at all."""
+    """Check that the parts of a job are timed either in every round or not at all."""
     if fault := _check_word("mode", row.mode, MODES):
         return fault
     if row.samples and not (row.panels and row.streams and row.h2d_bytes):
@@ -96,7 +96,7 @@ _decoder = msgspec.json.Decoder(Line)
 
 
 class BrokenRow(GemmbenchError):
-    """A line that is not a row; the message is the fault on one line, without file and line number."""
+    """A line that is not a valid row. The message is the fault on one line, without the file and line number."""
 
     def __init__(self, fault: str) -> None:
         short = fault if len(fault) <= _LONGEST_FAULT else f"{fault[:_LONGEST_FAULT]} ..."
@@ -104,7 +104,7 @@ class BrokenRow(GemmbenchError):
 
 
 def decode_line(line: bytes) -> Line:
-    """Decode a row and check it. Raises BrokenRow."""
+    """Decode and check a row. Raises BrokenRow."""
     try:
         row: Line = _decoder.decode(line)
     except UnicodeDecodeError:
@@ -119,7 +119,7 @@ def decode_line(line: bytes) -> Line:
 
 
 def read_schema(line: bytes) -> int | None:
-    """The version of the format that a header states, or 0; None if this is not a header."""
+    """Return the format version that a header states, or 0 if it states none; None if this is not a header."""
     try:
         header = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

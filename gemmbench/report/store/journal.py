@@ -1,4 +1,4 @@
-"""The file of a run that is being measured: rows are appended as soon as their batch is complete."""
+"""The file of a run in progress. Rows are appended as soon as their batch is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLOCK = 1 << 16
 
 
 def read_last_line(file: BinaryIO) -> bytes:
-    """The last line that is complete; without one, an empty line."""
+    """Return the last complete line, or an empty one if there is none."""
     end = _find_line_start(file, file.seek(0, os.SEEK_END))
     start = _find_line_start(file, max(0, end - 1))
     file.seek(start)
@@ -32,7 +32,7 @@ def read_last_line(file: BinaryIO) -> bytes:
 
 
 def _find_line_start(file: BinaryIO | FileIO, end: int) -> int:
-    """Where the line begins that the position `end` is in."""
+    """Find the beginning of the line that contains the position `end`."""
     while end:
         start = max(0, end - _BLOCK)
         file.seek(start)
@@ -46,13 +46,13 @@ def _find_line_start(file: BinaryIO | FileIO, end: int) -> int:
 class Journal:
     """Adds rows to a run and appends them to its file. A skip that the run already had is not added again.
 
-    If a row cannot be written, `fault` says why. From then on rows are only added to the run, and the
-    file keeps every row that it has. If something else removes, moves, replaces or changes the file, `fault`
-    says so, and a new file next to it gets all rows, also those to come; it becomes the path of the run.
+    If a row cannot be written, `fault` says why. From then on, rows are only added to the run, and the file keeps the
+    rows that it has. If something else removes, moves, replaces or changes the file, `fault` says so, and a new file
+    next to it gets all rows, including later ones. The new file becomes the path of the run.
     """
 
     def __init__(self, run: Run):
-        """Raises StoreError if the file cannot be written, or another run is writing it."""
+        """Raises StoreError if the file cannot be written, or if another run is writing it."""
         self.run = run
         self.fault = ""
         self._skips = {record.identity for record in run.records if record.status == "skipped"}
@@ -92,14 +92,14 @@ class Journal:
             self._empty &= self._end == before
 
     def extend(self, request: Request) -> None:
-        """Say that a resumed run measures more than it was to measure before."""
+        """Record that a resumed run measures more than was planned before."""
         self.run.request = request
         self._append(request)
 
     def finish(self, is_complete: bool = True) -> None:
-        """Mark the run as finished, if it is complete and has a row: then it is never resumed.
+        """Mark the run as finished if it is complete and has a row. It is then never resumed.
 
-        Checks that the file has what was written to it.
+        Also checks that the file contains what was written to it.
         """
         if is_complete and not self._empty and not self.fault:
             self._append(End(finished=datetime.now(timezone.utc).isoformat(timespec="seconds")))
@@ -129,7 +129,7 @@ class Journal:
         return len(line)
 
     def _find_damage(self) -> str:
-        """What has become of the file, if it is not what was written; else ""."""
+        """Describe what happened to the file if it is not what was written; else ""."""
         mine = os.fstat(self._file.fileno())
         try:
             there = self.path.stat()
@@ -142,14 +142,14 @@ class Journal:
         return "cut short" if mine.st_size < self._end else "appended to by something else"
 
     def _find_change(self) -> str:
-        """Whether bytes of the file were changed, in words."""
+        """Describe whether bytes of the file were changed."""
         try:
             return "" if _hash_file(self._file).digest() == self._written.digest() else "changed by something else"
         except OSError as fault:
             return f"unreadable ({fault.strerror})"
 
     def _leave(self, damage: str) -> None:
-        """Leave a damaged file as it is, and write all rows to a new one next to it."""
+        """Leave a damaged file unchanged, and write all rows to a new file next to it."""
         if not damage:
             return
         self.fault = f"{self.path} was {damage} while it was being written"
@@ -174,7 +174,7 @@ class Journal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file; delete it if it got no row."""
+        """Close the file, and delete it if it has no row."""
         with suppress(OSError):
             if self._empty and not self._find_damage():
                 self.path.unlink(missing_ok=True)
@@ -182,13 +182,13 @@ class Journal:
 
 
 def _find_free(path: Path) -> Path:
-    """A path next to `path` at which there is nothing: run-2.jsonl for run.jsonl."""
+    """Return a path next to `path` where nothing exists yet: run-2.jsonl for run.jsonl."""
     paths = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
     return next(free for free in paths if not os.path.lexists(free))
 
 
 def _hash_file(file: FileIO) -> hashlib.blake2b:
-    """A hash of a file, to which more can be added."""
+    """Return a hash of a file that can be extended."""
     found = hashlib.blake2b()
     file.seek(0)
     while block := file.read(_BLOCK):
@@ -197,7 +197,7 @@ def _hash_file(file: FileIO) -> hashlib.blake2b:
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Two runs may share a folder but not a file. The lock ends with the process, even if killed."""
+    """Lock the file, since two runs must not share one. The lock ends with the process, even if it is killed."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -208,8 +208,7 @@ def _lock(file: FileIO, path: Path) -> None:
 def _repair_end(file: FileIO) -> int:
     """Cut off what follows the last complete row, so that each new row begins on a new line.
 
-    A row that lacks only the end of its line gets it. Nothing else in the file is touched. Returns
-    its length.
+    A row that lacks only its line end gets one. Nothing else in the file is changed. Returns its length.
     """
     end = file.seek(0, os.SEEK_END)
     start = _find_line_start(file, end)

@@ -1,4 +1,4 @@
-"""How a results file is read, which of its rows count, and the messages about one that cannot be read."""
+"""Reads results files, decides which of their rows count, and explains files that cannot be read."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from gemmbench.report.store.recorded_run import Line, Run
 
 
 def keep_latest(run: Run) -> Run:
-    """The run with the last of rows that were measured again after an interruption."""
+    """Keep only the last of those rows that were measured again after an interruption."""
     records = {(record.identity, record.batch_key): record for record in run.records}
     transfers = {(record.kernel_key, record.mode): record for record in run.transfers}
     return replace(run, records=list(records.values()), transfers=list(transfers.values()))
 
 
 def complete_transfers(records: list[TransferRecord]) -> set[str]:
-    """Keys of kernels that have the rows of all modes, not counting interrupted ones."""
+    """Return the keys of kernels with rows for all modes. Interrupted rows do not count."""
     rows = Counter(record.key for record in records if record.stopped != "interrupted")
     return {key for key, count in rows.items() if count == len(MODES)}
 
 
 def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
-    """Batches that have all their rows from one attempt, the last one, by key."""
+    """Return the batches, by key, whose last attempt has all their rows."""
     batches: dict[str, list[Record]] = {}
     for record in records:
         if record.batch_key:
@@ -44,13 +44,13 @@ def complete_batches(records: list[Record]) -> dict[str, list[Record]]:
 
 
 def _is_whole(rows: list[Record]) -> bool:
-    """Whether the last rows of a batch are those of one attempt, none of which was interrupted."""
+    """Return whether the last rows of a batch are from one attempt, and none of them was interrupted."""
     distinct = {row.identity for row in rows}
     return len(distinct) == rows[-1].batch_rows and all(row.stopped != "interrupted" for row in rows)
 
 
 def read_results(path: Path) -> Run:
-    """Read a results file; an incomplete last line is left out. Raises StoreError."""
+    """Read a results file. An incomplete last line is left out. Raises StoreError."""
     known: dict[object, object] = {}
     with open_results_file(path) as file:
         run = Run(_read_header(path, file), path=path)
@@ -76,7 +76,7 @@ def read_environment(path: Path) -> Environment:
 
 
 def is_finished(path: Path) -> bool:
-    """Whether the last line of an uncompressed file marks its run as finished. Raises StoreError."""
+    """Return whether the last line of an uncompressed file marks its run as finished. Raises StoreError."""
     with open_results_file(path) as file:
         try:
             return isinstance(decode_line(read_last_line(file)), End)
@@ -85,7 +85,7 @@ def is_finished(path: Path) -> bool:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether a run has the file open. Raises StoreError, also where files cannot be locked."""
+    """Return whether a run has the file open. Raises StoreError, also if files cannot be locked."""
     with open_results_file(path) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -96,7 +96,7 @@ def is_being_written(path: Path) -> bool:
 
 @contextmanager
 def open_results_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, compressed or not; a pipe or a device would never end. Raises StoreError."""
+    """Open a file, compressed or not, for reading. Raises StoreError, also for endless pipes and devices."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISCHR(mode):
             raise StoreError(f"{path}: not a file but a pipe or a device; name a .jsonl")
@@ -126,7 +126,7 @@ def _read_header(path: Path, file: BinaryIO) -> Environment:
 
 
 def _add_row(run: Run, row: Line) -> None:
-    """Raises BrokenRow for a row that does not belong to this run."""
+    """Add a row to the run. Raises BrokenRow if it does not belong there."""
     if isinstance(row, Environment):
         raise BrokenRow(f"a second header, of {row.run}: a file holds one run")
     if isinstance(row, Request):

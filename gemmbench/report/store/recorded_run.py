@@ -17,10 +17,10 @@ TORN = "the last line is cut off and was left out"
 
 @dataclass
 class Run:
-    """One results file: its header and its records in order.
+    """One results file: its header, and its records in order.
 
-    `is_torn` says that its last line is cut off and left out. `request` is what was asked for last, if the run was
-    resumed and more was asked for. `finished` is when the run ended; "" if it did not.
+    `is_torn` means that its last line was cut off and is left out. `request` is the latest request if the run was
+    resumed to measure more. `finished` is when the run ended; "" if it did not.
     """
 
     environment: Environment
@@ -33,7 +33,7 @@ class Run:
 
     @property
     def full_records(self) -> list[Record]:
-        """The records without short loads and checks, which only prepare what is measured in full."""
+        """The records except short loads and checks, which only prepare what is measured in full."""
         return [record for record in self.records if not record.is_preliminary]
 
     @property
@@ -43,17 +43,17 @@ class Run:
 
     @property
     def planned(self) -> list[str]:
-        """Hashes of all rows that were planned."""
+        """The hashes of all planned rows."""
         return self.request.planned if self.request else self.environment.planned
 
     @property
     def ended_early(self) -> bool:
-        """The run did not come to its end."""
+        """Whether the run ended before it was complete."""
         return not self.finished
 
     @property
     def warning(self) -> str:
-        """What a file lacks, and how to continue its run, in one line; "" if it is complete."""
+        """One line on what a file lacks and how to continue its run; "" if it is complete."""
         torn = TORN if self.is_torn else ""
         ended = f"the run is not finished: {self._count_rows()}" if self.ended_early else ""
         resumable = ended and self.planned and not is_compressed(self.path)
@@ -63,7 +63,7 @@ class Run:
         return f"{self.path}: {text}" if text else ""
 
     def _count_rows(self) -> str:
-        """`it has 2 of 4 planned rows`; all transfers count as one, and searches plan no rows."""
+        """Return text such as `it has 2 of 4 planned rows`. All transfers count as one row. Searches plan no rows."""
         count = len({record.kernel_key for record in self.records}) + bool(self.transfers)
         if not count:
             return "it has measured no row"

@@ -1,1 +1,1 @@
-"""The tables of a run's results and of the runs of a folder, as reports that any output can show."""
+"""Tables of the results of runs and of the runs in a folder, as reports for any kind of output."""

@@ -1,4 +1,4 @@
-"""The lines below the tables of kernels: how the numbers were measured, and on what."""
+"""The lines below the tables of kernels: how the numbers were measured, and on which device."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemmbench.report.text import count_noun, number, shorten_device
 
 
 def summary_lines(run: Run) -> list[str]:
-    """What a screen says of the numbers: what they are, and the device that they are from."""
+    """Return what a screen says about the numbers: what they are and which device they are from."""
     environment, timed = run.environment, [record for record in run.full_records if record.samples]
     device = [_name_device(environment, timed)]
     if not timed:
@@ -32,7 +32,7 @@ def summary_lines(run: Run) -> list[str]:
 
 
 def warning_lines(run: Run) -> list[str]:
-    """What makes numbers doubtful, and what kernels printed: what no screen leaves out."""
+    """Return what no screen leaves out: reasons to doubt numbers, and what kernels printed."""
     environment, timed = run.environment, [record for record in run.full_records if record.samples]
     return [
         *_warn_of_loads(environment, timed),
@@ -43,7 +43,7 @@ def warning_lines(run: Run) -> list[str]:
 
 
 def footer_lines(run: Run, wide: bool = False) -> list[str]:
-    """How the numbers were measured, and on what.
+    """Describe how the numbers were measured, and on which device.
 
     Speeds of the CPU device are explained only below `wide` tables, which show them.
     """
@@ -73,7 +73,7 @@ _LONGEST_PRINTED = 300
 
 
 def list_printed(records: Iterable[Result]) -> list[str]:
-    """What kernels printed, one line for each kernel; of several batches the one with the longest summary."""
+    """List what kernels printed, one line for each kernel: the longest summary of its batches."""
     lines: dict[str, str] = {}
     for record in records:
         if len(record.printed) > len(lines.get(record.variant, "")):
@@ -82,7 +82,7 @@ def list_printed(records: Iterable[Result]) -> list[str]:
 
 
 def detail_lines(run: Run, wide: bool = False) -> list[str]:
-    """Units, settings of the device and versions of software; `wide` as in footer_lines."""
+    """List units, settings of the device and versions of software. `wide` means the same as in footer_lines."""
     environment = run.environment
     units = _EXPLAIN_NETWORK if _name_unit(run) == _PASS else _EXPLAIN_GEMM
     settings = ", ".join(filter(None, (_describe_settings(environment), _judge_clock(run))))
@@ -108,7 +108,7 @@ _EXPLAIN_NETWORK = (
 
 
 def _name_unit(run: Run) -> str:
-    """What was timed."""
+    """Return the name of what was timed."""
     return _PASS if run.records and run.records[0].network else _LAUNCH
 
 
@@ -126,7 +126,7 @@ def _name_speed(run: Run) -> str:
 
 
 def _explain_math(run: Run) -> str:
-    """The math with which the baseline was faster, of the two that were measured; "" if there was no choice."""
+    """Explain which of two kinds of math was faster for the baseline; "" if there was no choice."""
     baseline, network = run.environment.baseline, _name_unit(run) == _PASS
     rows = [record for record in run.records if record.variant == baseline and not record.config and record.samples]
     free = [record for record in rows if set(record.picked.split(", ")) <= set(MATHS)]
@@ -156,7 +156,7 @@ def _explain_alone(timed: Sequence[Record]) -> list[str]:
 
 
 def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> list[float]:
-    """Seconds of each row with a ratio on the GPU, or of the baseline next to it, whichever is shorter."""
+    """Return the shorter time of each row on the GPU that has a ratio and of its baseline, in seconds."""
     baselines = {(each.batch, each.batch_key): each for each in timed if is_valid_baseline(environment, each)}
     pairs = [(each, baselines.get((each.batch, each.batch_key))) for each in timed if each.ranked]
     return [
@@ -172,7 +172,7 @@ def _explain_sustained(timed: Sequence[Record]) -> list[str]:
 
 
 def _warn_of_loads(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    """Steady loads that were not steady, or drew more power than allowed."""
+    """Warn about steady loads that were not steady, or that drew more power than allowed."""
     loads, lines = [record.sustained for record in timed if record.sustained], []
     if unsettled := sum(not load.settled for load in loads):
         lines.append(
@@ -201,7 +201,7 @@ def _describe_method(timed: Sequence[Record]) -> str:
 
 
 def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    """Of rows on the device whose cache is known."""
+    """Explain rows on the device that were only partly cold."""
     partly = [row for row in timed if row.cache == "partly cold" and row.backend == environment.backend]
     if not partly or not environment.l2:
         return []
@@ -214,7 +214,7 @@ def _explain_partly_cold(environment: Environment, timed: Sequence[Record]) -> l
 
 
 def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) -> list[str]:
-    """That the arithmetic of a precision bounds no time, where the peak of a GPU is unknown."""
+    """Explain that arithmetic sets no lower bound on times if the peak of a GPU is unknown."""
     rows = [record for record in timed if record.backend == environment.backend and environment.gpu]
     clock = environment.clock_hz or math.nan
     unknown = [record for record in rows if math.isnan(peak_flops(environment, record, clock))]
@@ -229,7 +229,7 @@ def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) ->
 
 
 def _list_checked_here(timed: Sequence[Record]) -> list[str]:
-    """Which kernels were verified at the sizes of the table only, by the reason."""
+    """List which kernels were verified only at the sizes of the table, grouped by reason."""
     names: dict[str, list[str]] = {}
     for record in timed:
         if record.only_here:
@@ -243,7 +243,7 @@ def _format_range(values: Sequence[int]) -> str:
 
 
 def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
-    """How many rows stopped before their interval was narrow enough, if that is when rows stop."""
+    """Say how many rows stopped before their interval was narrow enough, if rows stop for that reason."""
     until = environment.policy.get("until", 0)
     if not isinstance(until, float) or not until:
         return ""
@@ -262,7 +262,7 @@ def _explain_endings(environment: Environment, timed: Sequence[Record]) -> str:
 
 
 def _name_device(environment: Environment, timed: Sequence[Record]) -> str:
-    """`Device: NVIDIA H100 (cuda), 132 SMs at 1.989 GHz, power limit 700 W.`"""
+    """Return a line such as `Device: NVIDIA H100 (cuda), 132 SMs at 1.989 GHz, power limit 700 W.`"""
     clocks = sorted(clock for record in timed for clock in record.clocks_hz)
     clock = f" at {clocks[len(clocks) // 2] / 1e9:.3f} GHz" if clocks else ""
     units = count_noun(environment.sms, "SM" if environment.gpu else "core")
@@ -295,23 +295,23 @@ def _describe_power_limit(environment: Environment) -> str:
 
 
 def list_modes(environment: Environment) -> dict[str, str]:
-    """`on` or `off` for each known mode of the device."""
+    """Return `on` or `off` for each known mode of the device."""
     known = environment.conditions
     modes = {"ECC": known.ecc, "MIG": known.mig, "persistence mode": known.persistence} if known else {}
     return {name: "on" if on else "off" for name, on in modes.items() if on is not None}
 
 
 def _describe_settings(environment: Environment) -> str:
-    """`ECC on, MIG off, persistence mode on`; unknown modes are left out."""
+    """Return text such as `ECC on, MIG off, persistence mode on`. Unknown modes are left out."""
     return ", ".join(f"{name} {state}" for name, state in list_modes(environment).items())
 
 
 _MOVED, _HIGHEST = 1.01, 0.98
-"""How far the clock of a run moves that is not locked, and the share of the highest clock that counts as that."""
+"""How much a clock moves if it is not locked, and the share of the highest clock that counts as the highest."""
 
 
 def _judge_clock(run: Run) -> str:
-    """Whether the clock was locked, judged by the windows, since no driver reports a lock; "" if that is unknown."""
+    """Judge from the windows whether the clock was locked, since no driver reports a lock; "" if unknown."""
     environment = run.environment
     highest = environment.conditions.max_sm_clock if environment.conditions else None
     records = [record for record in run.full_records if environment.on_gpu(record.backend)]

@@ -1,4 +1,4 @@
-"""The tables of a run: which rows they show, and the notes below them; kernels, networks and transfers."""
+"""The tables of a run, for kernels, networks and transfers: which rows they show, and the notes below them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from gemmbench.report.text import count_noun, number
 
 MOST_CONFIGURATIONS = 10
 _MOST_TABLES = 2
-"""Of one screen. More problems are shown in one table, with a column for each."""
+"""The most tables on one screen. More problems share one table, with a column for each."""
 
 
 _USUAL = View()
 
 
 def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
-    """One table for all problems if there are many, or one for each."""
+    """Report one table for all problems if there are many, or else one for each."""
     problems, run = comparison.problems, comparison.run
     is_pivot = len(problems) > _MOST_TABLES and not view.has_details and not problems[0].rows[0].record.network
     tables = tabulate_pivots(problems, view.columns, view.sort) if is_pivot else _tabulate_problems(comparison, view)
@@ -57,7 +57,7 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
 
 
 def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
-    """A table for each problem, all with the same columns."""
+    """Make a table for each problem. All tables have the same columns."""
     baseline, chosen = comparison.environment.baseline, {}
     for problem in comparison.problems:
         rows = choose_rows(problem.rows)
@@ -70,7 +70,7 @@ def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
 
 
 def _choose_columns(rows: Sequence[Row], view: View, baseline: str) -> list[Column[Row]]:
-    """Those that are asked for, next to kernel, configuration and flags; or the usual ones."""
+    """Choose the requested columns next to kernel, configuration and flags, or else the usual columns."""
     usual = table_columns(rows, view.wide)
     if not view.columns:
         return add_versus_best(usual, rows)
@@ -85,7 +85,7 @@ _BESIDE = ("kernel", "configuration", "flags")
 
 
 def tabulate_rows(rows: Sequence[Row], baseline: str) -> Table:
-    """The table of these rows."""
+    """Make the table of these rows."""
     return _make_table(table_columns(rows), rows, baseline)
 
 
@@ -102,7 +102,7 @@ def _make_table(
 
 
 def choose_rows(rows: Sequence[Row]) -> list[Row]:
-    """Rows for a table: all; of a long sweep the fastest and every failure, without skips."""
+    """Choose rows for a table: all rows, or for a long sweep the fastest and every failure, without skips."""
     ran = {row.record.variant for row in rows if row.record.status != "skipped"}
     chosen, counts = [], Counter[str]()
     for row in rows:
@@ -115,7 +115,7 @@ def choose_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def list_notes(problem: ProblemRows) -> list[str]:
-    """What a table cannot show: reasons, files of revisions, and how many rows it leaves out."""
+    """List what a table cannot show: reasons, files of revisions, and the number of rows that it leaves out."""
     notes = [note for row in problem.rows for note in _explain_status(row)]
     files = {row.record.variant: row.record.path for row in problem.rows if "@" in row.record.path}
     notes += [f"{name}: {path}" for name, path in files.items()]
@@ -125,7 +125,7 @@ def list_notes(problem: ProblemRows) -> list[str]:
 
 
 def _list_faults(rows: Sequence[Row]) -> list[str]:
-    """Why rows are not ok, for each kernel and status that of the first row."""
+    """List why rows are not ok. Each kernel and status is explained by its first row."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         for line in _explain_status(row):
@@ -135,7 +135,10 @@ def _list_faults(rows: Sequence[Row]) -> list[str]:
 
 
 def list_skips(skipped: Sequence[Record]) -> list[str]:
-    """A line for each cause: which kernels, how many rows, and the reason, or one of those that differ in numbers."""
+    """Return a line for each cause: the kernels, the number of rows, and the reason.
+
+    Reasons that differ only in numbers are one cause, and one of them is shown.
+    """
     causes: dict[str, list[Record]] = {}
     for record in skipped:
         causes.setdefault(_NUMBERS.sub("0", record.reason), []).append(record)
@@ -155,7 +158,7 @@ def _describe_skip(records: Sequence[Record]) -> str:
 
 
 def _explain_status(row: Row) -> Iterator[str]:
-    """Why a row is not ok, or not complete; nothing for skips."""
+    """Explain why a row is not ok or not complete. Skips get no explanation."""
     record = row.record
     name = " ".join(filter(None, (record.variant, record.configuration)))
     if record.status not in ("ok", "skipped"):
@@ -178,7 +181,7 @@ def _count_ran(rows: Sequence[Row]) -> int:
 
 
 def report_transfers(comparison: Comparison, view: View = _USUAL) -> Report:
-    """One table for each problem; empty if nothing was measured."""
+    """Report one table for each problem; empty if nothing was measured."""
     tables = [_tabulate_problem(problem, view.wide) for problem in comparison.transfers]
     footer = transfer_footer_lines(comparison.run)
     details = [*footer, *transfer_detail_lines(comparison.run)]
@@ -193,7 +196,7 @@ def _tabulate_problem(problem: TransferProblem, wide: bool) -> Table:
 
 
 def list_transfer_notes(problem: TransferProblem) -> list[str]:
-    """How near each kernel comes to its bounds, and why a row is not ok."""
+    """List how near each kernel comes to its bounds, and why rows are not ok."""
     bounds = [sentence for rows in problem.kernels if (sentence := _describe_pipeline(rows))]
     failed = dict.fromkeys(
         f"{row.record.variant}, {format_mode(row)}: {row.record.status}: {row.record.reason}"
@@ -206,7 +209,7 @@ def list_transfer_notes(problem: TransferProblem) -> list[str]:
 
 
 def transfer_footer_lines(run: Run) -> list[str]:
-    """What the columns mean."""
+    """Explain what the columns mean."""
     timed = [record for record in run.transfers if record.samples]
     engines = max((record.copy_engines for record in timed), default=2)
     longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
@@ -219,7 +222,7 @@ def transfer_footer_lines(run: Run) -> list[str]:
 
 
 def transfer_detail_lines(run: Run) -> list[str]:
-    """How the numbers were measured."""
+    """Explain how the numbers were measured."""
     timed = [record for record in run.transfers if record.samples]
     lines = [
         "Times are taken by events. Memory is allocated before. GB/s = 1e9 bytes/s.",
@@ -234,7 +237,7 @@ def transfer_detail_lines(run: Run) -> list[str]:
 
 
 def _describe_pipeline(rows: Sequence[TransferRow]) -> str:
-    """How near one kernel's pipeline comes to its bounds, or ""."""
+    """Describe how near a kernel's pipeline comes to its bounds; "" if unknown."""
     for row in rows:
         if row.record.mode == "overlapped" and not math.isnan(row.bound):
             times = row.total.value, row.bound, row.pipeline_bound
@@ -248,7 +251,7 @@ def _describe_pipeline(rows: Sequence[TransferRow]) -> str:
 
 
 def _name_longest_part(rows: Sequence[TransferRow]) -> str:
-    """The part that sets the bound."""
+    """Return the name of the part that sets the bound."""
     pinned = next(row for row in rows if row.record.mode == "pinned")
     parts = {"kernel": pinned.parts.kernel, "h2d": pinned.parts.h2d, "d2h": pinned.parts.d2h}
     if pinned.record.copy_engines == 1:
@@ -257,6 +260,6 @@ def _name_longest_part(rows: Sequence[TransferRow]) -> str:
 
 
 def report_results(comparison: Comparison, view: View = _USUAL) -> list[Report]:
-    """The reports of a run."""
+    """Return the reports of a run."""
     transfers = [report_transfers(comparison, view)] if comparison.transfers else []
     return [report_kernels(comparison, view), *transfers]

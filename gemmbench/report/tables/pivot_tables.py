@@ -1,4 +1,4 @@
-"""One table for many problems: kernels down and problems across, or the other way round; the order of rows."""
+"""One table for many problems, with kernels down and problems across or the other way around, and the order of rows."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gemmbench.report.text import with_interval
 from gemmbench.report.verdicts import choose_fastest, compare_speeds, find_best_rows, find_row_beside_others
 
 _SCREEN = 80
-"""Characters. If the labels of all problems fit, they are across."""
+"""The width of a screen in characters. If the labels of all problems fit, problems are across."""
 _LEAST_CELL = 6
 _FASTEST = "*"
 _LEGEND = f"{_FASTEST} fastest, or not clearly slower. Each kernel in its best configuration."
 
 
 def tabulate_pivots(problems: Sequence[ProblemRows], columns: Sequence[str] = (), sort: str = "") -> list[Table]:
-    """A table for each precision, alpha and beta, of the first column that is named, or of the usual figure.
+    """Make a table for each precision, alpha and beta, with the first named column or else the usual figure.
 
     Rows are ordered by the column `sort` of the last problem.
     """
@@ -37,7 +37,7 @@ def tabulate_pivots(problems: Sequence[ProblemRows], columns: Sequence[str] = ()
 
 
 class _Pivot:
-    """The best row of each kernel at each problem, with one figure."""
+    """The best row of each kernel at each problem, reduced to one figure."""
 
     def __init__(self, problems: Sequence[ProblemRows], columns: Sequence[str], sort: str):
         self.problems = problems
@@ -55,7 +55,7 @@ class _Pivot:
             self.names = [*known, *(name for name in self.names if name not in known)]
 
     def _choose_figure(self) -> str:
-        """Percent of the baseline, or the time where nothing is compared with one; on the CPU device always that."""
+        """Choose percent of the baseline, or the time if nothing is compared with it, and always on the CPU device."""
         others = (row for row in self._rows() if row.record.variant != self.baseline)
         known = any(not math.isnan(row.percent_of_baseline.value) for row in others)
         return "% of " + self.baseline if known and self.environment.gpu else "time (ms)"
@@ -64,7 +64,7 @@ class _Pivot:
         return (row for rows in self.best for row in rows.values())
 
     def tabulate(self) -> Table:
-        """Kernels down, unless there are more problems than fit next to each other, and than kernels."""
+        """Put kernels down, unless the problems do not fit next to each other and outnumber the kernels."""
         needed = max(map(len, self.names)) + sum(max(len(label), _LEAST_CELL) + 3 for label in self.labels)
         if needed <= _SCREEN or len(self.labels) <= len(self.names):
             return self._put_problems_across()
@@ -111,7 +111,7 @@ class _Pivot:
         return f"{self.column.heading.format(baseline=self.baseline)}: {', '.join(common)}"
 
     def _cell(self, index: int, name: str) -> str:
-        """The figure, marked if the kernel is fastest; the status of a row without one; nothing without a row."""
+        """Return the figure, marked if the kernel is fastest, or the status of a row without one. No row gives ""."""
         row = self.best[index].get(name)
         if row is None:
             return ""
@@ -121,7 +121,7 @@ class _Pivot:
         return text + (_FASTEST if name in self.fastest[index] else " " if any(self.fastest) else "")
 
     def _list_baseline_times(self) -> list[str]:
-        """The times that are 100 %, if the figure is a percentage; none of a baseline that did not run."""
+        """List the times that count as 100 %, if the figure is a percentage. A baseline that did not run has none."""
         if not self.column.heading.startswith("% of {baseline}"):
             return []
         rows = [each.get(self.baseline) for each in self.best]
@@ -134,13 +134,13 @@ def _format_time(row: Row) -> str:
 
 
 def _label_problems(problems: Sequence[Problem]) -> list[str]:
-    """`4096`, or `4096 nt` if layouts differ."""
+    """Label each problem as `4096`, or as `4096 nt` if layouts differ."""
     several = len({problem.layout for problem in problems}) > 1
     return [f"{problem.size} {problem.layout}" if several else problem.size for problem in problems]
 
 
 def choose_best_rows(rows: Sequence[Row]) -> list[Row]:
-    """The row that represents each kernel: the best ranked one, otherwise the one that got furthest."""
+    """Choose the row that represents each kernel: the best ranked one, or else the one that got furthest."""
     best = find_best_rows(rows)
     for name, members in groupby(rows, key=lambda row: row.record.variant):
         if name not in best:
@@ -161,13 +161,13 @@ def _join_flags(rows: Sequence[Row]) -> str:
 
 
 def _worst_status(rows: Sequence[Row]) -> str:
-    """The first status that is a failure; else `ok`, or `skipped` if nothing ran."""
+    """Return the first status that is a failure, or else `ok`, or `skipped` if nothing ran."""
     statuses = [row.status for row in rows if row.status != "skipped"]
     return next((status for status in statuses if status != "ok"), "ok") if statuses else "skipped"
 
 
 def sort_rows(rows: Iterable[Row], name: str, baseline: str) -> list[Row]:
-    """Rows by a column, those without a value last; a minus before its name puts the largest first."""
+    """Sort rows by a column, with missing values last. A minus before its name puts the largest first."""
     descending = name.startswith("-")
     column = find_column(name.removeprefix("-"), baseline)
 
@@ -185,7 +185,7 @@ def sort_rows(rows: Iterable[Row], name: str, baseline: str) -> list[Row]:
 
 
 def _read_number(text: str) -> float:
-    """The number that a cell begins with; 0 for other text."""
+    """Return the number at the start of a cell; 0 for other text."""
     try:
         return float(text.split()[0])
     except (IndexError, ValueError):
@@ -193,9 +193,9 @@ def _read_number(text: str) -> float:
 
 
 def add_versus_best(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
-    """Add the speed relative to the best configuration, if several configurations of a kernel are among the rows.
+    """Add the speed relative to the best configuration if rows contain several configurations of a kernel.
 
-    Ties follow from it. Libraries are left out, since users do not choose their algorithms.
+    It shows which configurations tie. Libraries are left out, since users do not choose their algorithms.
     """
     ratios: dict[int, Interval] = {}
     tried: dict[tuple[str, Problem], list[Row]] = {}

@@ -1,4 +1,4 @@
-"""The tables of posts: the post's columns in its order, what it published next to what was measured here."""
+"""The tables of posts: the post's columns in their order, with published figures next to those measured here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gemmbench.report.text import number, number_within
 
 
 def find_post(environment: Environment) -> Post | None:
-    """The post; None if the run repeats none, or one that is unknown here."""
+    """Find the post that the run repeats; None if it repeats none, or one that is unknown here."""
     try:
         return read_post(environment.post) if environment.post else None
     except UsageError:
@@ -34,7 +34,7 @@ def find_post(environment: Environment) -> Post | None:
 class _Line:
     """One line of a table: a row of the post at a size, and the row that repeats it (None: not measured).
 
-    With `published` this line has the figures of the post.
+    With `published`, the line has the figures of the post.
     """
 
     row: PostRow
@@ -54,7 +54,7 @@ class _Line:
 
     @property
     def time(self) -> Interval:
-        """Seconds measured, or UNKNOWN without a valid time."""
+        """The measured seconds, or UNKNOWN if there is no valid time."""
         match self.measured:
             case Row(ranked=True):
                 return self.measured.time
@@ -64,7 +64,7 @@ class _Line:
 
     @property
     def published_time(self) -> float:
-        """Seconds published; NaN if there are none."""
+        """The published seconds; NaN if there are none."""
         return _nan_if_none(self.row.published_ms if self.published else None) * 1e-3
 
     @property
@@ -74,13 +74,13 @@ class _Line:
 
     @property
     def percent(self) -> Interval:
-        """Percent of the baseline; UNKNOWN on a CPU, where it would say nothing."""
+        """The percentage of the baseline; UNKNOWN on a CPU, where it would mean nothing."""
         row = self.measured
         return row.percent_of_baseline if isinstance(row, Row) and row.ranked and row.environment.gpu else UNKNOWN
 
     @property
     def kernel(self) -> str:
-        """The kernel here, with its parameters, and how operands are copied."""
+        """The kernel used here with its parameters, and how operands are copied."""
         config = " ".join(f"{name}={value}" for name, value in self.row.config)
         layout = "" if self.row.layout == "nn" else self.row.layout
         precision = "" if self.row.precision == "f32" else self.row.precision
@@ -92,7 +92,7 @@ def _nan_if_none(value: float | None) -> float:
 
 
 def report_post(comparison: Comparison) -> Report:
-    """The tables of the post that a run repeats: one for each size, unless the post has a column of sizes.
+    """Report the tables of the post that a run repeats: one for each size, unless the post has a column of sizes.
 
     Raises UsageError or SpecError if its config cannot be read.
     """
@@ -121,13 +121,13 @@ _EXPLAIN_SPEEDUP = (
 
 
 def _list_readers_of_c(comparison: Comparison) -> list[str]:
-    """That some kernels read C, which costs them time."""
+    """Note that some kernels read C, which costs them time."""
     names = dict.fromkeys(row.record.variant for row in comparison.rows if row.record.reads_c)
     return [f"Kernels that read C although beta is 0, as in the post: {', '.join(names)}."] if names else []
 
 
 def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
-    """What the post and a profile next to the results say of cycles without an eligible warp."""
+    """Compare the cycles without an eligible warp in the post with those in a profile next to the results."""
     environment = comparison.environment
     for row in post.rows:
         if row.published_no_eligible is None or row.published_shape is None:
@@ -147,7 +147,7 @@ def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
 
 
 def _find_skipped(post: Post, comparison: Comparison) -> list[Record]:
-    """Skipped rows of the post. A sweep may have others, such as a baseline; all rows of a network are the post's."""
+    """Find the skipped rows of the post. All rows of a network are the post's, but a sweep may have others."""
     names = {row.variant for row in post.rows}
     skipped = [row.record for row in comparison.rows if row.record.status == "skipped"]
     return [record for record in skipped if record.variant in names or not names]
@@ -170,7 +170,7 @@ def _tabulate_sizes(post: Post, comparison: Comparison) -> Iterator[Table]:
 
 
 def _match_all_sizes(row: PostRow, measured: Sequence[str], comparison: Comparison) -> Iterator[_Line]:
-    """The lines of a row at the sizes that it was measured at, and at the one of the post."""
+    """Yield the lines of a row at the sizes where it was measured and at the size in the post."""
     published = _name_size(row.published_shape)
     for size in dict.fromkeys([*measured, *([published] if published else [])]):
         found = _find_measured(row, size, comparison)
@@ -197,9 +197,9 @@ def _repeats(row: Row | TransferRow, wanted: PostRow) -> bool:
 
 
 def _choose_published_size(post: Post, size: str, measured: Collection[str]) -> str:
-    """The size whose published figures are shown next to those measured at `size`, or "".
+    """Choose the size whose published figures are shown next to those measured at `size`; "" for none.
 
-    Figures of another size are shown only if none of the sizes that the post measured is repeated.
+    Figures for another size are shown only if the run repeats none of the sizes in the post.
     """
     published = Counter(_name_size(row.published_shape) for row in post.rows if row.published_shape)
     if size in published or not published:
@@ -233,7 +233,7 @@ def _make_network_line(measured: Row) -> _Line:
 
 
 _SPEEDS: tuple[ColumnKind, ...] = ("gflops", "gflops_mnk", "percent", "faster")
-"""Columns that say something about speed, which times of a CPU do not."""
+"""Columns that tell something about speed, which the times of a CPU do not."""
 
 
 def _make_table(post: Post, title: str, where: str, lines: Sequence[_Line], comparison: Comparison) -> Table:
@@ -273,18 +273,18 @@ def _make_table(post: Post, title: str, where: str, lines: Sequence[_Line], comp
 
 
 def _keep_filled(heading: str, cells: list[str]) -> dict[str, list[str]]:
-    """The column, unless it is empty."""
+    """Return the column unless it is empty."""
     return {heading: cells} if set(cells) != {"-"} else {}
 
 
 def _count_facts(line: _Line, name: str) -> str:
-    """What the compiler says of the kernel; `-` if unknown, and for a library."""
+    """Return what the compiler reports about the kernel; `-` if unknown, and for a library."""
     count: int = getattr(line.record, name, -1)
     return str(count) if count >= 0 else "-"
 
 
 def _publish_column(kind: ColumnKind, kinds: Mapping[str, ColumnKind], lines: Sequence[_Line]) -> list[str]:
-    """The cells that the post published."""
+    """Return the cells that the post published."""
     return [_publish_cell(kind, kinds, line, lines[0]) if line.published else "-" for line in lines]
 
 
@@ -315,13 +315,13 @@ def _format_percent(value: float) -> str:
 
 
 def _format_gain(time: float, first: float) -> str:
-    """How much less time than the first row, in percent; negative if it is more."""
+    """Format how much less time a line takes than the first row, in percent; negative if it takes more."""
     gain = 100 * (1 - time / first)
     return "-" if math.isnan(gain) or time == first else f"{gain:.2f}"
 
 
 def _measure_column(kind: ColumnKind, lines: Sequence[_Line]) -> list[str]:
-    """The cells that were measured."""
+    """Return the cells that were measured."""
     return [_measure_cell(kind, line, lines[0]) for line in lines]
 
 
@@ -345,7 +345,7 @@ def _measure_cell(kind: ColumnKind, line: _Line, first: _Line) -> str:
 
 
 _DIGITS = 3
-"""Of a speed-up."""
+"""The significant digits of a speed-up."""
 
 
 def _publish_speedups(lines: Sequence[_Line]) -> list[str]:
@@ -357,7 +357,7 @@ def _measure_speedups(lines: Sequence[_Line]) -> list[str]:
 
 
 def _speed_up(lines: Sequence[_Line], index: int, published: bool) -> float:
-    """How many times as fast a line is as the one it is compared with; NaN if it is compared with none."""
+    """Return how many times as fast a line is as its reference; NaN if it has none."""
     other = _find_reference(lines, index)
     if other is None:
         return math.nan
@@ -367,7 +367,7 @@ def _speed_up(lines: Sequence[_Line], index: int, published: bool) -> float:
 
 
 def _find_reference(lines: Sequence[_Line], index: int) -> _Line | None:
-    """The line that another is compared with: the row above at its size, for a step the nearest that corrects none."""
+    """Find the line to compare with: the row above at this size or, for a step, the nearest uncorrected one."""
     line = lines[index]
     above = [other for other in lines[:index] if other.size == line.size and other.row is not line.row]
     if line.row.step:

@@ -1,4 +1,4 @@
-"""The tables of `tune`: what each search found, rows of a `pick`, and the winners that are kept."""
+"""The tables of `tune`: what each search found, the rows of a `pick`, and the winners that are kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_TIES = 3
 
 
 def report_searches(outcomes: Sequence[SearchOutcome], environment: Environment, wide: bool = False) -> Report:
-    """Sentences on every search of a run; `wide` adds a table of the configurations that went."""
+    """Report sentences on every search of a run. `wide` adds a table of the dropped configurations."""
     tables = [_tabulate_dropped(each) for each in outcomes if each.dropped or each.failed] if wide else []
     return Report(tables, closing=[line for each in outcomes for line in _describe_search(each, environment.scope)])
 
@@ -67,7 +67,7 @@ def _describe_value(record: Record, goal: str) -> str:
 
 
 def _describe_gain(outcome: SearchOutcome) -> str:
-    """How much faster than the default configuration it is, from the short rounds that both had."""
+    """Describe how much faster than the default the winner is, based on the short rounds of both."""
     by_key = {each.key: each for each in outcome.standings}
     first = next(iter(outcome.task.chains.values()))
     default = tuple(sorted(first.variant.default().items()))
@@ -94,7 +94,7 @@ def _describe_effort(outcome: SearchOutcome) -> str:
 
 
 def _list_faults(outcome: SearchOutcome) -> Iterator[str]:
-    """The faults of candidates, each with the first configuration that has it."""
+    """List the faults of candidates, each with the first configuration that has it."""
     failed = outcome.failed
     counts = Counter(failed.values())
     for reason, count in counts.most_common(_MOST_FAULTS):
@@ -122,7 +122,7 @@ def _format_key(outcome: SearchOutcome, key: Key) -> str:
 
 
 def report_dispatch(table: DispatchTable, environment: Environment) -> Report:
-    """The rows, the problems that were held out, and the largest loss there."""
+    """Report the rows, the held-out problems, and the largest loss there."""
     notes = [f"Losses: {environment.caveat}."] if environment.caveat else []
     tables = [_tabulate_rows(table), *([_tabulate_held_out(table)] if table.held_out else [])]
     return Report(tables, notes, closing=_describe_losses(table))
@@ -190,25 +190,25 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         device: The name of the device.
-        sms: Its multiprocessors, or the cores that a CPU may use.
-        driver: The version of its driver; empty for a CPU.
+        sms: The number of its multiprocessors, or of the cores that a CPU may use.
+        driver: The version of its driver. Empty for a CPU.
         compiler: The version of the compiler.
         variant: The name of the variant.
-        code: A hash of its text with its local headers; of a library, of its versions.
+        code: A hash of its text with its local headers, or of the versions of a library.
         problem: M, N, K, layout, precision, alpha and beta.
-        goal: `time`, `sustained` or `energy`: what was minimized.
+        goal: What was minimized: `time`, `sustained` or `energy`.
         config: The values of the parameters.
         value: Seconds per launch, or joules with the goal `energy`.
-        low: The lower end of the 95 % interval; only with the goal `time`.
-        high: Its upper end.
-        percent_of_baseline: How good it is in percent of the baseline; only if that was measured too.
+        low: The lower end of the 95 % interval. Only with the goal `time`.
+        high: The upper end of the interval.
+        percent_of_baseline: The speed as a percentage of the baseline, if that was measured too.
         baseline: The variant that the percentage refers to.
-        final: Whether it was measured in full; false if the search was interrupted before.
+        final: Whether it was measured in full. False if the search was interrupted first.
         ties: Other configurations that are not clearly worse.
-        tried: How many configurations were tried.
-        space: How many there are.
+        tried: The number of configurations that were tried.
+        space: The number of configurations that there are.
         run: The name of the run that found it.
-        caveat: What belongs to its speed: `on the CPU device, which says nothing about a GPU`; empty on a GPU.
+        caveat: A caveat on its speed, such as `on the CPU device, which says nothing about a GPU`. Empty on a GPU.
     """
 
     device: str
@@ -234,13 +234,13 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What a winner is kept for: a new one with this key replaces it."""
+        """The key under which a winner is kept. A new winner with the same key replaces it."""
         return (self.device, self.sms, self.driver, self.compiler, self.variant, self.code, self.problem, self.goal)
 
     def is_better(self, other: Winner) -> bool:
-        """Whether it is better than another one with its key, by the percentage of the same baseline if both have one.
+        """Return whether it is better than another winner with its key.
 
-        The percentage says more than the value, since the clock may differ from run to run.
+        If both have a percentage of the same baseline, that decides, since the clock may differ from run to run.
         """
         mine, yours = self.percent_of_baseline, other.percent_of_baseline
         if mine is not None and yours is not None and self.baseline == other.baseline:
@@ -249,7 +249,7 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WinnersFile(msgspec.Struct, kw_only=True):
-    """The file.
+    """The content of the file of winners.
 
     Attributes:
         schema: The version of the format.
@@ -261,7 +261,7 @@ class WinnersFile(msgspec.Struct, kw_only=True):
 
 
 def describe_kept(added: Sequence[Winner], stayed: Sequence[Winner], path: Path) -> Iterator[str]:
-    """What became of the winners of a search: those that are in the file now, and those that stay in it."""
+    """Describe what became of the winners of a search: those that are now in the file, and earlier ones that stayed."""
     if added:
         what, them = count_noun(len(added), "winner"), "it" if len(added) == 1 else "them"
         yield f"{what} kept in {path}; run --tuned uses {them}"
@@ -271,7 +271,7 @@ def describe_kept(added: Sequence[Winner], stayed: Sequence[Winner], path: Path)
 
 
 def report_winners(winners: Sequence[Winner]) -> Report:
-    """A line for each winner."""
+    """Report one line for each winner."""
     headings = [
         "variant",
         "problem",
@@ -306,7 +306,7 @@ def report_winners(winners: Sequence[Winner]) -> Report:
 
 
 def _format_percent(winner: Winner) -> str:
-    """The percentage and its baseline; `-` without one, and on the CPU device, where it says nothing."""
+    """Format the percentage and its baseline; `-` if there is none, and on the CPU device, where it means nothing."""
     if winner.percent_of_baseline is None or winner.caveat:
         return "-"
     return f"{number(winner.percent_of_baseline, 3)} ({winner.baseline})"

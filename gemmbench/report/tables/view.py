@@ -1,4 +1,4 @@
-"""What a screen shows of a run; separate from the tables, which the options of a command need not import."""
+"""What a screen shows of a run. This is separate from the tables, which the options of a command need not import."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class View:
     """What a screen shows of a run.
 
-    `details` is a table for each problem, where one for all would do. `wide` has every column of it, and the
-    notes, `notes` how everything was measured. `columns` names those to show instead of the usual ones, and `sort`
-    the one that orders the rows, with a minus for the largest first.
+    `details` asks for a table for each problem, even if one would do for all. `wide` asks for every column and for the
+    notes, and `notes` for how everything was measured. `columns` names columns to show instead of the usual ones.
+    `sort` names the column that orders the rows, with a minus for the largest first.
     """
 
     wide: bool = False
@@ -22,5 +22,5 @@ class View:
 
     @property
     def has_details(self) -> bool:
-        """Every problem has its table."""
+        """Whether every problem gets its own table."""
         return self.details or self.wide or len(self.columns) > 1

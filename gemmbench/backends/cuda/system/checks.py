@@ -1,4 +1,4 @@
-"""The checks that `doctor` makes before a GPU is measured; they do not open the GPU."""
+"""The checks that `doctor` makes before a GPU is measured. They do not open the GPU."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _EXTRA = write_pip_line("cuda")
 _TOOLKIT = "install the CUDA toolkit, or name its nvcc in CUDACXX"
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PARAMETERS = Path("/proc/driver/nvidia/params")
-_BUSY = 5  # percent of the last second in which kernels ran
+_BUSY = 5  # percentage of the last second in which kernels ran
 
 
 def examine_gpu(index: int, required: bool) -> list[HealthCheck]:
-    """Check everything that GPU `index` needs; a missing GPU is a fault only if it is `required`."""
+    """Check everything that GPU `index` needs. A missing GPU is a fault only if it is `required`."""
     gpu = probe.find_gpu(index)
     if gpu is None:
         return [_report_no_gpu(index, required), _check_toolkit(0, 0, fatal=False)]

@@ -18,9 +18,9 @@ from gemmbench.planning.precisions import PRECISIONS
 
 
 def describe_gpu(index: int = 0) -> Device:
-    """Describe the GPU with CUDA's number `index`; `memory` is the total, used or not.
+    """Describe the GPU with CUDA's number `index`. `memory` is the total memory, including used memory.
 
-    Raises DeviceError if there is no such GPU, or CUDA or pycuda does not load.
+    Raises DeviceError if there is no such GPU, or if CUDA or pycuda cannot be loaded.
     """
     cuda = load_driver()
     if not 0 <= index < cuda.Device.count():
@@ -48,7 +48,7 @@ def describe_gpu(index: int = 0) -> Device:
 
 
 def flops_per_cycle(name: str, sm: int, sms: int) -> dict[str, float]:
-    """Return the operations per cycle of the whole device, by precision; only those that data sheets give."""
+    """Return the operations per cycle of the whole device, by precision, as far as data sheets give them."""
     rates = {kind.name: kind.peak.of_device(name, sm) for kind in PRECISIONS.values() if sm >= kind.min_sm}
     return {kind: float(sms * rate) for kind, rate in rates.items() if rate is not None}
 
@@ -88,7 +88,7 @@ def _target(cuda: ModuleType, gpu: Any) -> Target:
 def _clock_and_bandwidth(cuda: ModuleType, gpu: Any, nvml: ModuleType | None) -> tuple[float, float]:
     """Return the highest SM clock in Hz and the memory bandwidth in bytes/s, at two transfers per memory clock.
 
-    Both come from attributes in kHz, or from NVML, in MHz, if those are 0.
+    Both come from attributes in kHz. If those are 0, they come from NVML in MHz.
     """
     attribute = cuda.device_attribute
     core = gpu.get_attribute(attribute.CLOCK_RATE) * 1e3
@@ -106,7 +106,9 @@ def _max_clock(nvml: ModuleType, handle: object, which: int) -> float:
 
 
 def _software_versions(cuda: ModuleType) -> dict[str, str]:
-    """Return the versions of the driver's CUDA, of nvcc, and of pycuda with the CUDA it was built for."""
+    """Return the versions of the driver's CUDA, of nvcc, and of pycuda, with the CUDA version that pycuda was built
+    for.
+    """
     supported = cuda.get_driver_version()
     built = ".".join(map(str, cuda.get_version()[:2]))
     return {

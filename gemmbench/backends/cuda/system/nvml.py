@@ -1,7 +1,7 @@
-"""Queries a GPU through NVML: how it is set up, and what changes under load.
+"""Queries a GPU's settings, and the values that change under load, through NVML.
 
-NVML comes with the driver; Python uses it through `nvidia-ml-py` (module pynvml). Without that
-package, or if a query is not permitted, values are missing and nothing else changes.
+NVML comes with the driver. Python uses it through `nvidia-ml-py` (module pynvml). Without that package, or if a query
+is not permitted, some values are missing. Everything else works the same.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from gemmbench.backends.base import Conditions, Reading
 from gemmbench.backends.cuda.system import probe
 
-# Bits of nvmlDeviceGetCurrentClocksEventReasons; bit 0 only means an idle GPU: NVML API
-# reference, "Clocks Event Reasons". Bits added by later drivers are left out.
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "Clocks Event Reasons"). Bit 0 only means that the
+# GPU is idle. Bits that later drivers added are left out.
 _SLOWED = {
     0x002: "application clocks",
     0x004: "power cap",
@@ -31,13 +31,13 @@ _SLOWED = {
 
 
 def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
-    """Read how the GPU at this PCI bus id (`0000:01:00.0`) is set up; None if NVML does not find it."""
+    """Read the settings of the GPU at this PCI bus id (`0000:01:00.0`). Returns None if NVML does not find it."""
     handle = probe.query_nvml(pynvml, "nvmlDeviceGetHandleByPciBusId", bus)
     if handle is None:
         return None
 
     def mode(question: str) -> bool | None:
-        """Return the state of a switch; of a pair (now, after the next reset), the first."""
+        """Return the state of a switch. If there is a pair (now, after the next reset), return the first."""
         answer = probe.query_nvml(pynvml, question, handle)
         now = answer[0] if isinstance(answer, list | tuple) else answer
         return None if now is None else bool(now)
@@ -58,7 +58,7 @@ def read_conditions(pynvml: ModuleType, bus: str) -> Conditions | None:
 
 
 def open_monitor(bus: str) -> NvmlMonitor | None:
-    """Open a monitor of the GPU at this PCI bus id; None if NVML is unavailable."""
+    """Open a monitor for the GPU at this PCI bus id. Returns None if NVML is unavailable."""
     pynvml = probe.open_nvml()
     if pynvml is None:
         return None
@@ -70,7 +70,7 @@ def open_monitor(bus: str) -> NvmlMonitor | None:
 
 
 def is_shared(bus: str) -> bool:
-    """Return whether another process is using the GPU at this PCI bus id; False if NVML does not know."""
+    """Return whether another process is using the GPU at this PCI bus id; False if unknown."""
     monitor = open_monitor(bus)
     if monitor is None:
         return False
@@ -81,7 +81,7 @@ def is_shared(bus: str) -> bool:
 class NvmlMonitor:
     """A `monitor.Monitor` that must be closed.
 
-    With MIG on, power and clocks describe the whole GPU.
+    If MIG is on, power and clocks are those of the whole GPU.
     """
 
     def __init__(self, pynvml: ModuleType, handle: object):
@@ -105,7 +105,7 @@ class NvmlMonitor:
         )
 
     def now(self) -> float:
-        """Return the seconds of the host's clock."""
+        """Return the time in seconds on the host's clock."""
         return time.monotonic()
 
     def energy(self) -> float:
@@ -113,10 +113,10 @@ class NvmlMonitor:
         return _scale(self._ask("nvmlDeviceGetTotalEnergyConsumption"), 1e-3)
 
     def count_other_processes(self) -> int | None:
-        """Count the other processes with a context on this GPU; this process must have one open.
+        """Count the other processes with a context on this GPU. This process must have one open.
 
-        In a container NVML may report the host's process numbers, so this process cannot be found by
-        its number. An empty list means that NVML may not report processes.
+        In a container, NVML may report the host's process numbers, so this process cannot be found by its number. An
+        empty list means that NVML is not allowed to report processes.
         """
         processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
         if not processes:
@@ -130,7 +130,9 @@ class NvmlMonitor:
             self._nvml.nvmlShutdown()
 
     def _power(self) -> float:
-        """Return the current watts if the driver reports them, otherwise (since Ampere) the mean of the last second."""
+        """Return the current power in watts if the driver reports it, otherwise (since Ampere) the mean of the last
+        second.
+        """
         fields = self._ask("nvmlDeviceGetFieldValues", [getattr(self._nvml, "NVML_FI_DEV_POWER_INSTANT", 186)])
         if fields and fields[0].nvmlReturn == self._nvml.NVML_SUCCESS:
             return _scale(fields[0].value.uiVal, 1e-3)

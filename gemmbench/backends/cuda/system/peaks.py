@@ -1,4 +1,4 @@
-"""Measures the peak rates of a GPU: copies, multiply-adds in registers, launches."""
+"""Measures the peak rates of a GPU for copies, multiply-adds in registers, and launches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ONE: Shape = (1, 1, 1)
 
 
 def measure_peaks(backend: CudaBackend) -> Peaks:
-    """Measure the peaks, in about two seconds. Raises DeviceError, OutOfMemory, LaunchError."""
+    """Measure the peaks in about two seconds. Raises DeviceError, OutOfMemory, LaunchError."""
     arch = str(backend.device.target.sm)
     module = load_cubin(compile_peaks(arch), arch)
     fma = _time_fma(backend, module)
@@ -64,7 +64,7 @@ def _time_fma(backend: CudaBackend, module: Any) -> Window:
 
 
 def _copy_rate(backend: CudaBackend) -> float:
-    """Measure the driver's copy inside device memory in bytes/s, counting reads and writes."""
+    """Measure the driver's copies within device memory in bytes/s, counting reads and writes."""
     cuda = load_driver()
     size = min(_MOST_COPIED, backend.device.target.memory // 8)
     memory = DeviceMemory(2 * size)
@@ -76,7 +76,7 @@ def _copy_rate(backend: CudaBackend) -> float:
 
 
 def _median_window(backend: CudaBackend, queue: Callable[[], object], launches: int, gated: bool = True) -> Window:
-    """Return the median window on a warm device."""
+    """Return the median time of a window on a warm device."""
     timer, spent = backend.timer(Calls((queue,), "a kernel of gemmbench doctor"), gated), 0.0
     while spent < _WARM_SECONDS:
         spent += max(timer.time(launches).seconds, _WARM_SECONDS / 100)

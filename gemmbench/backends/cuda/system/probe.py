@@ -1,8 +1,8 @@
 """Finds GPUs in milliseconds, without a context and without pycuda.
 
-It uses NVML if `nvidia-ml-py` is installed, otherwise the driver's files in /proc. Without either,
-it assumes one GPU if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, CUDA by default from the fastest
-on: on a machine with different GPUs set CUDA_DEVICE_ORDER=PCI_BUS_ID.
+It uses NVML if `nvidia-ml-py` is installed, and otherwise the driver's files in /proc. Without either, it assumes one
+GPU if `nvidia-smi` exists. NVML numbers GPUs by PCI bus, but CUDA by default starts with the fastest. On a machine with
+different GPUs, set CUDA_DEVICE_ORDER=PCI_BUS_ID.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PROC = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class GpuSummary:
-    """A GPU as seen without opening it: `sm` is 90 for 9.0, `memory` is bytes; 0 if unknown."""
+    """A GPU as seen without opening it. `sm` is 90 for 9.0. `memory` is in bytes, or 0 if unknown."""
 
     name: str
     index: int
@@ -50,22 +50,22 @@ def find_gpu(index: int = 0) -> GpuSummary | None:
 
 
 def list_visible() -> list[GpuSummary]:
-    """Return all GPUs that CUDA_VISIBLE_DEVICES names, in its order."""
+    """Return all GPUs listed in CUDA_VISIBLE_DEVICES, in that order."""
     shown = enumerate(_select_visible(_list_installed() or []))
     return [GpuSummary(gpu.name, index, gpu.sm, gpu.memory) for index, gpu in shown]
 
 
 def list_visible_names() -> list[str]:
-    """Return the name in CUDA_VISIBLE_DEVICES of each visible GPU, in order."""
+    """Return the name of each visible GPU in CUDA_VISIBLE_DEVICES, in order."""
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [str(gpu.index) for gpu in list_visible()]
     return names if wish is None else [entry.strip() for entry in wish.split(",")][: len(names)]
 
 
 def why_no_gpu() -> str:
-    """Return one sentence why no GPU can be used, or "" if one can.
+    """Return one sentence that explains why no GPU can be used, or "" if one can.
 
-    A missing nvmath-python is not a reason: without it only the rows of cuBLAS are skipped.
+    A missing nvmath-python is not a reason, because without it only the rows of cuBLAS are skipped.
     """
     installed = _list_installed()
     if installed is None:
@@ -78,13 +78,13 @@ def why_no_gpu() -> str:
 
 
 def why_no_library() -> str:
-    """Return one sentence why cuBLAS and cuBLASLt cannot be used although a GPU can, or "" if they can."""
+    """Return one sentence that explains why cuBLAS and cuBLASLt cannot be used on a usable GPU, or "" if they can."""
     return "" if find_spec("nvmath") else f"nvmath-python is not installed: {write_pip_line('cuda')}"
 
 
 @contextmanager
 def nvml_session() -> Iterator[ModuleType | None]:
-    """Open NVML for the block; None if it is unavailable."""
+    """Open NVML for the `with` block. Yields None if it is unavailable."""
     pynvml = open_nvml()
     try:
         yield pynvml
@@ -94,7 +94,7 @@ def nvml_session() -> Iterator[ModuleType | None]:
 
 
 def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
-    """Return the result of the NVML function `question`; None if GPU, driver or package does not support it."""
+    """Return the result of the NVML function `question`; None if the GPU, driver or package does not support it."""
     try:
         return getattr(pynvml, question)(*arguments)
     except (pynvml.NVMLError, AttributeError):
@@ -102,7 +102,7 @@ def query_nvml(pynvml: ModuleType, question: str, *arguments: object) -> Any:
 
 
 def open_nvml() -> ModuleType | None:
-    """Start NVML, for which the caller must call nvmlShutdown; None if it is unavailable."""
+    """Start NVML. The caller must call nvmlShutdown. Returns None if NVML is unavailable."""
     try:
         pynvml = import_module("pynvml")  # optional
     except ImportError:
@@ -110,14 +110,14 @@ def open_nvml() -> ModuleType | None:
     try:
         pynvml.nvmlInit()
         _keep_started(pynvml)
-    except pynvml.NVMLError:  # no driver, or a driver without NVML
+    except pynvml.NVMLError:  # no driver or a driver without NVML
         return None
     return pynvml
 
 
 @cache
 def _keep_started(pynvml: ModuleType) -> None:
-    """Keep NVML started until the process ends: after a shutdown it needs a third of a second to find a GPU again."""
+    """Keep NVML running until the process ends, because after a shutdown it takes a third of a second to find a GPU."""
     pynvml.nvmlInit()
 
 
@@ -141,7 +141,7 @@ def _read_identity_file(information: Path) -> tuple[str, str]:
 
 
 def _list_installed() -> list[_Gpu] | None:
-    """Return every GPU of the machine; None if there is no driver."""
+    """Return all GPUs of the machine; None if there is no driver."""
     with nvml_session() as found:
         if found is not None:
             numbers = range(query_nvml(found, "nvmlDeviceGetCount") or 0)
@@ -161,7 +161,7 @@ def _describe(pynvml: ModuleType, handle: object) -> _Gpu:
 
 
 def decode(value: str | bytes) -> str:
-    """Return a string from NVML; older versions of its package return bytes."""
+    """Return a string from NVML. Older versions of its package return bytes."""
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -174,10 +174,9 @@ def _read_information(information: Path) -> _Gpu:
 
 
 def _select_visible(installed: Sequence[_Gpu]) -> list[_Gpu]:
-    """Return the GPUs that CUDA_VISIBLE_DEVICES names; entries from the first invalid one on are ignored.
+    """Return the GPUs listed in CUDA_VISIBLE_DEVICES. Entries from the first invalid one on are ignored.
 
-    An entry is an index, a UUID or the beginning of one (CUDA programming guide, environment
-    variables).
+    An entry is an index, a UUID or the start of a UUID (CUDA programming guide, environment variables).
     """
     wish = os.environ.get("CUDA_VISIBLE_DEVICES")
     if wish is None:
