@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.precisions import load_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,29 +42,22 @@ class EpilogueStep:
 
 
 def _apply_relu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    return np.where(value < 0, 0.0, value)  # a NaN stays
+    return cast("np.ndarray", load_numpy().where(value < 0, 0.0, value))  # a NaN stays
 
 
 def _apply_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    erf = np.asarray(np.frompyfunc(math.erf, 1, 1)(value / math.sqrt(2)), np.float64)
-    return np.asarray(0.5 * value * (1 + erf))
+    erf = load_numpy().frompyfunc(math.erf, 1, 1)(value / math.sqrt(2))
+    return cast("np.ndarray", 0.5 * value * (1 + erf.astype(value.dtype)))
 
 
 def _apply_tanh_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    return np.asarray(0.5 * value * (1 + np.tanh(math.sqrt(2 / math.pi) * (value + 0.044715 * value**3))))
+    inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
+    return cast("np.ndarray", 0.5 * value * (1 + load_numpy().tanh(inner)))
 
 
 def _apply_silu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    with np.errstate(over="ignore"):
-        return np.asarray(value / (1 + np.exp(-value)))
+    with load_numpy().errstate(over="ignore"):
+        return cast("np.ndarray", value / (1 + load_numpy().exp(-value)))
 
 
 _CUBE = "Real(0.7978845608028654) * (value + Real(0.044715) * value * value * value)"

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from gemmbench.errors import UsageError, nearest
 
@@ -81,6 +82,13 @@ def _bound_error(name: str) -> float:
     return CLASSES[name].largest if name in CLASSES else float("inf")
 
 
+def load_numpy() -> ModuleType:
+    """Import NumPy. Planning needs no arrays, and `gemmbench list` would take twice as long with NumPy imported."""
+    import numpy as np
+
+    return np
+
+
 @dataclass(frozen=True)
 class StorageType:
     """The type of a stored element.
@@ -123,11 +131,9 @@ class StorageType:
 
     def numpy_type(self) -> np.dtype:
         """Return the NumPy type of an element on the host, which takes at least a byte even if `bits` is below 8."""
-        # Planning needs no arrays, and `gemmbench list` would take twice as long with NumPy imported.
         import ml_dtypes
-        import numpy as np
 
-        return np.dtype(getattr(ml_dtypes, self.name, self.name))
+        return cast("np.dtype", load_numpy().dtype(getattr(ml_dtypes, self.name, self.name)))
 
 
 FLOAT32 = StorageType("float32", 32, 24, 8, "float")

@@ -35,7 +35,11 @@ def planned(gpu, cpu):
 
 
 def test_a_network_is_counted():
-    assert (POST.layers, POST.problem, POST.layer(1)) == (3, Problem(256, 10, 784), Problem(256, 100, 100))
+    assert (POST.layers, POST.problem, POST.layer(1)) == (
+        3,
+        Problem(256, 10, 784),
+        Problem(256, 100, 100, epilogue=("bias", "relu")),
+    )
     assert POST.flops == 2 * 256 * (784 * 100 + 100 * 100 + 100 * 10)
     assert str(POST) == "784-100-100-10, relu relu softmax, batch 256"
 

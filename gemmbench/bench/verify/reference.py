@@ -360,11 +360,11 @@ class Reference:
             finish = self._make_finish(rows)
             slack = np.zeros(got.shape) if bound is None else bound
             if mistake := explain_epilogue(finish, sums, got, slack):
-                return Check(False, rule, error, f"{describe_wrong(got, want, mask, rows)}: {mistake.words}", mistake)
+                return Check(False, rule, error, f"{_describe_wrong(got, want, mask, rows)}: {mistake.words}", mistake)
             if not self._is_linear:
                 unwritten = np.isnan(got[mask]).all()
                 words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
-                message = f"{describe_wrong(got, want, mask, rows)}: {words}"
+                message = f"{_describe_wrong(got, want, mask, rows)}: {words}"
                 return Check(False, rule, error, message, Diagnosis(UNKNOWN, words))
             problem, got, want = replace(problem, epilogue=()), finish.undo(got), sums
         wrong_rows = rows[mask.any(axis=1)] if suspects is None else suspects
@@ -374,7 +374,7 @@ class Reference:
         return Check(False, rule, error, message, diagnosis)
 
 
-def describe_wrong(got: np.ndarray, want: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> str:
+def _describe_wrong(got: np.ndarray, want: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> str:
     """`3 of 12 elements wrong, first C[0][1] = 5, should be 7`."""
     i, j = (int(index) for index in np.argwhere(mask)[0])
     first = f"first C[{rows[i]}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
