@@ -49,7 +49,7 @@ GEMMBENCH = ("-m", "gemmbench")
 POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.yaml"))
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
-SWEEPS = ("tiles", "rungs", "sgemm_layouts", "tensor_tf32", "tensor_fp8", "tensor_3xtf32")
+SWEEPS = ("batches", "epilogues", "tiles", "rungs", "sgemm_layouts", "tensor_tf32", "tensor_fp8", "tensor_3xtf32")
 SEARCHED = ("sgemm_pick", "tgemm_pick", "tgemm_pick_narrow")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
@@ -60,6 +60,7 @@ RUNS = {
     **{f"trust-{claim}": ("benchmarks/trust.py", claim) for claim in CLAIMS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
+    "epilogues_gelu": (*GEMMBENCH, "run", "-c", "epilogues", "--epilogue", "bias,gelu_tanh"),
     "tgemm_f16": (*TGEMM, "--precision", "f16"),
     "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),
     "tgemm_fp8": (*TGEMM, "--precision", "e4m3,e4m3_fast", "--layout", "nt", "--sizes", "4096,8192"),

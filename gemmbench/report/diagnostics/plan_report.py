@@ -51,8 +51,9 @@ def report_network_plans(title: str, rows: PlannedRows, estimate: Estimate, devi
 
 
 def _describe_plan(chain: Chain) -> list[str]:
-    (plan,) = chain.steps
-    return [str(plan.problem), chain.name, str(plan.config) or "-", plan.device, *_describe_geometry(plan)]
+    plan = chain.steps[0]
+    name = f"{chain.name} + pass" if chain.passed else chain.name
+    return [str(plan.problem), name, str(plan.config) or "-", plan.device, *_describe_geometry(plan)]
 
 
 def _describe_geometry(plan: Plan) -> list[str]:
