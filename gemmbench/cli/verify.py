@@ -10,9 +10,10 @@ from gemmbench.backends.devices import Machine
 from gemmbench.cli.options import LIMITS, SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
-from gemmbench.cli.run_outputs import choose_exit_code
+from gemmbench.cli.run_outputs import announce_results, choose_exit_code, refuse_incomplete_file, save_csv
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
-from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, RunRequest
+from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, RESULTS, STOPPING, RunRequest
+from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizer_runs import sanitize_kernels
 from gemmbench.session.verification_runs import verify_kernels
@@ -63,6 +64,9 @@ class VerifyOptions:
         help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
     )
     limits: None = group(*LIMITS)
+    out: str | None = option(
+        "--out", type=click.Path(), metavar="FOLDER", heading=RESULTS, help="Keep the checks in a results file there."
+    )
     style: str | None = style_option()
 
 
@@ -113,8 +117,12 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
 
 def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> int:
     how = {"every": options.every, "exit_first": options.exit_first, "pdl": options.overlap, "watch": options.watch}
-    found = verify_kernels(request, machine, TERMINAL, **how)
+    found = verify_kernels(request, machine, TERMINAL, **how, keep=options.out is not None)
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
+    if found.result is not None:
+        names = [] if found.result.fault else save_csv(compare_rows(found.result.run))
+        announce_results(found.result, names)
+        refuse_incomplete_file(found.result)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK

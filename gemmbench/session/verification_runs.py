@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from gemmbench.backends.devices import Machine
@@ -20,12 +21,17 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
+from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
 from gemmbench.session.machine import open_catalog
+from gemmbench.session.open_run import OpenRun, RunResult, open_results
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
+
+NAME = "verify"
+"""Of a run of checks."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class Verification:
 
     `note` says which precisions and layouts were left out, if any. `remarks` are sentences that do not report failures:
     why accesses were not watched, and what would fail at sizes that were not requested. `wrongly_launched` names the
-    kernels that are wrong if they are launched as in their file.
+    kernels that are wrong if they are launched as in their file. `result` is the run in the results file, if records
+    are kept.
     """
 
     records: list[Record]
@@ -43,6 +50,7 @@ class Verification:
     note: str = ""
     remarks: Sequence[Mapping[str, str]] = ()
     wrongly_launched: tuple[str, ...] = ()
+    result: RunResult | None = None
 
 
 def verify_kernels(
@@ -54,6 +62,7 @@ def verify_kernels(
     exit_first: bool = False,
     pdl: bool = True,
     watch: bool = True,
+    keep: bool = False,
 ) -> Verification:
     """Verify the variants without timing them. By default, everything that a variant declares is verified.
 
@@ -81,7 +90,11 @@ def verify_kernels(
     policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]
     announce_run_on_cpu(machine, announced, UNTIMED, "", request.limits, reporter)
-    with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
+    sweep = Sweep(NAME, tuple(dict.fromkeys(item.problem for item in expanded)), (), "", policy)
+    with (
+        open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session,
+        open_results(session, sweep, None, request.destination, reporter) if keep else nullcontext() as opened,
+    ):
         failures = FailureReport(reporter, len(expanded))
 
         def is_ended() -> bool:
@@ -93,21 +106,30 @@ def verify_kernels(
         runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over)
         failures.report(runs.records)
         if is_watching_over(runs.records):
-            return Verification(runs.records, session.is_interrupted(), broken)
+            result = _keep_records(opened, runs.records)
+            return Verification(runs.records, session.is_interrupted(), broken, result=result)
         chains = announced if machine.on_cpu else [make_chain(runs.refuse(item)) for item in expanded]
         runner = session.make_runner(failures.add, is_ended)
         overlapping = [chain for chain in chains if chain.pdl] if pdl else []
         records = list(runs.records)
         for each, overlap in ((chains, False), (overlapping, True)):
             largest = 1 if exit_first else LARGEST
-            sweep = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
-            records += map(runs.explain, measure_sweep(runner, session.compilers, sweep))
+            swept = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
+            records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
         note = _note_left_out(verified, selection, machine, every)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
         wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
-        remarks = [unwatched, runs.overflows]
-        return Verification(records, session.is_interrupted(), broken, note, remarks, wrongly_launched)
+        remarks, result = [unwatched, runs.overflows], _keep_records(opened, records)
+        return Verification(records, session.is_interrupted(), broken, note, remarks, wrongly_launched, result)
+
+
+def _keep_records(opened: OpenRun | None, records: Sequence[Record]) -> RunResult | None:
+    """Write the records to the results file, if there is one, and end it."""
+    if opened is None:
+        return None
+    opened.journal.write(records)
+    return opened.finish()
 
 
 def choose_variants(

@@ -1,11 +1,13 @@
 """`gemmbench verify`: correctness only; and --sanitize, with a compute-sanitizer that is played."""
 
+from csv import DictReader
 from pathlib import Path
 
 import pytest
 
 from gemmbench.analysis import toolkit as tools
 from gemmbench.planning.plans import configurations
+from gemmbench.report.store.reading import read_results
 
 
 def rows(said):
@@ -32,6 +34,19 @@ def test_nothing_is_timed(gemmbench, windows, tmp_path):
     gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--layout", "nn")
     assert set(windows[0]) == {1}
     assert not (tmp_path / "results").exists()
+
+
+def test_checks_are_kept_in_a_file_if_asked(gemmbench, script):
+    call = ["verify", "naive", "tiled", "--sizes", "8", "--precision", "f32", "--layout", "nn", "--out", "kept"]
+    said = gemmbench(*call, "--device", script(faults={"tiled": "zero"}))
+    (path,) = Path("kept").glob("*.jsonl")
+    assert said.code == 1 and f"results: {path} and {path.stem}.csv" in said.err
+    run = read_results(path)
+    assert run.finished and not any(record.samples for record in run.records)
+    assert {record.variant: record.status for record in run.records} == {"naive": "ok", "tiled": "wrong"}
+    with path.with_suffix(".csv").open(newline="") as file:
+        assert [row["status"] for row in DictReader(file)] == ["ok"] * 6 + ["wrong"] * 3
+    assert gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--out", path).code == 2
 
 
 @pytest.mark.parametrize("fault", ["unwritten", "zero", "last_column", "overrun", "crash", "build"])
