@@ -24,14 +24,15 @@ from gemmbench.planning.sweeps.run_request import RunRequest, Selection
 from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
+from gemmbench.session.invariance_runs import add_invariance, plan_invariance
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.open_run import OpenRun, RunResult, open_results
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
 
-NAME = "verify"
-"""Of a run of checks."""
+_SWEEP = "verify"
+"""The sweep that a results file of checks names."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def verify_kernels(
     exit_first: bool = False,
     pdl: bool = True,
     watch: bool = True,
+    invariance: bool = False,
     keep: bool = False,
 ) -> Verification:
     """Verify the variants without timing them. By default, everything that a variant declares is verified.
@@ -70,7 +72,8 @@ def verify_kernels(
     and the largest shape is left out. With `every`, nothing is left out and all configurations are verified; otherwise
     each parameter is changed once. With `exit_first`, verification stops at the first failure. With `pdl`, kernels
     whose products may overlap are also verified that way. With `watch`, every access of small launches is watched on
-    the host first. Raises GemmbenchError.
+    the host first. With `invariance`, the records of correct rows say whether they are batch invariant. With `keep`,
+    the records are written to a results file in the folder of the request. Raises GemmbenchError.
     """
     selection = request.selection
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
@@ -89,8 +92,11 @@ def verify_kernels(
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]
-    announce_run_on_cpu(machine, announced, UNTIMED, "", request.limits, reporter)
-    sweep = Sweep(NAME, tuple(dict.fromkeys(item.problem for item in expanded)), (), "", policy)
+    plans = [item for item in expanded if isinstance(item, Plan)] if invariance else []
+    series = plan_invariance(plans, variants, machine, sized=selection.sizes is not None)
+    compared = [chain for each in series for chain in each.chains]
+    announce_run_on_cpu(machine, [*announced, *compared], UNTIMED, "", request.limits, reporter)
+    sweep = Sweep(_SWEEP, tuple(dict.fromkeys(item.problem for item in expanded)), (), "", policy)
     with (
         open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session,
         open_results(session, sweep, None, request.destination, reporter) if keep else nullcontext() as opened,
@@ -116,6 +122,8 @@ def verify_kernels(
             largest = 1 if exit_first else LARGEST
             swept = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
             records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
+        if series and not is_ended():
+            records = add_invariance(session, series, records, policy)
         note = _note_left_out(verified, selection, machine, every)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
