@@ -54,6 +54,9 @@ SEARCHED = ("sgemm_pick", "tgemm_pick", "tgemm_pick_narrow")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
 SPACE = ("cublas", "--param", "all", "--rounds", "30", "--until", "2%", "--max-time", "0.1")
+IN_LIBRARIES = ("cublas", "cublaslt", "sgemm", "tgemm", "torch_matmul", "triton_matmul", "cutlass_simt", "cutlass_sm90")
+AT_4096 = ("--sizes", "4096", "--layout", "nn", "--precision", "f32,bf16", "--param", "ALGO=0")
+INVARIANCE = ("verify", *IN_LIBRARIES, "--invariance", *AT_4096, "--no-watch", "--no-pdl", "--compile-limit", "600")
 NARROW = ("mma_stream", "wgmma_splitk", "wgmma_cluster", "cublas")
 RUNS = {
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SHOWN},
@@ -85,6 +88,7 @@ RUNS = {
     "posts_code": ("benchmarks/ladder_code.py", "--posts"),
     "relocatable": ("benchmarks/relocatable.py",),
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SEARCHED},
+    "invariance": (*GEMMBENCH, *INVARIANCE),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
 """The commands, in the order of --all: what README and the pages of results show comes first."""

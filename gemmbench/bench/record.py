@@ -452,6 +452,8 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
         workspace: Bytes of device memory that a launch may use in addition to its operands; 0 in older files.
         card: In a fleet, the card and the host that ran the row; otherwise empty.
         ranking: The short loads used to choose the configuration from many, such as the algorithms of cuBLASLt.
+        invariance: Batch invariance (`verify --invariance`): `invariant`, or what the bits of a row of C depend
+            on; empty if it was not asked for.
     """
 
     phase: str = "sweep"
@@ -489,6 +491,7 @@ class Record(Result, msgspec.Struct, frozen=True, kw_only=True, tag="record", ta
     workspace: Count = 0
     card: str = ""
     ranking: Ranking | None = None
+    invariance: str = ""
 
     @property
     def flops(self) -> int:

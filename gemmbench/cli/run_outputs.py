@@ -56,16 +56,22 @@ def finish_run(
         print_results(comparison, options.style, options.view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
-    if run.records:
-        print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
-    if result.interrupted and run.records:
-        print_line(run.warning, to_stderr=True)
+    announce_results(result, names)
     if sustained and not any(record.sustained for record in run.records):
         why = "it needs a GPU, and launches of at most 0.1 s"
         print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)
     write_exports(comparison, options)
     refuse_incomplete_file(result)
     return choose_exit_code([*run.full_records, *run.transfers], result.interrupted)
+
+
+def announce_results(result: RunResult, names: Sequence[str]) -> None:
+    """Say where the rows of a run are: in its results file and in CSV files with these names."""
+    run = result.run
+    if run.records:
+        print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
+    if result.interrupted and run.records:
+        print_line(run.warning, to_stderr=True)
 
 
 def refuse_incomplete_file(result: RunResult) -> None:

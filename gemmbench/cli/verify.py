@@ -10,9 +10,10 @@ from gemmbench.backends.devices import Machine
 from gemmbench.cli.options import LIMITS, SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
-from gemmbench.cli.run_outputs import choose_exit_code
-from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE
-from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, STOPPING, RunRequest
+from gemmbench.cli.run_outputs import announce_results, choose_exit_code, refuse_incomplete_file, save_csv
+from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE, UsageError
+from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, RESULTS, STOPPING, RunRequest
+from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizer_runs import sanitize_kernels
 from gemmbench.session.verification_runs import verify_kernels
@@ -62,7 +63,16 @@ class VerifyOptions:
         heading=MEASURING,
         help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
     )
+    invariance: bool = option(
+        "--invariance",
+        is_flag=True,
+        heading=MEASURING,
+        help="Also ask whether the bits of a row of C depend on M, on its place or on other rows.",
+    )
     limits: None = group(*LIMITS)
+    out: str | None = option(
+        "--out", type=click.Path(), metavar="FOLDER", heading=RESULTS, help="Keep the checks in a results file there."
+    )
     style: str | None = style_option()
 
 
@@ -107,14 +117,23 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
     """
     if options.sanitize is not None:
         options.where.refuse_fleet("--sanitize")
+        if options.invariance:
+            raise UsageError("--sanitize verifies nothing else; leave out --invariance")
         return _sanitize(request, options, tuple(options.sanitize.split(",")))
+    if options.invariance:
+        options.where.refuse_fleet("--invariance")
     return max(_verify(request, options, machine) for machine in options.where.list_machines())
 
 
 def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> int:
     how = {"every": options.every, "exit_first": options.exit_first, "pdl": options.overlap, "watch": options.watch}
+    how |= {"invariance": options.invariance, "keep": options.out is not None}
     found = verify_kernels(request, machine, TERMINAL, **how)
     print_reports([verification_report.report_checks(found.records, found.note, found.remarks)], options.style)
+    if found.result is not None:
+        names = [] if found.result.fault else save_csv(compare_rows(found.result.run))
+        announce_results(found.result, names)
+        refuse_incomplete_file(found.result)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK

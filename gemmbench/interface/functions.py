@@ -162,6 +162,7 @@ def verify(
     every: bool = False,
     exit_first: bool = False,
     watch: bool = True,
+    invariance: bool = False,
     progress: bool | None = None,
     **options: Unpack[VerifyOptions],
 ) -> VerifyResults:
@@ -174,6 +175,7 @@ def verify(
             every precision and layout.
         exit_first: stop at the first failure.
         watch: first watch every access of small launches on the host.
+        invariance: also ask whether the bits of a row of C depend on M, on its place or on other rows; one device only.
 
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 
@@ -184,7 +186,9 @@ def verify(
     """
     reporter = NotebookReporter(progress)
     request, pdl = read_keywords(list_names(variants), options, kernels), options.get("pdl") is not False
-    how = {"every": every, "exit_first": exit_first, "pdl": pdl, "watch": watch}
+    how = {"every": every, "exit_first": exit_first, "pdl": pdl, "watch": watch, "invariance": invariance}
+    if invariance and fleet:
+        raise UsageError("verify: invariance uses one device; leave out fleet")
     with open_machine(device, fleet, reporter) as machine:
         found = verify_kernels(request, machine, reporter, **how)
     return VerifyResults(found.records, found.interrupted, tuple(found.broken))

@@ -251,6 +251,7 @@ def _check_cells(record: Record) -> dict[str, object]:
         "error_units": record.error,
         "diagnosis": record.diagnosis,
         "reason": record.reason,
+        "invariance": record.invariance,
     }
 
 

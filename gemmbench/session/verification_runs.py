@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from gemmbench.backends.devices import Machine
@@ -20,12 +21,18 @@ from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import check_plans
 from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
+from gemmbench.planning.sweeps.sweep import Sweep
 from gemmbench.report.text import count_noun
 from gemmbench.session.awkward_checks import plan_awkwardly
+from gemmbench.session.invariance_runs import add_invariance, plan_invariance
 from gemmbench.session.machine import open_catalog
+from gemmbench.session.open_run import OpenRun, RunResult, open_results
 from gemmbench.session.open_session import open_session
 from gemmbench.session.reporter import SILENT, Reporter, announce_run_on_cpu
 from gemmbench.session.watched_runs import Launches, find_host, plan_watching, watch_kernels
+
+_SWEEP = "verify"
+"""The sweep that a results file of checks names."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,8 @@ class Verification:
 
     `note` says which precisions and layouts were left out, if any. `remarks` are sentences that do not report failures:
     why accesses were not watched, and what would fail at sizes that were not requested. `wrongly_launched` names the
-    kernels that are wrong if they are launched as in their file.
+    kernels that are wrong if they are launched as in their file. `result` is the run in the results file, if records
+    are kept.
     """
 
     records: list[Record]
@@ -43,6 +51,7 @@ class Verification:
     note: str = ""
     remarks: Sequence[Mapping[str, str]] = ()
     wrongly_launched: tuple[str, ...] = ()
+    result: RunResult | None = None
 
 
 def verify_kernels(
@@ -54,6 +63,8 @@ def verify_kernels(
     exit_first: bool = False,
     pdl: bool = True,
     watch: bool = True,
+    invariance: bool = False,
+    keep: bool = False,
 ) -> Verification:
     """Verify the variants without timing them. By default, everything that a variant declares is verified.
 
@@ -61,7 +72,8 @@ def verify_kernels(
     and the largest shape is left out. With `every`, nothing is left out and all configurations are verified; otherwise
     each parameter is changed once. With `exit_first`, verification stops at the first failure. With `pdl`, kernels
     whose products may overlap are also verified that way. With `watch`, every access of small launches is watched on
-    the host first. Raises GemmbenchError.
+    the host first. With `invariance`, the records of correct rows say whether they are batch invariant. With `keep`,
+    the records are written to a results file in the folder of the request. Raises GemmbenchError.
     """
     selection = request.selection
     variants, broken = choose_variants(selection, lambda variant: variant.computes == "gemm", reporter)
@@ -80,8 +92,15 @@ def verify_kernels(
     devices = sorted({item.device for item in expanded if isinstance(item, Plan)})
     policy = Policy(seed=request.measuring.seed or 0)
     announced = [make_chain(item) for item in expanded]
-    announce_run_on_cpu(machine, announced, UNTIMED, "", request.limits, reporter)
-    with open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session:
+    plans = [item for item in expanded if isinstance(item, Plan)] if invariance else []
+    series = plan_invariance(plans, variants, machine, sized=selection.sizes is not None)
+    compared = [chain for each in series for chain in each.chains]
+    announce_run_on_cpu(machine, [*announced, *compared], UNTIMED, "", request.limits, reporter)
+    sweep = Sweep(_SWEEP, tuple(dict.fromkeys(item.problem for item in expanded)), (), "", policy)
+    with (
+        open_session(machine, devices, request.limits, reporter, measured=False, gate=False) as session,
+        open_results(session, sweep, None, request.destination, reporter) if keep else nullcontext() as opened,
+    ):
         failures = FailureReport(reporter, len(expanded))
 
         def is_ended() -> bool:
@@ -93,21 +112,32 @@ def verify_kernels(
         runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over)
         failures.report(runs.records)
         if is_watching_over(runs.records):
-            return Verification(runs.records, session.is_interrupted(), broken)
+            result = _keep_records(opened, runs.records)
+            return Verification(runs.records, session.is_interrupted(), broken, result=result)
         chains = announced if machine.on_cpu else [make_chain(runs.refuse(item)) for item in expanded]
         runner = session.make_runner(failures.add, is_ended)
         overlapping = [chain for chain in chains if chain.pdl] if pdl else []
         records = list(runs.records)
         for each, overlap in ((chains, False), (overlapping, True)):
             largest = 1 if exit_first else LARGEST
-            sweep = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
-            records += map(runs.explain, measure_sweep(runner, session.compilers, sweep))
+            swept = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
+            records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
+        if series and not is_ended():
+            records = add_invariance(session, series, records, policy)
         note = _note_left_out(verified, selection, machine, every)
         ran = {record.variant for record in records if record.status in ("ok", "wrong")}
         unwatched = {name: f"accesses not watched: {why}" for name, why in runs.unwatched.items() if name in ran}
         wrongly_launched = tuple(variant.name for variant in variants if variant.wrongly_launched)
-        remarks = [unwatched, runs.overflows]
-        return Verification(records, session.is_interrupted(), broken, note, remarks, wrongly_launched)
+        remarks, result = [unwatched, runs.overflows], _keep_records(opened, records)
+        return Verification(records, session.is_interrupted(), broken, note, remarks, wrongly_launched, result)
+
+
+def _keep_records(opened: OpenRun | None, records: Sequence[Record]) -> RunResult | None:
+    """Write the records to the results file, if there is one, and end it."""
+    if opened is None:
+        return None
+    opened.journal.write(records)
+    return opened.finish()
 
 
 def choose_variants(

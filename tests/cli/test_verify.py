@@ -1,11 +1,13 @@
 """`gemmbench verify`: correctness only; and --sanitize, with a compute-sanitizer that is played."""
 
+from csv import DictReader
 from pathlib import Path
 
 import pytest
 
 from gemmbench.analysis import toolkit as tools
 from gemmbench.planning.plans import configurations
+from gemmbench.report.store.reading import read_results
 
 
 def rows(said):
@@ -32,6 +34,19 @@ def test_nothing_is_timed(gemmbench, windows, tmp_path):
     gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--layout", "nn")
     assert set(windows[0]) == {1}
     assert not (tmp_path / "results").exists()
+
+
+def test_checks_are_kept_in_a_file_if_asked(gemmbench, script):
+    call = ["verify", "naive", "tiled", "--sizes", "8", "--precision", "f32", "--layout", "nn", "--out", "kept"]
+    said = gemmbench(*call, "--device", script(faults={"tiled": "zero"}))
+    (path,) = Path("kept").glob("*.jsonl")
+    assert said.code == 1 and f"results: {path} and {path.stem}.csv" in said.err
+    run = read_results(path)
+    assert run.finished and not any(record.samples for record in run.records)
+    assert {record.variant: record.status for record in run.records} == {"naive": "ok", "tiled": "wrong"}
+    with path.with_suffix(".csv").open(newline="") as file:
+        assert [row["status"] for row in DictReader(file)] == ["ok"] * 6 + ["wrong"] * 3
+    assert gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--out", path).code == 2
 
 
 @pytest.mark.parametrize("fault", ["unwritten", "zero", "last_column", "overrun", "crash", "build"])
@@ -297,3 +312,81 @@ def test_a_right_result_does_not_hide_a_read_outside_unless_nothing_is_watched(g
     assert cells(said, "stray")[:3] == ["1", "1", "1"]
     assert f"stray: failed at 129x67x50 nn f32: stray.cu:{line}: reads outside A: element 6,450, 1 past" in said.out
     assert gemmbench(*call, "--no-watch").code == 0
+
+
+VARYING = """extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B,
+                                TACC beta, TC* C) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    const int parts = PARTS, length = (K + parts - 1) / parts;
+    TACC sum = 0;
+    for (int first = 0; first < K; first += length) {
+        TACC part = 0;
+        for (int k = first; k < min(K, first + length); ++k) {
+            const int at = BACKWARDS ? K - 1 - k : k;
+            part += A[row * K + at] * B[at * N + column];
+        }
+        sum += part;
+    }
+    C[row * N + column] = alpha * sum + (beta == 0 ? 0 : beta * C[row * N + column]);
+}
+"""
+INVARIANCE = ("--invariance", "--device", "cpu", "--sizes", "33x9x65", "--no-watch", "--format", "simple")
+
+
+def test_rows_that_are_batch_invariant_are_told_from_those_that_are_not(gemmbench, write_kernel):
+    for name, parts, backwards in (("splits", "M > 64 ? 4 : 1", "false"), ("turns", "1", "blockIdx.y % 2")):
+        body = VARYING.replace("PARTS", parts).replace("BACKWARDS", backwards)
+        write_kernel(f"{name}.cu", body=body, order="99")
+    names = ("naive", "tiled", "splits", "turns")
+    said = gemmbench("verify", *names, "--kernels", "kernels", "--param", "TILE=16", *INVARIANCE, "--out", "kept")
+    found = {
+        "naive": "invariant",
+        "tiled": "invariant",
+        "splits": "depends on M: 129 and 4096 differ from 1",
+        "turns": "depends on the row's place at M = 64, 129 and 4096",
+    }
+    assert said.code == 0
+    assert [line for line in said.out.splitlines() if ": batch invariance: " in line] == [
+        f"{name}: batch invariance: {words}" for name, words in found.items()
+    ]
+    (path,) = Path("kept").glob("*.jsonl")
+    assert {record.variant: record.invariance for record in read_results(path).records} == found
+    with path.with_suffix(".csv").open(newline="") as file:
+        assert {row["variant"]: row["invariance"] for row in DictReader(file)} == found
+    assert found["turns"] in gemmbench("show", path, "--format", "simple").out
+
+
+def test_a_pick_is_compared_as_picked_and_with_one_configuration(gemmbench, write_kernel):
+    write_kernel("parts.cu", body=VARYING.replace("BACKWARDS", "false"), params={"PARTS": "[1, 4]"}, require=["M != 2"])
+    rows = ["when: M > 100\n    variant: parts\n    params: {PARTS: 4}", "variant: parts"]
+    write_kernel("best.cu", symbol=None, grid=None, block=None, body="", pick=rows)
+    said = gemmbench("verify", "best", "--kernels", "kernels", *INVARIANCE)
+    words = (
+        "held fixed: invariant (M = 2: skipped); as picked: depends on M: 129 and 4096 differ from 1 (M = 2: skipped)"
+    )
+    assert said.code == 0 and f"best: batch invariance: {words}" in said.out
+
+
+def test_invariance_is_asked_of_right_rows_once_for_each_kind_and_not_unless_asked(gemmbench, script, few_shapes):
+    call = ["verify", "naive", "tiled", "--layout", "nn,tn", "--precision", "f32", "--format", "simple"]
+    device = script(faults={"tiled": "zero"})
+    assert "invariance" not in gemmbench(*call, "--device", device).out
+    said = gemmbench(*call, "--device", device, "--invariance", "--out", "kept")
+    assert said.code == 1 and "tiled: batch" not in said.out and "naive: batch invariance: " in said.out
+    (path,) = Path("kept").glob("*.jsonl")
+    asked = [record for record in read_results(path).records if record.invariance]
+    assert {record.variant for record in asked} == {"naive"} and len(asked) == 6 * 2  # configurations and layouts
+    assert {(record.problem.layout, record.problem.size) for record in asked} == {("nn", "17x18x19"), ("tn", "9x8x7")}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--sanitize", "memcheck"], "--sanitize verifies nothing else; leave out --invariance"),
+        (["--fleet", "local"], "--invariance uses one device; leave out --fleet"),
+    ],
+)
+def test_what_cannot_be_asked_with_invariance_is_refused(gemmbench, options, words):
+    said = gemmbench("verify", "tiled", "--invariance", *options)
+    assert (said.code, said.err) == (2, f"gemmbench: {words}\n")

@@ -150,6 +150,14 @@ def test_verify_gives_checks_says_what_is_wrong_and_stops_at_the_first_failure_i
     assert len(one.records) == 1 < len(all_of_them.records)
 
 
+def test_verify_asks_about_batch_invariance_on_one_device(script):
+    options = {"sizes": [8], "layout": "nn", "precision": "f32", "params": {"TILE": 8}}
+    (record,) = gemmbench.verify("tiled", invariance=True, device=script(faults={}), **options).records
+    assert record.invariance
+    with pytest.raises(UsageError, match="verify: invariance uses one device; leave out fleet"):
+        gemmbench.verify("tiled", invariance=True, fleet="local", **options)
+
+
 def test_verify_names_files_that_cannot_be_read(folder, monkeypatch):
     (folder / "broken.cu").write_text("/*---\nsummary: it\n---*/\n")
     monkeypatch.setattr("gemmbench.session.machine.data_folder", lambda name: folder)  # instead of all kernels

@@ -13,6 +13,7 @@ from gemmbench.backends.base import Device, PrintingBackend
 from gemmbench.bench.experiments.batch import Batch, ChainBatch
 from gemmbench.bench.experiments.context import ExperimentContext, Progress, ignore_progress
 from gemmbench.bench.experiments.experiment import measure_chains
+from gemmbench.bench.experiments.invariance import InvarianceBatch, compare_row_bits
 from gemmbench.bench.experiments.transfer_experiment import measure_transfers
 from gemmbench.bench.experiments.transfer_tasks import TransferBatch
 from gemmbench.bench.record import Result
@@ -46,6 +47,8 @@ class LocalWorker(ExperimentContext):
                 return measure_chains(self, batch)
             case TransferBatch():
                 return measure_transfers(self, batch)
+            case InvarianceBatch():
+                return compare_row_bits(self, batch)
         raise TypeError(f"no experiment for a {type(batch).__name__}")
 
 

@@ -109,6 +109,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     kernel_columns.ALONE,
     *kernel_columns.BEST,
     CAVEAT,
+    detail_columns.INVARIANCE,
 )
 """The columns of the CSV and JSON exports, in order. New columns may be added only at the end."""
 
@@ -163,6 +164,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
     columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
     if any(notable_letters(row) for row in rows):
         columns.append(detail_columns.FLAGS)
+    columns += [column for column in (detail_columns.INVARIANCE,) if _is_filled(column, rows)]
     if wide:
         columns += [column for column in _WIDE if _is_filled(column, rows)]
     return columns

@@ -333,6 +333,15 @@ PDL: Column[AnyRow] = Column(
     "PDL",
     lambda row: "yes" if row.record.pdl else "-",
 )
+INVARIANCE: Column[Row] = Column(
+    "invariance",
+    "invariant, or what the bits of a row of C depend on (`verify --invariance`)",
+    lambda row: row.record.invariance,
+    "invariance",
+    lambda row: row.record.invariance or "-",
+    left=True,
+    fold=True,
+)
 CLOCK_DIFFERENCE: Column[Row] = Column(
     "clock_difference_percent",
     "how much higher the SM clock was than the baseline's in the same rounds, in percent: that part of the difference",

@@ -30,6 +30,7 @@ def report_checks(records: Sequence[Record], closing: str = "", remarks: Sequenc
     """
     notes = [
         *list_failures(records),
+        *_list_invariance(records),
         *list_printed(records),
         *(line for each in remarks for line in _list_remarks(each)),
     ]
@@ -80,6 +81,28 @@ def list_failures(records: Sequence[Record]) -> list[str]:
     if len(groups) > MOST_FAILURES:
         lines.append(f"and {len(groups) - MOST_FAILURES} more causes")
     return [*lines, *_list_skips(records)]
+
+
+def _list_invariance(records: Sequence[Record]) -> list[str]:
+    """`mine at 64x8x33 nn f32: batch invariance: ...`, a line for each variant and for what its rows have in common."""
+    asked: dict[tuple[str, str], list[Record]] = {}
+    for record in sorted(records, key=lambda record: (record.order, record.variant)):
+        if record.invariance:
+            asked.setdefault((record.variant, record.invariance), []).append(record)
+    names = Counter(name for name, _ in asked)
+    lines = []
+    for (name, words), rows in asked.items():
+        where = f" {_describe_rows(rows)}" if names[name] > 1 else ""
+        lines.append(f"{name}{where}: batch invariance: {words}")
+    return lines
+
+
+def _describe_rows(rows: Sequence[Record]) -> str:
+    """`TILE=16 at 64x8x33 nn f32 and 2 more`."""
+    distinct = {record.identity: record for record in rows}
+    first, more = next(iter(distinct.values())), len(distinct) - 1
+    where = f"{first.configuration} at {first.problem.size} {first.problem.layout} {first.problem.precision_name}"
+    return f"{where} and {more} more".strip() if more else where.strip()
 
 
 def _list_remarks(remarks: Mapping[str, str]) -> list[str]:

@@ -165,3 +165,14 @@ def test_where_another_launch_is_right_that_comes_before_the_faults_it_has(make_
         "a: wrong at 64 nn f32: guard check: right if grid were [1]",
         "    failed at 64 nn f32: a.cu:9: writes outside C",
     ]
+
+
+def test_rows_with_the_same_answer_about_batch_invariance_are_one_line(make_record):
+    configurations = [({"T": 8}, "invariant"), ({"T": 16}, "invariant"), ({"T": 32}, "depends on M: 7 differs from 1")]
+    records = [make_record("tiled", order=30.0, config=config, invariance=words) for config, words in configurations]
+    records += [make_record("naive", size=size, invariance="invariant") for size in (17, 64)]
+    assert report_checks([*records, make_record("mine")]).tables[0].notes == [
+        "naive: batch invariance: invariant",
+        "tiled T=8 at 64 nn f32 and 1 more: batch invariance: invariant",
+        "tiled T=32 at 64 nn f32: batch invariance: depends on M: 7 differs from 1",
+    ]
