@@ -60,7 +60,7 @@ def _render_guess(planned: PlannedNetwork) -> Html:
 def _render_rows(planned: PlannedNetwork) -> Html:
     rows, baseline = [row for row in planned.rows if not row.reason], planned.sweep.baseline
     published = any(row.published_ms for row in rows)
-    names = ["kernel", "time", f"than {baseline}", "reads", *(["post (ms)"] if published else [])]
+    names = ["kernel", "time", f"vs {baseline}", "reads", *(["post (ms)"] if published else [])]
     heads = [tag("th", name, scope="col", class_=None if index else "left") for index, name in enumerate(names)]
     lines = (_render_row(row, row.name == baseline, published) for row in rows)
     table = tag("table", tag("thead", tag("tr", heads)), tag("tbody", lines, id="rows"))

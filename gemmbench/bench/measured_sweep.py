@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
 
-from gemmbench.backends.base import Compiler
+from gemmbench.backends.base import Compiler, Device
 from gemmbench.bench.build import Built, compile_plans, name_code
-from gemmbench.bench.estimate import TYPICAL_HOST, estimate_batch, estimate_finals, fit_together
+from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_batch, estimate_finals, fit_together
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.operands.network_parameters import Parameters
@@ -97,7 +97,7 @@ class ChainSweep:
     `rivals` are rows that are compared with each other in addition to the baseline. `parameters` are those of a
     network. `earlier` holds all rows of the resumed run. `shuffle` is the seed of placements and permutations. A batch
     has at most `largest` rows. `announce` is called with the expected seconds of the sweep before the first row is
-    measured.
+    measured. Rows that are not `timed` are only verified.
     """
 
     chains: Sequence[Chain]
@@ -109,6 +109,7 @@ class ChainSweep:
     shuffle: int = 0
     largest: int = LARGEST
     announce: Callable[[float], None] = lambda seconds: None
+    timed: bool = True
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -130,20 +131,22 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     if able and not built:
         return records
     _refuse_other_code(able, built, sweep.earlier)
-    rankings = _rank_candidates(runner, sweep, able, built)
+    costs = _Costs(runner.worker.devices, sweep)
+    pace = costs.estimate(able)
+    sweep.announce(pace.estimate_left(0))
+    rankings = _rank_candidates(runner, sweep, able, built, pace)
     able, first = keep_shortlists(able, rankings), 1 + len(rankings)
     batches = _make_batches(runner, sweep, able, built, rankings, "sweep", first)
-    pace = _make_pace(runner, batches, able, sweep)
-    sweep.announce(sum(pace.costs) + pace.later)
+    pace = pace.follow(costs.of(batches), costs.of_finals(able))
     records += runner.run(batches, pace)
     medians = _find_medians(records, "sweep")
     finalists = choose_finalists(able, lambda chain: medians.get(_row_key(chain)), sweep.baseline, sweep.policy)
     finals = _make_batches(runner, sweep, finalists, built, rankings, "final", first + len(batches))
-    return records + runner.run(finals)
+    return records + runner.run(finals, pace.follow(costs.of(finals)))
 
 
 def _rank_candidates(
-    runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built]
+    runner: Runner[Record], sweep: ChainSweep, chains: Sequence[Chain], built: Mapping[Plan, Built], pace: Pace
 ) -> _Rankings:
     """Rank candidates with short loads if there is a shortlist. A ranking in a row of the resumed run is used instead.
 
@@ -164,7 +167,9 @@ def _rank_candidates(
         for index, (asked, group) in enumerate(candidates.items(), 1)
         if asked not in known
     ]
-    medians = _find_medians(replace(runner, emit=_emit_nothing).run(batches), RANKING)
+    missing = [cost for asked, cost in zip(candidates, pace.costs, strict=True) if asked not in known]
+    pace = replace(pace, costs=missing)
+    medians = _find_medians(replace(runner, emit=_emit_nothing).run(batches, pace), RANKING)
     return {
         asked: known.get(asked) or rank_candidates(group, lambda chain: medians.get(_row_key(chain)))
         for asked, group in candidates.items()
@@ -182,13 +187,36 @@ def _emit_nothing(records: Sequence[Record]) -> None:
     """Keep records out of the results file."""
 
 
-def _make_pace(
-    runner: Runner[Record], batches: Sequence[ChainBatch], chains: Sequence[Chain], sweep: ChainSweep
-) -> Pace:
-    """Estimate the cost of the batches and of the finals that follow."""
-    devices, policy = runner.worker.devices, sweep.policy
-    finals = estimate_finals(chains, devices, policy, sweep.baseline, TYPICAL_HOST)
-    return Pace([estimate_batch(batch.chains, devices, policy, TYPICAL_HOST) for batch in batches], finals)
+@dataclass(frozen=True)
+class _Costs:
+    """Estimates the seconds of the stages of a sweep on a typical host."""
+
+    devices: Mapping[str, Device]
+    sweep: ChainSweep
+
+    @property
+    def _policy(self) -> Policy:
+        return self.sweep.policy if self.sweep.timed else UNTIMED
+
+    def estimate(self, chains: Sequence[Chain]) -> Pace:
+        """Return the pace of the short loads, with what follows them."""
+        candidates, policy = find_candidates(chains), make_ranking_policy(self._policy)
+        ranking = [estimate_batch(group, self.devices, policy, TYPICAL_HOST) for group in candidates.values()]
+        nobody = {asked: rank_candidates(group, lambda chain: None) for asked, group in candidates.items()}
+        left = keep_shortlists(chains, nobody)
+        batches = split_chains(left, self.sweep.baseline)
+        return Pace(ranking, sum(map(self._estimate_batch, batches)) + self.of_finals(left))
+
+    def of(self, batches: Sequence[ChainBatch]) -> list[float]:
+        """Return the seconds of each batch."""
+        return [self._estimate_batch(batch.chains) for batch in batches]
+
+    def of_finals(self, chains: Sequence[Chain]) -> float:
+        """Return the seconds of measuring the best of these again."""
+        return estimate_finals(chains, self.devices, self._policy, self.sweep.baseline, TYPICAL_HOST)
+
+    def _estimate_batch(self, chains: Sequence[Chain]) -> float:
+        return estimate_batch(chains, self.devices, self._policy, TYPICAL_HOST)
 
 
 def measure_groups(
@@ -208,6 +236,8 @@ def measure_groups(
     built = compile_plans(plans, compilers, runner.progress, runner.is_interrupted)
     if plans and not built:
         return []
+    devices = runner.worker.devices
+    pace = Pace([estimate_batch(group, devices, policy, TYPICAL_HOST) for group in groups])
     return replace(runner, leave_out=HopelessRows().leave_out).run(
         [
             ChainBatch(
@@ -219,7 +249,8 @@ def measure_groups(
                 shuffle=shuffle,
             )
             for index, group in enumerate(groups, 1)
-        ]
+        ],
+        pace,
     )
 
 

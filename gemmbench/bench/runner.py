@@ -14,19 +14,30 @@ from gemmbench.bench.workers.messages import Worker
 R = TypeVar("R")
 
 _NO_TIME = 1e-3
+_TRUST = 0.15
 
 
 @dataclass
 class Pace:
-    """Predicts how long batches take, assuming that times are proportional to their estimated `costs`.
+    """Predicts how long batches take, from their `costs` in seconds, estimated beforehand, and from those measured.
 
-    `later` is the cost of the work after the batches. A batch that was measured by an earlier run takes no time.
+    `later` is the cost of what follows the batches. The batches measured so far scale the estimates of the rest; next
+    to them, a part of all costs counts as if it had taken as long as estimated, so that small batches, which begin
+    most sweeps, do not change what is expected of large ones. A batch measured by an earlier run takes no time.
     """
 
     costs: Sequence[float]
     later: float = 0.0
     _spent: float = 0.0
     _estimated: float = 0.0
+    _trusted: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._trusted = self._trusted or _TRUST * (sum(self.costs) + self.later)
+
+    def follow(self, costs: Sequence[float], later: float = 0.0) -> Pace:
+        """Return the pace of the batches after these, given what these took."""
+        return Pace(costs, later, self._spent, self._estimated, self._trusted)
 
     def add(self, number: int, seconds: float) -> None:
         """Record the time that a batch took."""
@@ -35,16 +46,14 @@ class Pace:
             self._estimated += self.costs[number]
 
     def estimate_left(self, number: int) -> float:
-        """Predict the seconds for this batch and everything after it.
-
-        Until a batch is measured, this is the estimate.
-        """
+        """Return the seconds for this batch and all that follow."""
         return self.estimate_share(range(number, len(self.costs)))
 
     def estimate_share(self, numbers: Iterable[int]) -> float:
-        """Predict the seconds for these batches and the later work. Until a batch is measured, this is the estimate."""
+        """Return the seconds for these batches and what follows all batches."""
         left = sum(self.costs[number] for number in numbers) + self.later
-        return left * self._spent / self._estimated if self._estimated else left
+        known = self._estimated + self._trusted
+        return left * (self._spent + self._trusted) / known if known else left
 
 
 def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
@@ -80,7 +89,7 @@ class Runner(Generic[R]):
         for number, batch in enumerate(batches):
             if self.is_interrupted():
                 break
-            left = (pace.estimate_left(number),) if pace else ()
+            left = (pace.estimate_left(number), pace.estimate_left(number + 1)) if pace else ()
             self.progress(f"{SWEEP}{batch.title}", number, len(batches), *left)
             started = time.monotonic()
             records += self._run_batch(batch)

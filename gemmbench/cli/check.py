@@ -25,7 +25,7 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
-from gemmbench.cli.run_outputs import find_missing, refuse_incomplete_file, save_csv
+from gemmbench.cli.run_outputs import describe_results, find_missing, refuse_incomplete_file, save_csv
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
 from gemmbench.planning.files import is_results_name, runs_in_github_actions
@@ -159,7 +159,7 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
     refuse_incomplete_file(checked.result)
     names = save_csv(checked.comparison)
     if checked.result.run.records:
-        print_line(f"results: {' and '.join([str(checked.result.run.path), *names])}", to_stderr=True)
+        print_line(describe_results(checked.result.run.path, names), to_stderr=True)
     if options.junit:
         write_text(Path(options.junit), format_junit(checked.check, options.fails_inconclusive))
     for annotation in list_annotations(checked.check) if runs_in_github_actions() else []:

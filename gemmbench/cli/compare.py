@@ -26,7 +26,13 @@ from gemmbench.report.table import Report
 from gemmbench.report.verdicts import explain_margin, find_best_rows, judge_variants
 from gemmbench.session.access_counts import compare_accesses_of_rows
 from gemmbench.session.machine import open_catalog
-from gemmbench.session.saved_runs import find_two_runs, refuse_other_device, refuse_overlapping, refuse_renamed
+from gemmbench.session.saved_runs import (
+    find_two_runs,
+    refuse_other_device,
+    refuse_overlapping,
+    refuse_renamed,
+    refuse_same,
+)
 
 _CPU = "cpu"
 _EXIT_CODES = {"slower": BAD_ROW, "inconclusive": INCONCLUSIVE}
@@ -123,6 +129,7 @@ def _compare_saved(reference_path: Path, path: Path, request: RunRequest, option
     if given := [*request.list_given(), *sweep.reference.list_given()]:
         raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
     reference, run = read_results(reference_path), read_results(path)
+    refuse_same(reference, [run])
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)
     if any(record.code for record in run.records):
         refuse_renamed(reference)

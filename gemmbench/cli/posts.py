@@ -76,11 +76,13 @@ def posts(request: RunRequest, options: PostsOptions) -> int:
     gemmbench posts --dry-run              how long all take
     gemmbench posts --resume               continue what stopped
 
-    Without POSTs, repeats all of them. Each table has the post's columns in its order, what was
-    published next to what was measured here, and the speed-up of each step: so you see whether the
-    post's conclusions hold on this device. The post's kernels are as the post has them; a corrected
-    one is in the row below. The post on a neural network (003) takes no other sizes, layouts or
-    precisions.
+    Without POSTs, repeats all of them: "Matrix Multiplication in CUDA" (000), the demo of the Frugal
+    AI PSL week (001), "How can CUDA optimize matrix multiplication with its transpose?" (002),
+    "Building a matrix-multiplication kernel from scratch" (003) and "CUDA 007 - GEMM" (004). Each
+    table has the post's columns in its order, what was published next to what was measured here,
+    and the speed-up of each step: so you see whether the post's conclusions hold on this device.
+    The post's kernels are as the post has them; a corrected one is in the row below. Post 003, on a
+    neural network, takes no other sizes, layouts or precisions.
     """
     if options.dry_run:
         machines = options.where.list_machines()

@@ -16,7 +16,7 @@ from gemmbench.planning.sweeps.run_request import OUTPUT, REFERENCE
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.export import write_text
 from gemmbench.report.page.report_page import render_page
-from gemmbench.session.saved_runs import read_run, refuse_renamed
+from gemmbench.session.saved_runs import read_run, refuse_renamed, refuse_same
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,7 @@ def report(options: ReportOptions) -> int:
     reference = read_run(options.against, folder) if options.against else None
     if reference is not None:
         refuse_renamed(reference)
+        refuse_same(reference, [comparison.run for comparison in comparisons])
         print_warning(reference)
     write_text(Path(options.output), render_page(comparisons, compare_rows(reference) if reference else None))
     if options.output != STDOUT:

@@ -18,7 +18,7 @@ from gemmbench.bench.record import Record, TransferRecord
 from gemmbench.cli.options import ConfigName, OutputOptions, Values, VariantName
 from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warning
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, StoreError, UsageError
-from gemmbench.planning.files import is_results_name
+from gemmbench.planning.files import is_results_name, results_stem
 from gemmbench.planning.manifests.catalog import is_kernel_name, is_path
 from gemmbench.planning.plans.plan import make_chain
 from gemmbench.planning.problems import PanelCut
@@ -43,6 +43,12 @@ if TYPE_CHECKING:  # few commands run networks, which take long to import
     from gemmbench.session.network_runs import PlannedNetwork
 
 
+def describe_results(path: Path, names: Sequence[str]) -> str:
+    """`results: results/20260101-120000-quick-1f3a.jsonl and .csv`: files next to it by what differs in their names."""
+    stem = results_stem(path)
+    return f"results: {' and '.join([str(path), *(name.removeprefix(stem) for name in names)])}"
+
+
 def finish_run(
     result: RunResult, comparison: Comparison, options: OutputOptions, sustained: bool, closing: bool = True
 ) -> int:
@@ -56,7 +62,7 @@ def finish_run(
         print_results(comparison, options.style, options.view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
-    announce_results(result, names)
+        announce_results(result, names)
     if sustained and not any(record.sustained for record in run.records):
         why = "it needs a GPU, and launches of at most 0.1 s"
         print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)
@@ -69,7 +75,7 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
     """Say where the rows of a run are: in its results file and in CSV files with these names."""
     run = result.run
     if run.records:
-        print_line(f"results: {' and '.join([str(run.path), *names])}", to_stderr=True)
+        print_line(describe_results(run.path, names), to_stderr=True)
     if result.interrupted and run.records:
         print_line(run.warning, to_stderr=True)
 

@@ -27,9 +27,9 @@ def draw_bars(console: Console) -> Iterator[Progress]:
     with _Bars(*columns, console=console, transient=True) as bars:
         sweep, step = bars.add_task("starting", total=None), bars.add_task("", visible=False)
 
-        def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
+        def report(what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None:
             nonlocal step
-            progress.report(what, done, of, left)
+            progress.report(what, done, of, left, later)
             what = what if what.startswith(SWEEP) else progress.step.what
             bars.known = progress.known
             if what.startswith(SWEEP):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
@@ -18,6 +18,7 @@ from gemmbench.report.verdicts import (
     describe_change,
     find_best_rows,
     find_row_beside_others,
+    sort_by_speed,
 )
 
 FASTER, TOO_FEW = "faster", "too few"
@@ -134,7 +135,7 @@ def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest 
     rows behind it take even longer and are not tested. Each comparison has a level of 1 - 5 % / (rows - 1), so that all
     of them together are wrong for at most 5 % of problems (Bonferroni).
     """
-    ranked = _sort_by_speed(find_best_rows(problem.rows).values())
+    ranked = sort_by_speed(find_best_rows(problem.rows).values())
     if len(ranked) < 2:
         return None
     first, *others = ranked
@@ -157,15 +158,6 @@ def _sum_up(words: Collection[str]) -> str:
     if words == {SAME}:
         return SAME
     return TOO_FEW if TOO_FEW in words else INCONCLUSIVE
-
-
-def _sort_by_speed(rows: Iterable[Row]) -> list[Row]:
-    """Sort the fastest first. Uses ratios to the baseline if all rows have one, since clocks differ between batches."""
-    by_time = sorted(rows, key=lambda row: row.time.value)
-    baseline = by_time[0].environment.baseline if by_time else ""
-    if all(row.percent_of_baseline.known or row.record.variant == baseline for row in by_time):
-        return sorted(by_time, key=lambda row: row.percent_of_baseline.value, reverse=True)
-    return by_time
 
 
 _MOST_LINES = 2
@@ -244,14 +236,17 @@ def list_best_configurations(comparison: Comparison, margin: float = stats.MARGI
     return lines
 
 
+def compare_with_best(best: Row, others: Sequence[Row], margin: float = stats.MARGIN) -> list[str]:
+    """How each of other rows compares with the best: a verdict, or TOO_FEW if there are too few rounds for one."""
+    level = 1 - (1 - stats.LEVEL) / max(1, len(others))
+    ratios = [compare_speeds(row, best).at_level(level) for row in others]
+    return [stats.verdict(ratio, margin) if ratio.known else TOO_FEW for ratio in ratios]
+
+
 def _describe_best(best: Row, rows: Sequence[Row], margin: float) -> str:
     base = find_row_beside_others(best, rows)
     others = [row for row in rows if row.record.configuration != best.record.configuration]
-    level = 1 - (1 - stats.LEVEL) / max(1, len(others))
-    words = []
-    for row in others:
-        ratio = compare_speeds(row, base).at_level(level)
-        words.append(stats.verdict(ratio, margin) if ratio.known else TOO_FEW)
+    words = compare_with_best(base, others, margin)
     few = words.count(TOO_FEW)
     tied = [row.record.configuration for row, word in zip(others, words, strict=True) if word not in (SLOWER, TOO_FEW)]
     parts = [f"best {best.record.configuration}"]

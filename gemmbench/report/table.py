@@ -205,7 +205,7 @@ def _format_table(table: Table, style: str) -> str:
     if style not in _ESCAPED_CELLS:
         rows = [[_escape_cell(cell, side, style) for cell, side in zip(row, align, strict=True)] for row in rows]
     headings = table.headings if style in _ESCAPED_CELLS else [_escape(each, style) for each in table.headings]
-    cells = format_cells(rows, headings, style, align)
+    cells = _separate_by_tabs(headings, rows) if style == _TSV else format_cells(rows, headings, style, align)
     parts = [_format_heading(table.title, style), "", cells] if table.title else [cells]
     return "\n".join([*parts, *format_list(table.notes, style)])
 
@@ -213,6 +213,17 @@ def _format_table(table: Table, style: str) -> str:
 def _escape_cell(cell: str, side: str, style: str) -> str:
     """Escape a cell, except a dash for a missing value and, in `tsv`, a number that begins with a sign."""
     return cell if cell == "-" or (style == _TSV and side == "right") else _escape(cell, style)
+
+
+def _separate_by_tabs(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Cells without padding; the half width of an interval, if a column has some, is in a column of its own."""
+    lines = [list[str]() for _ in range(len(rows) + 1)]
+    for heading, *cells in zip(headings, *rows, strict=True):
+        parts = [cell.partition(_WIDTH) for cell in cells]
+        has_widths = any(width for _, _, width in parts)
+        for line, cell, width in zip(lines, [heading, *cells], ["+-", *(each[2] for each in parts)], strict=True):
+            line += [cell.partition(_WIDTH)[0], width] if has_widths else [cell]
+    return "\n".join("\t".join(line) for line in lines)
 
 
 def _keep_together(table: Table) -> list[list[str]]:
@@ -318,7 +329,7 @@ def escape_formula(text: str) -> str:
     return _FORMULA.sub(r"\1'", text)
 
 
-_TSV = "tsv"
+_TSV, _WIDTH = "tsv", " +- "
 _WRITERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(_MARKDOWN, escape_markdown),
     **dict.fromkeys(_HTML, escape),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
@@ -63,7 +63,15 @@ def _find_best(rows: Sequence[Row], name: str, pair: Sequence[str]) -> Row | Non
 def choose_fastest(rows: Sequence[Row]) -> Row | None:
     """Choose the fastest row. If rows were measured again, only those count."""
     finals = [row for row in rows if row.record.phase == "final"]
-    return min(finals or rows, key=lambda row: row.time.value, default=None)
+    return next(iter(sort_by_speed(finals or rows)), None)
+
+
+def sort_by_speed(rows: Iterable[Row]) -> list[Row]:
+    """Sort the fastest first. Uses ratios to the baseline if all rows have one, since clocks differ between batches."""
+    by_time = sorted(rows, key=lambda row: row.time.value)
+    if all(row.percent_of_baseline.known or row.record.variant == row.environment.baseline for row in by_time):
+        return sorted(by_time, key=lambda row: row.percent_of_baseline.value, reverse=True)
+    return by_time
 
 
 def find_row_beside_others(best: Row, rows: Sequence[Row]) -> Row:

@@ -49,30 +49,38 @@ class Activity:
 
 @dataclass
 class SessionProgress:
-    """The latest report: the batch of a sweep, the step within it, what is `known` so far, and the expected end."""
+    """The batch of a sweep, the step within it and what is `known` so far, as reported last.
+
+    `end` is when the sweep is expected to end, and `later` are the seconds of it that follow the batch.
+    """
 
     clock: Callable[[], float] = time.monotonic
     batch: Activity = field(default_factory=Activity)
     step: Activity = field(default_factory=Activity)
     known: str = ""
     end: float | None = None
+    later: float = 0.0
 
     def __post_init__(self) -> None:
         self._started = self.clock()
 
-    def report(self, what: str, done: int, of: int, left: float | None = None, /) -> None:
-        """Take a report, as a `Progress` callback."""
+    def report(self, what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None:
+        """Take a report; a `Progress`."""
         if what.startswith(SWEEP):
             self.batch, self.step = Activity(what.removeprefix(SWEEP), done, of), Activity()
             self.end, self.known = None if left is None else self.clock() + left, ""
+            self.later = later
         else:
             known, _, activity = what.rpartition(KNOWN)
             self.step, self.known = Activity(activity, done, of), known or self.known
 
     @property
     def left(self) -> float | None:
-        """Seconds until the expected end; None if it is unknown or has passed."""
-        left = 0.0 if self.end is None else self.end - self.clock()
+        """Seconds until the expected end; None if it is not known or has passed.
+
+        A batch that takes longer than expected does not use up the time of those that follow it.
+        """
+        left = 0.0 if self.end is None else max(self.end - self.clock(), self.later)
         return left if left > 0 else None
 
     def describe_left(self) -> str:

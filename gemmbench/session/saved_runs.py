@@ -159,6 +159,16 @@ def read_run(text: str, folder: Path) -> Run:
     return read_results(path)
 
 
+def refuse_same(reference: Run, runs: Sequence[Run]) -> None:
+    """Raise UsageError if a run would be compared with itself."""
+    for run in runs:
+        if run.environment.run == reference.environment.run:
+            again = f"gemmbench run --against {shlex.quote(str(reference.path))}"
+            raise UsageError(
+                f"{reference.path} and {run.path} are the same run; measure its kernels again and compare: {again}"
+            )
+
+
 def refuse_renamed(reference: Run) -> None:
     """Raise UsageError if the name of a measured kernel now belongs to a different kernel."""
     for record in reference.records:

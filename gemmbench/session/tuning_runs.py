@@ -136,7 +136,7 @@ class SearchProgress:
 def _leave_out_batches(progress: Progress) -> Progress:
     """Return a progress callback without the runner's batches, because a search reports its progress itself."""
 
-    def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
+    def report(what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None:
         if not what.startswith(SWEEP):
             progress(what, done, of)
 

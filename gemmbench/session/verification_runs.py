@@ -120,7 +120,7 @@ def verify_kernels(
         records = list(runs.records)
         for each, overlap in ((chains, False), (overlapping, True)):
             largest = 1 if exit_first else LARGEST
-            swept = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest)
+            swept = ChainSweep(each, replace(policy, pdl=overlap), baseline="", largest=largest, timed=False)
             records += map(runs.explain, measure_sweep(runner, session.compilers, swept))
         if series and not is_ended():
             records = add_invariance(session, series, records, policy)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
+
 from gemmbench.bench.experiments.batch import Batch
 from gemmbench.bench.runner import Pace, Runner
 from gemmbench.planning.sweeps.policy import Policy
@@ -65,9 +67,8 @@ def test_progress_names_each_batch_and_says_how_much_time_is_left_where_that_is_
     told, pace = [], Pace([1.0, 2.0])
     run("a", "b", progress=lambda *what: told.append(what))
     assert told == [("sweep: a", 0, 2), ("sweep: b", 1, 2)]
-    pace.add(0, 4.0)
     run("a", "b", progress=lambda *what: told.append(what), pace=pace)
-    assert told[2] == ("sweep: a", 0, 2, 12.0) and len(told[3]) == 4
+    assert told[2] == ("sweep: a", 0, 2, 3.0, 2.0) and len(told[3]) == 5
 
 
 def test_a_fault_of_a_row_stays_with_the_batch():
@@ -76,13 +77,27 @@ def test_a_fault_of_a_row_stays_with_the_batch():
     assert (batch.find_fault(0), batch.find_fault(1)) == (None, fault)
 
 
-def test_the_time_left_follows_from_the_estimates_once_a_batch_is_measured():
+@pytest.mark.parametrize("factors", [(1, 1, 1), (0.2, 3, 1), (5, 0.5, 1), (2, 2, 2), (0.5, 0.5, 0.5)])
+def test_the_time_left_does_not_jump_while_batches_grow(factors):
+    """Whatever the small batches take, relative to their estimates, and whether the estimates are off for all."""
+    pace = Pace([0.5, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 40.0], later=30.0)
+    told = pace.estimate_left(0)
+    for number, cost in enumerate(pace.costs):
+        took = cost * factors[min(number, 2)]
+        expected = max(told - took, pace.estimate_left(number + 1))  # see SessionProgress
+        pace.add(number, took)
+        told = pace.estimate_left(number + 1)
+        assert told == pytest.approx(expected, rel=1 / 3)
+
+
+def test_batches_that_are_measured_scale_the_time_left_by_their_share_of_all_costs():
     pace = Pace([1.0, 2.0, 5.0], later=2.0)
     assert pace.estimate_left(0) == 10.0  # as estimated
     pace.add(0, 10.0)
-    assert pace.estimate_left(1) == 90.0
+    assert pace.estimate_left(1) == pytest.approx(9 * 11.5 / 2.5)
     pace.add(1, 5.0)
-    assert pace.estimate_left(2) == 35.0
+    assert pace.estimate_left(2) == pytest.approx(7 * 16.5 / 4.5)
+    assert pace.follow([5.0], 2.0).estimate_left(0) == pace.estimate_left(2)
     resumed = Pace([1.0, 2.0])
     resumed.add(0, 1e-5)  # a batch of an earlier run
     assert resumed.estimate_left(1) == sum(resumed.costs[1:])

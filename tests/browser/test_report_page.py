@@ -238,6 +238,17 @@ def test_on_a_phone_every_number_that_matters_is_on_the_screen(open_page, addres
     assert overflow(page) > 0 and page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_table_that_is_too_wide_moves_configurations_and_then_hides_columns(open_page, address):
+    headings = {}
+    for width in (1280, 720, 560):
+        page = open_page(address, viewport={"width": width, "height": 800})
+        assert overflow(page) <= 0
+        shown = page.locator("#rows thead th:visible").all_inner_texts()
+        headings[width] = [text.split()[0] for text in shown]
+    assert "configuration" in headings[1280] and "configuration" not in headings[560]
+    assert len(headings[560]) < len(headings[720]) and {"kernel", "time", "status"} <= set(headings[560])
+
+
 def test_text_in_charts_is_large_enough_on_a_phone(open_page, address):
     page = open_page(address, **PHONE)
     sizes = page.evaluate(
@@ -290,13 +301,19 @@ def test_the_legend_highlights_the_series_that_it_names(open_page, address):
     assert set(opacities(figure).values()) == {"1"}
 
 
-def test_a_chart_of_one_problem_lets_choose_which(page):
-    choice = page.get_by_label("The problem that the chart shows")
-    assert choice.locator("option").all_inner_texts() == ["128 nn f32", "64 nn f32"]
-    shown = page.locator(".kind figure:visible")
-    assert shown.count() == 1 and shown.locator("svg:visible").get_attribute("aria-label") == "The ladder at 128"
-    choice.select_option("64 nn f32")
-    assert shown.count() == 1 and shown.locator("svg:visible").get_attribute("aria-label") == "The ladder at 64"
+@pytest.mark.parametrize(
+    ("number", "labels", "titles"),
+    [
+        (0, ["GFLOPS", "% of cublas", "GFLOPS, logarithmic"], ["Speed over matrix size", "Speed relative to cublas"]),
+        (1, ["128 nn f32", "64 nn f32"], ["The ladder at 128", "The ladder at 64"]),
+    ],
+)
+def test_a_chart_lets_choose_its_unit_or_problem(page, number, labels, titles):
+    choice, shown = (page.locator(".kind").nth(number).locator(each) for each in ("select", "figure:visible"))
+    assert choice.locator("option").all_inner_texts() == labels
+    for label, title in zip(labels, titles, strict=False):
+        choice.select_option(label)
+        assert shown.count() == 1 and shown.locator("svg:visible").get_attribute("aria-label") == title
 
 
 def test_what_failed_comes_first_and_leads_to_its_explanation(page):

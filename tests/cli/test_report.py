@@ -1,5 +1,7 @@
 """`gemmbench report`: one HTML file from results files."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -27,7 +29,11 @@ def test_without_a_file_the_newest_run_becomes_the_page(gemmbench, journal, tmp_
 
 
 def test_differences_from_another_run_are_on_the_page(gemmbench, journal, tmp_path):
-    assert gemmbench("report", journal, "--against", journal).code == 0
+    said = gemmbench("report", journal, "--against", journal)
+    assert said.code == 2 and f"{journal} are the same run; measure its kernels again" in said.err
+    other = tmp_path / "other.jsonl"
+    other.write_text(journal.read_text().replace(Path(journal).stem, "other"))
+    assert gemmbench("report", journal, "--against", other).code == 0
     assert "Unpaired" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

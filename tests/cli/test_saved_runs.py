@@ -155,7 +155,9 @@ def test_a_comparison_can_be_exported(gemmbench, two_runs, tmp_path):
 
 
 def test_names_of_saved_runs_are_taken_as_well_but_that_of_a_variant_means_the_variant(gemmbench, main, script):
-    assert gemmbench("compare", "main", main).code == 0
+    said = gemmbench("compare", "main", main)
+    assert said.code == 2 and "main.jsonl are the same run; measure its kernels again and compare: " in said.err
+    assert "gemmbench run --against results/saved/main.jsonl" in said.err
     main.rename(main.with_name("tiled.jsonl"))
     said = gemmbench("compare", "tiled", "naive", "--device", script(times=TIMES), *FAST)
     assert said.code == 0 and "naive is 2.000x slower than tiled" in said.out

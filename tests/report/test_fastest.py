@@ -90,6 +90,13 @@ def test_rows_of_several_batches_are_compared_by_the_baseline_of_each(compare, s
         assert list_fastest(compare(*first, *second)) == [f"64: {words}"]
 
 
+def test_the_best_configuration_is_the_one_with_the_best_ratio_in_the_table(compare, steady):
+    """The second batch ran at a lower clock, so that its row takes longer in spite of its better ratio."""
+    first = steady("tiled", 1.5, config={"T": 8}), steady("cublas", 1.2, order=9.0)
+    second = steady("tiled", 1.8, config={"T": 16}, batch=2), steady("cublas", 2, batch=2, order=9.0)
+    assert list_fastest(compare(*first, *second)) == ["64: tiled is fastest, 1.11x cublas"]
+
+
 def test_a_row_of_another_back_end_is_slower_only_if_its_time_is_much_longer(compare, steady):
     def line(milliseconds):
         return list_fastest(compare(steady("tiled", 1), steady("host", milliseconds, backend="cpu")))

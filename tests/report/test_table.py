@@ -129,7 +129,7 @@ def test_a_spreadsheet_that_ends_cells_at_semicolons_computes_no_text(text):
     assert not any(re.match('"*[=+@-]', cell) for cell in written.split(";")[1:])
 
 
-def test_numbers_and_dashes_of_tsv_stay():
-    table = Table("", ["kernel", "%"], [["=1+1", "-5.1"], ["-", "-"]], left=["kernel"])
-    lines = [[cell.strip() for cell in line.split("\t")] for line in Report([table], ["=1"]).format("tsv").splitlines()]
-    assert lines == [["kernel", "%"], ["'=1+1", "-5.1"], ["-", "-"], [""], ["'=1"]]
+def test_tsv_has_no_padding_and_half_widths_in_columns_of_their_own():
+    table = Table("", ["kernel", "%", "ms"], [["=1+1", "-5.1", "2.0 +- 0.1"], ["-", "-", "-"]], left=["kernel"])
+    lines = [line.split("\t") for line in Report([table], ["=1"]).format("tsv").splitlines()]
+    assert lines == [["kernel", "%", "ms", "+-"], ["'=1+1", "-5.1", "2.0", "0.1"], ["-", "-", "-", ""], [""], ["'=1"]]

@@ -27,7 +27,7 @@ class Notes(Reporter):
     @contextmanager
     def progress_bar(self):
         self.bars += 1
-        yield lambda what, done, of, left=None: self.steps.append(what)
+        yield lambda what, done, of, left=None, later=0.0: self.steps.append(what)
 
 
 @pytest.fixture

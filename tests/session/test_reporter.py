@@ -106,6 +106,15 @@ def test_what_is_known_so_far_stays_until_the_next_batch():
     assert str(progress) == "128 nn f32 1/2"
 
 
+def test_a_batch_that_takes_longer_leaves_the_time_of_those_that_follow():
+    times = iter([0.0, 0.0, 3.0, 4.0, 60.0, 60.0, 60.0, 70.0])
+    progress = SessionProgress(clock=lambda: next(times))
+    progress.report(f"{SWEEP}64 nn f32", 0, 2, 12.0, 8.0)
+    assert [progress.left for _ in range(3)] == [9.0, 8.0, 8.0]
+    progress.report(f"{SWEEP}128 nn f32", 1, 2, 8.0)
+    assert progress.left == 8.0 and progress.describe_left() == ""
+
+
 def test_a_search_reports_its_finals_and_counts_their_time():
     reports = []
     task = SimpleNamespace(candidates=["a", "b"], owns=lambda record: True)

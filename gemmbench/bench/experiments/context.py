@@ -35,11 +35,11 @@ def limit_warm_up(target: Target, first: bool) -> float:
 class Progress(Protocol):
     """Receives an activity, the amount done, and the total amount, which is 0 if unknown.
 
-    The activity of the whole sweep begins with SWEEP and includes the remaining seconds, if known. Results so far may
-    precede an activity. They end with KNOWN.
+    The activity of the whole sweep begins with SWEEP and includes the remaining seconds, if known, and those of them
+    that follow this activity. Results so far may precede an activity. They end with KNOWN.
     """
 
-    def __call__(self, what: str, done: int, of: int, left: float | None = None, /) -> None: ...
+    def __call__(self, what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None: ...
 
 
 class Announce(Protocol):
@@ -51,7 +51,7 @@ class Announce(Protocol):
     def __call__(self, number: int | None, seconds: float = 0.0, compiles: bool = False, /) -> None: ...
 
 
-def ignore_progress(what: str, done: int, of: int, left: float | None = None, /) -> None:
+def ignore_progress(what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None:
     """Report no progress."""
 
 

@@ -131,7 +131,7 @@ def _exit_without_parent(runner: int) -> None:
 def _throttled_progress(pipe: Connection) -> Progress:
     last, activity = 0.0, ""
 
-    def report(what: str, done: int, of: int, left: float | None = None, /) -> None:
+    def report(what: str, done: int, of: int, left: float | None = None, later: float = 0.0, /) -> None:
         nonlocal last, activity
         if what != activity or time.monotonic() - last > _PROGRESS_PERIOD:
             last, activity = time.monotonic(), what

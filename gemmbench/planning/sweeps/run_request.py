@@ -415,7 +415,7 @@ class Measuring:
         metavar="SHARE",
         heading=STOPPING,
         check=_check_share,
-        help="Measure until the 95 % interval is within +- SHARE.  [default: 0.5%]",
+        help="Measure until the 95 % interval is within +- SHARE; 0: all rounds.  [default: 0.5%]",
         in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".',
         in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`. "
         "Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",

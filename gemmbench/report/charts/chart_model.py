@@ -18,7 +18,7 @@ class Choices:
 
     `size` is written as in tables (`4096` or `1024x768x512`). `variants` are the ones to draw. `x` and `y` are
     parameters. `percent` draws percent of the baseline (or shares) instead of speeds (or times). `highlight` names the
-    variant to emphasize.
+    variant to emphasize. `axis` is `linear` or `log`, for speeds.
     """
 
     size: str = ""
@@ -29,6 +29,7 @@ class Choices:
     y: str = ""
     percent: bool = False
     highlight: str = ""
+    axis: str = ""
     title: str = ""
 
     @property
@@ -70,9 +71,12 @@ class Axis:
     log: bool = False
 
     def position(self, value: float) -> float:
-        """Return the position of a value on the axis, from 0 at `low` to 1 at `high`."""
+        """Return the position of a value on the axis, from 0 at `low` to 1 at `high`.
+
+        A value beyond a logarithmic axis is at its end.
+        """
         if self.log:
-            return math.log(value / self.low) / math.log(self.high / self.low)
+            return math.log(min(max(value, self.low), self.high) / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
 

@@ -16,6 +16,7 @@ from gemmbench.report.charts.chart_style import choose_styles, format_interval, 
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row, peak_flops
 from gemmbench.report.text import count_noun
+from gemmbench.report.verdicts import choose_fastest
 
 
 def _cache(row: Row) -> str:
@@ -205,12 +206,10 @@ def note_unranked(comparisons: Sequence[Comparison], choices: Choices) -> list[s
 
 def pick_fastest(rows: Iterable[Row]) -> list[Row]:
     """Pick one row for each run, variant and problem: the winner that was measured again, or else the fastest."""
-    best: dict[tuple[str, str, Problem], Row] = {}
+    alike: dict[tuple[str, str, Problem], list[Row]] = {}
     for row in rows:
-        key = (row.environment.run, row.record.variant, row.record.problem)
-        if key not in best or _quality(row) < _quality(best[key]):
-            best[key] = row
-    return list(best.values())
+        alike.setdefault((row.environment.run, row.record.variant, row.record.problem), []).append(row)
+    return [best for each in alike.values() if (best := choose_fastest(each))]
 
 
 def choose_problem(rows: Sequence[Row]) -> list[Row]:
@@ -219,10 +218,6 @@ def choose_problem(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         problems.setdefault(row.record.problem, []).append(row)
     return max(problems.values(), key=lambda rows: (len({row.record.variant for row in rows}), rows[0].record.flops))
-
-
-def _quality(row: Row) -> tuple[bool, float]:
-    return row.record.phase != "final", row.time.value
 
 
 def make_series(

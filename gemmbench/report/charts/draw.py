@@ -41,7 +41,7 @@ CHARTS: Mapping[str, Kind] = {
     "speed": Kind(
         "GFLOPS, or percent of the baseline, over the size",
         draw_speed,
-        _ROWS - {"size"} | {"percent", "highlight"},
+        _ROWS - {"size"} | {"percent", "highlight", "axis"},
         one_problem=False,
     ),
     "heat-map": Kind(

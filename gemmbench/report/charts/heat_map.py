@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from gemmbench.errors import UsageError, nearest
@@ -20,7 +20,9 @@ from gemmbench.report.charts.chart_rows import (
 )
 from gemmbench.report.charts.chart_style import format_estimate
 from gemmbench.report.comparison import Comparison
+from gemmbench.report.fastest import TOO_FEW, compare_with_best
 from gemmbench.report.row import Row
+from gemmbench.report.verdicts import SLOWER, sort_by_speed
 
 
 def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
@@ -36,10 +38,11 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     name, others = rows[0].record.variant, sorted(_varying_parameters(rows).keys() - {x, y})
     notes = [f"Each cell: the fastest over {', '.join(others)}."] if others else []
     title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
-    fastest = max(plot.cells, key=lambda cell: cell.value)
-    description = f"{unit} of {name} over {x} and {y}. The fastest: {fastest.tip.replace(chr(10), ', ')}."
+    tips = [cell.tip.replace("\n", ", ") for cell in plot.cells if cell.best]
+    description = f"{unit} of {name} over {x} and {y}. Fastest, or not clearly slower: {'; '.join(tips)}."
     notes += note_unranked(comparisons, replace(choices, variants=(name,)))
-    return Chart(title, f"{describe_rows(rows)}. {unit}; the fastest is framed.", description, plot, tuple(notes))
+    subtitle = f"{describe_rows(rows)}. {unit}; framed: fastest, or not clearly slower."
+    return Chart(title, subtitle, description, plot, tuple(notes))
 
 
 def _varying_parameters(rows: Sequence[Row]) -> dict[str, set[int]]:
@@ -90,7 +93,7 @@ def _measured_together(rows: Sequence[Row]) -> list[Row]:
 
 def _find_best(rows: Sequence[Row], x: str, y: str) -> dict[tuple[int, int], Row]:
     best: dict[tuple[int, int], Row] = {}
-    for row in sorted(rows, key=lambda row: row.time.value):
+    for row in sort_by_speed(rows):
         best.setdefault((row.record.config[x], row.record.config[y]), row)
     return best
 
@@ -103,12 +106,20 @@ def _make_map(
     speed_unit: SpeedUnit,
 ) -> HeatMap:
     (x, across), (y, down) = columns, lines
-    fastest = min(best.values(), key=lambda row: row.time.value)
+    framed = _find_fastest(best.values())
     cells = tuple(
-        _make_cell(across.index(column), down.index(line), row, speed_unit, unit == speed_unit.name, row is fastest)
+        _make_cell(across.index(column), down.index(line), row, speed_unit, unit == speed_unit.name, row in framed)
         for (column, line), row in sorted(best.items(), key=lambda item: item[0])
     )
     return HeatMap(x, y, tuple(map(str, across)), tuple(map(str, down)), cells, unit)
+
+
+def _find_fastest(rows: Iterable[Row]) -> list[Row]:
+    """The fastest row and those that are not clearly slower; the fastest only, if there are too few rounds."""
+    first, *others = sort_by_speed(rows)
+    words = compare_with_best(first, others)
+    ties = [row for row, word in zip(others, words, strict=True) if word != SLOWER]
+    return [first] if TOO_FEW in words else [first, *ties]
 
 
 def _make_cell(column: int, line: int, row: Row, unit: SpeedUnit, is_speed: bool, best: bool) -> Cell:

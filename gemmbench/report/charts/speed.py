@@ -22,14 +22,20 @@ from gemmbench.report.charts.chart_rows import (
     row_tip,
     select_rows,
 )
-from gemmbench.report.charts.chart_style import format_number, make_linear_axis, make_size_axis
+from gemmbench.report.charts.chart_style import format_number, make_linear_axis, make_log_axis, make_size_axis
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.row import Row
 from gemmbench.report.text import count_noun
 
+LINEAR, LOG = "linear", "log"
+_WIDEST_RANGE = 30
+
 
 def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
-    """Draw GFLOPS, or percent of the baseline, for square problems. Raises UsageError for fewer than two sizes."""
+    """Draw GFLOPS, or percent of the baseline, for square problems. Raises UsageError for fewer than two sizes.
+
+    Unless the choices name one, the axis is logarithmic if a linear axis would show a kernel as a flat line at 0.
+    """
     rows = pick_fastest(select_rows(comparisons, choices))
     square = [row for row in rows if _is_square(row)]
     sizes = sorted({row.record.problem.M for row in square})
@@ -40,7 +46,8 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     peaks = [] if choices.percent else find_peaks(square, unit)
     fastest = max(row.gflops for row in square)
     limits = tuple(_make_limit(peak, sizes, unit) for peak in peaks if peak.gflops <= FARTHEST * fastest)
-    speeds = _make_speed_axis(series, limits, f"% of {name_baseline(square)}" if choices.percent else unit.name)
+    label = f"% of {name_baseline(square)}" if choices.percent else unit.name
+    speeds = _make_speed_axis(series, limits, label, choices.axis)
     plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
     notes = [*note_far_peaks(peaks, fastest, unit), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
     title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
@@ -69,9 +76,13 @@ def _make_limit(peak: Peak, sizes: Sequence[int], unit: SpeedUnit) -> Limit:
     return Limit(peak.label, (sizes[0], speed), (sizes[-1], speed), peak.tip)
 
 
-def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], label: str) -> Axis:
+def _make_speed_axis(series: Sequence[Series], limits: Sequence[Limit], label: str, axis: str) -> Axis:
     highest = max(max(point.y, point.high if point.high > point.y else 0) for each in series for point in each.points)
-    return make_linear_axis(label, max([highest, *(limit.end[1] for limit in limits)]))
+    highest = max([highest, *(limit.end[1] for limit in limits)])
+    slowest = min(max(point.y for point in each.points) for each in series)
+    if axis == LOG or (not axis and highest > _WIDEST_RANGE * slowest):
+        return make_log_axis(label, min(point.y for each in series for point in each.points) / 1.2, highest * 1.2)
+    return make_linear_axis(label, highest)
 
 
 def _note_left_out(rows: Sequence[Row], drawn: Sequence[Row]) -> list[str]:

@@ -223,7 +223,8 @@ def _draw_axis(parent: Element, frame: _BarFrame) -> None:
         if x - half >= free:
             add_text(parent, x, frame.bottom + 17, tick.text, "gb-fill-muted", text_anchor="middle")
             free = x + half + 2
-    add_line(parent, (frame.left, frame.top), (frame.left, frame.bottom), "gb-stroke-axis")
+    start = frame.place(max(0, frame.plot.axis.low))
+    add_line(parent, (start, frame.top), (start, frame.bottom), "gb-stroke-axis")
     middle = (frame.left + frame.right) / 2
     add_text(parent, middle, frame.bottom + 37, frame.plot.axis.label, text_anchor="middle")
 

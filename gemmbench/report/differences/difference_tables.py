@@ -68,13 +68,16 @@ def list_columns(differences: RunDifferences) -> list[Column[Difference]]:
     return [column for column in COLUMNS if differences.same_baseline or column.heading not in (_BY_BASELINE, _VERDICT)]
 
 
-def difference_footer_lines(differences: RunDifferences) -> list[str]:
-    """Say which runs were compared, what the ratios mean, and which rows only one run has."""
+def difference_footer_lines(differences: RunDifferences, drawn: bool = False) -> list[str]:
+    """Say which runs were compared, what the ratios mean, and which rows only one run has.
+
+    If the differences are `drawn` next to the lines, the chart says what verdicts mean.
+    """
     reference, run = differences.reference.environment, differences.run.environment
     return [
         f"Reference: {_describe_run(differences.reference)}. Run: {_describe_run(differences.run)}.",
         *([f"Times, ratios and verdicts: {caveat}."] if (caveat := run.caveat or reference.caveat) else []),
-        *_explain_ratios(differences),
+        *_explain_ratios(differences, drawn),
         *list_conditions(reference, run),
         *_list_missing("the reference", differences.only_in_reference),
         *_list_missing("the run", differences.only_in_run),
@@ -93,7 +96,7 @@ def _describe_run(comparison: Comparison) -> str:
     return f"{name} ({saved}{environment.device})"
 
 
-def _explain_ratios(differences: RunDifferences) -> list[str]:
+def _explain_ratios(differences: RunDifferences, drawn: bool) -> list[str]:
     if not differences.rows:
         return ["The runs have no row in common."]
     lines = [
@@ -107,7 +110,7 @@ def _explain_ratios(differences: RunDifferences) -> list[str]:
             f"Ratio by {baseline}: the same from each run's ratio to {baseline}, measured in the same rounds as the "
             "kernel. It repeats within about 0.5 %: trust it rather than the ratio of the times."
         )
-        lines.append(_explain_verdicts(baseline, differences.margin))
+        lines += [] if drawn else [_explain_verdicts(baseline, differences.margin)]
     elif not differences.same_baseline:
         lines.append(
             f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and the run "

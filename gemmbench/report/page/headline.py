@@ -6,13 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from gemmbench.bench.timing import stats
 from gemmbench.report.charts.chart_rows import SpeedUnit
 from gemmbench.report.charts.chart_style import separate_thousands
-from gemmbench.report.comparison import Comparison, ProblemRows
+from gemmbench.report.comparison import Comparison, ProblemRows, TransferRow
 from gemmbench.report.fastest import find_fastest
 from gemmbench.report.page.html import Content, Html, tag
 from gemmbench.report.row import UNRANKED, Row
-from gemmbench.report.text import count_noun, number
+from gemmbench.report.text import count_noun, number, number_within
 from gemmbench.report.verdicts import find_best_rows
 
 _MOST_CARDS = 12
@@ -115,15 +116,28 @@ def _list_problems(comparison: Comparison, unit: SpeedUnit) -> Iterator[Content]
 
 
 def _list_transfers(comparison: Comparison) -> Iterator[Content]:
-    """Render a card for each problem: the job that takes the least time, including copies."""
+    """Render a card for each problem: the job that takes the least time, including copies, and those that tie."""
     for problem in comparison.transfers:
-        timed = [row for row in problem.rows if not math.isnan(row.total.value)]
-        if not timed:
+        rows = _find_shortest_jobs(problem.rows)
+        if not rows:
             continue
-        best = min(timed, key=lambda row: row.total.value)
+        best = rows[0]
         yield [
             tag("span", f"whole job, {problem.problem}", class_="size"),
-            tag("b", f"{best.record.variant}, {best.record.mode}"),
-            tag("span", f"{number(1e3 * best.total.value)} ms", class_="ratio"),
-            tag("span", f"{best.speedup.value:.3g}x pageable copies", class_="quiet"),
+            tag("b", " or ".join(f"{row.record.variant}, {row.record.mode}" for row in rows)),
+            tag("span", f"{number_within(1e3 * best.total.value, best.total)} ms", class_="ratio"),
+            tag("span", f"{number_within(best.speedup.value, best.speedup)}x pageable copies", class_="quiet"),
         ]
+
+
+def _find_shortest_jobs(rows: Sequence[TransferRow]) -> list[TransferRow]:
+    """Find the job that takes the least time, and those that do not clearly take longer."""
+    timed = sorted((row for row in rows if not math.isnan(row.total.value)), key=lambda row: row.total.value)
+    level = 1 - (1 - stats.LEVEL) / max(1, len(timed) - 1)
+
+    def is_slower(row: TransferRow) -> bool:
+        ratio = stats.speed_ratio(row.record.by_round, timed[0].record.by_round)
+        ratio = ratio if ratio.known else stats.unpaired_ratio(timed[0].total, row.total)
+        return not ratio.known or stats.verdict(ratio.at_level(level)) == "slower"
+
+    return [*timed[:1], *(row for row in timed[1:] if not is_slower(row))]

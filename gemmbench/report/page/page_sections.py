@@ -9,10 +9,12 @@ from typing import Any
 
 from gemmbench.bench.record import Environment
 from gemmbench.errors import UsageError
-from gemmbench.report.charts.chart_model import Chart
+from gemmbench.report.charts.chart_model import Chart, LinePlot
 from gemmbench.report.charts.chart_rows import SpeedUnit
 from gemmbench.report.charts.chart_style import DARK, LIGHT, SLIM, WIDTH
+from gemmbench.report.charts.difference_bars import draw_differences
 from gemmbench.report.charts.draw import CHARTS, draw_chart
+from gemmbench.report.charts.speed import LINEAR, LOG
 from gemmbench.report.charts.svg import render_svg
 from gemmbench.report.charts.svg_elements import style_sheet
 from gemmbench.report.comparison import Comparison, TransferRow
@@ -168,15 +170,35 @@ def render_figures(comparisons: Sequence[Comparison]) -> Html | None:
 
 
 def _draw_kind(name: str, comparisons: Sequence[Comparison]) -> dict[str, Chart]:
-    """Draw the charts of a kind by problem, the largest first. A kind that shows all problems has a single chart."""
-    drawn = {}
+    """Draw the charts of a kind by problem, the largest first, or speeds by their axis."""
+    drawn: dict[str, Chart] = {}
     for label, choices in _list_choices(name, comparisons).items():
         with suppress(UsageError):  # the runs hold nothing for this chart
             drawn[label] = draw_chart(name, comparisons, **choices)
-    return drawn
+    return _name_axes(drawn) if name == "speed" else drawn
+
+
+_SPEEDS: Mapping[str, Mapping[str, Any]] = {
+    "": {},
+    "percent": {"percent": True},
+    LINEAR: {"axis": LINEAR},
+    LOG: {"axis": LOG},
+}
+
+
+def _name_axes(charts: Mapping[str, Chart]) -> dict[str, Chart]:
+    """Name charts of speed `GFLOPS`, `% of cublas` and `GFLOPS, logarithmic`. The usual axis comes first."""
+    named: dict[str, Chart] = {}
+    for chart in charts.values():
+        if isinstance(chart.plot, LinePlot):
+            axis = chart.plot.y
+            named.setdefault(f"{axis.label}, logarithmic" if axis.log else axis.label, chart)
+    return named
 
 
 def _list_choices(name: str, comparisons: Sequence[Comparison]) -> Mapping[str, Mapping[str, Any]]:
+    if name == "speed":
+        return _SPEEDS
     if not CHARTS[name].one_problem:
         return {"": {}}
     problems = [problem.problem for comparison in comparisons for problem in comparison.problems]
@@ -198,7 +220,7 @@ def _render_kind(drawn: Mapping[str, Chart]) -> Html:
     if len(drawn) == 1:
         return figures[0]
     options = (tag("option", label, value=str(index)) for index, label in enumerate(drawn))
-    choice = tag("select", options, class_="problems", aria_label="The problem that the chart shows", hidden=True)
+    choice = tag("select", options, class_="problems", aria_label="What the chart shows", hidden=True)
     return tag("div", choice, figures, class_="kind")
 
 
@@ -305,10 +327,12 @@ def _scale(value: float, unit: float, name: str) -> str:
 
 def render_differences(differences: RunDifferences) -> Html:
     """Render the rows that both runs have, with notes on their ratios."""
+    chart = draw_differences(differences)
+    figure = tag("div", _render_theme(), _render_figure(chart, False), class_="charts") if chart else None
     columns = list_columns(differences)
     groups = [Group(problem.title, str(problem), rows) for problem, rows in differences.by_problem.items()]
     style: RowStyle[Difference] = RowStyle(lambda each: each.row.status)
     baseline = differences.run.environment.baseline
     table = render_groups(columns, len(columns), baseline, groups, style) if groups else None
-    first, *notes = difference_footer_lines(differences)
-    return tag("div", tag("p", first, class_="quiet"), table, render_notes(notes), class_="results")
+    first, *notes = difference_footer_lines(differences, drawn=chart is not None)
+    return tag("div", tag("p", first, class_="quiet"), figure, table, render_notes(notes), class_="results")

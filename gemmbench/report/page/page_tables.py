@@ -88,8 +88,8 @@ def render_groups(
     kinds = [" ".join(_list_kinds(column, index >= main)) or None for index, column in enumerate(columns)]
     cells = [tag("th", tag("button", "problem", type="button"), scope="col", class_="left problem")]
     cells += [
-        tag("th", tag("button", heading, type="button"), scope="col", class_=kind)
-        for heading, kind in zip(headings, kinds, strict=True)
+        tag("th", tag("button", heading, type="button"), scope="col", class_=kind, data_hide=column.hide or None)
+        for heading, kind, column in zip(headings, kinds, columns, strict=True)
     ]
     bodies = (_render_group(columns, kinds, group, style) for group in groups)
     return wrap_table(tag("table", tag("thead", tag("tr", cells)), bodies, class_="rows"))

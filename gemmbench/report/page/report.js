@@ -130,8 +130,19 @@
     head.style.transform = `translateY(${Math.max(0, Math.min(above, most))}px)`;
   });
   const fit = () => {
+    const onPhone = matchMedia("(max-width: 40rem)").matches;
     boxes.forEach((box) => {
-      box.classList.toggle("wide", box.firstElementChild.offsetWidth > box.clientWidth);
+      const table = box.firstElementChild, isWide = () => table.offsetWidth > box.clientWidth;
+      // A table that is too wide has configurations on lines of their own, and hides columns in the order of a terminal.
+      table.classList.remove("below");
+      all(".spare", table).forEach((cell) => cell.classList.remove("spare"));
+      table.classList.toggle("below", onPhone || isWide());
+      const headings = all("thead th[data-hide]", table).sort((one, other) => one.dataset.hide - other.dataset.hide);
+      for (const heading of headings) {
+        if (table.classList.contains("all") || !isWide()) break;
+        all("tr:not(.group)", table).forEach((row) => row.cells[heading.cellIndex].classList.add("spare"));
+      }
+      box.classList.toggle("wide", isWide());
       box.querySelector("thead").style.transform = "";
     });
     hold();

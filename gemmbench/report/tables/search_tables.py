@@ -67,13 +67,15 @@ def _describe_value(record: Record, goal: str) -> str:
 
 
 def _describe_gain(outcome: SearchOutcome) -> str:
-    """Describe how much faster than the default the winner is, based on the short rounds of both."""
+    """Describe how much faster than the default the winner is, based on the short rounds of both; "" if they tie."""
     by_key = {each.key: each for each in outcome.standings}
     first = next(iter(outcome.task.chains.values()))
     default = tuple(sorted(first.variant.default().items()))
     best = tuple(sorted(outcome.winner.config.items())) if outcome.winner else ()
     if outcome.goal != "time" or default not in by_key or best not in by_key or default == best:
         return ", which is the default" if default == best and default else ""
+    if any(tuple(sorted(each.config.items())) == default for each in outcome.ties):
+        return ""
     gain = by_key[default].slowdown(by_key[best])
     return f", {gain:.2f}x faster than the default" if gain > 1 else ""
 

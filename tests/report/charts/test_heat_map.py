@@ -39,6 +39,13 @@ def test_a_cell_is_the_best_over_the_other_parameters_and_the_fastest_is_marked(
     assert [key for key, cell in cells.items() if cell.best] == [("128", "64")]
 
 
+def test_what_ties_with_the_fastest_is_framed_too(sweep, timed):
+    tie = timed("tile", 127.9 + 64 + 16, config={"BM": 256, "BN": 64, "BK": 16, "TM": 8})
+    chart = draw_chart("heat-map", [sweep(tie)])
+    assert [key for key, cell in cells_of(chart).items() if cell.best] == [("128", "64"), ("256", "64")]
+    assert "BM=128 BN=64" in chart.description and "BM=256 BN=64" in chart.description
+
+
 def test_parameters_and_percent_can_be_chosen(sweep):
     chart = draw_chart("heat-map", [sweep()], x="BK", y="BM", percent=True)
     assert (chart.plot.x_label, chart.plot.y_label, chart.plot.unit) == ("BK", "BM", "% of cublas")

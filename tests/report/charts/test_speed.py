@@ -132,3 +132,14 @@ def test_rows_without_intervals_are_points(compare, make_record):
 def test_a_choice_that_does_not_exist_is_refused(ladder, kind, choices, words):
     with pytest.raises(UsageError, match=words):
         draw_chart(kind, [ladder()], **choices)
+
+
+def test_the_axis_is_logarithmic_if_a_kernel_would_be_a_flat_line_at_0(compare, timed):
+    """A line that rises from 0 is legible on a linear axis."""
+    for slowest, log in [((1, 8), True), ((1, 40), False)]:
+        speeds = {"naive": slowest, "cublas": (500, 800)}
+        rows = [timed(name, each[n], size) for name, each in speeds.items() for n, size in enumerate((256, 512))]
+        chart = draw_chart("speed", [compare(*rows)])
+        assert chart.plot.y.log == log
+        assert all(0 <= chart.plot.y.position(point.y) <= 1 for each in chart.plot.series for point in each.points)
+    assert draw_chart("speed", [compare(*rows)], axis="log").plot.y.log

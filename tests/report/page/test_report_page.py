@@ -5,6 +5,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 
 from gemmbench.bench.record import TransferRecord
@@ -163,9 +164,15 @@ def test_transfers_have_a_table_of_their_own(make_run):
     right = TransferRecord(variant="tiled", mode="pinned", status="ok", samples=[1e-3], rounds=[0], blocks=[0], **good)
     failed = TransferRecord(variant="tiled", mode="pageable", status="failed", reason="it broke", **good)
     run = make_run()
-    run.transfers += [right, failed]
+    rounds = {"rounds": [*range(10)], "blocks": [number // 2 for number in range(10)]}
+    panels, streams = (
+        msgspec.structs.replace(right, variant=name, mode=name, samples=[seconds] * 10, h2d_bytes=1, **rounds)
+        for name, seconds in (("panels", 5e-4), ("overlapped", 5.01e-4))
+    )
+    run.transfers += [right, failed, panels, streams]
     read = Reader(render_page([compare_rows(run)]))
     assert {"pinned", "pageable"} <= set(read.texts["td"])
+    assert "panels, panels or overlapped, overlapped" in read.texts["b"]  # 0.2 % apart
     assert "it broke" in read.texts["span"]
     assert "Failed" in read.texts["h2"]
 
