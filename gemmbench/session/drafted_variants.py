@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gemmbench.backends import registry
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
+from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds, question_columns
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.errors import DeviceError, SpecError, UsageError
 from gemmbench.planning.drafts.draft import Attempt, FoundManifest, NotFound, TriedResult, draft_manifest
@@ -74,11 +75,13 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
     if found.attempts:
         reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
-    for line in _describe_broken_guards(found):
+    variant = read_drafted(path, found.text, text)
+    questions = (f"  {question_columns(variant, operand)}" for operand in found.by_columns)
+    for line in (*_describe_broken_guards(found, variant), *questions):
         reporter.message(line)
     if found.wrong_launch:
         reporter.message(f"  {found.wrong_launch}")
-    return replace(read_drafted(path, found.text, text), wrongly_launched=bool(found.wrong_launch))
+    return replace(variant, wrongly_launched=bool(found.wrong_launch))
 
 
 _COMPILER_ERROR = re.compile(r"(.+?):(\d+)(?::\d+)?: ((?:fatal )?error: .*)")
@@ -168,13 +171,17 @@ def _explain_attempts(attempts: Sequence[Attempt]) -> list[_Explained]:
     return found
 
 
-def _describe_broken_guards(found: FoundManifest) -> Iterator[str]:
+def _describe_broken_guards(found: FoundManifest, variant: Variant) -> Iterator[str]:
     """Describe in sentences the sizes for which a kernel has guards but is still wrong."""
+    writes_outside = any(not result.is_inside for _, result in found.broken_guards)
+    if loose := explain_loose_bounds(variant) if writes_outside else "":
+        yield f"  {found.kernel} writes outside C: {loose}"
+        return
     for guard, result in found.broken_guards:
         diagnosis = _explain_result(result)
         sizes, lacking = "x".join(map(str, result.sizes)), guard.needed[0]
         cause = diagnosis.words if diagnosis and diagnosis.words else "most of C is wrong"
-        cause = cause if result.is_inside else f"it writes outside C: the store lacks a guard on {lacking}"
+        cause = cause if result.is_inside else f"it writes outside C, so a guard on {lacking} is missing or wrong"
         only = "" if lacking in guard.tested else f" not {lacking}, and"
         yield (
             f"  {found.kernel} tests {' and '.join(guard.tested)}, but{only} is right only where {guard.needed}: "

@@ -19,6 +19,7 @@ from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.record import Record
 from gemmbench.bench.verify.diagnosis import WATCHED
+from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds
 from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans import configurations
@@ -37,6 +38,7 @@ _MOST_FAULTS = 4
 _GLANCE = 0.2
 """Seconds between checks of whether to go on."""
 _HARMLESS = ("race", "never written")
+_OUTSIDE = ("writes outside", "reads outside", "writes nowhere", "reads nowhere", "crash")
 _NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
 
 
@@ -257,6 +259,8 @@ def _make_record(plans: Sequence[Plan], seen: Sequence[Watched]) -> Record | Non
     plan = found[0][0]
     faults = [fault if its is plan else _name_problem(fault, its) for its, fault in found]
     shown = [fault.sentence for fault in faults[:_MOST_FAULTS]]
+    if any(fault.kind in _OUTSIDE for fault in faults) and (loose := explain_loose_bounds(plan.variant)):
+        shown.insert(0, loose)
     if (left := len(faults) - len(shown)) > 0:
         shown.append(f"and {left} more {'fault' if left == 1 else 'faults'}")
     record = make_skip_record(make_chain(plan))

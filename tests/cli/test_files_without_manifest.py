@@ -209,13 +209,14 @@ def test_a_file_without_a_manifest_is_verified_as_it_was_found(verify, body, siz
 
 
 @pytest.mark.parametrize(
-    ("a", "c", "stored"),
-    [("i * {5} + p", "j * {3} + i", "A and B by rows, C by columns"),
-     ("i + p * {3}", "i * {4} + j", "B and C by rows, A by columns")],
+    ("a", "c", "stored", "line"),
+    [("i * {5} + p", "j * {3} + i", "A and B by rows, C by columns", "writes C by columns (`C[j * M + i]`); if C"),
+     ("i + p * {3}", "i * {4} + j", "B and C by rows, A by columns", "reads A by columns (`A[i + p * M]`); if A")],
 )  # fmt: skip
-def test_matrices_that_are_not_all_by_rows_are_named(verify, a, c, stored):
+def test_matrices_that_are_not_all_by_rows_are_named_with_the_line_that_may_be_wrong(verify, a, c, stored, line):
     said = verify(make_found_out(NAMED, a=a).replace("[i * N + j] = sum", f"[{c}] = sum".format(*NAMED)))
     assert said.code == 0 and stored in said.err, said.out + said.err
+    assert re.search(rf"mine\.cu:\d+ {re.escape(line)} is stored by rows, this is the mistake", said.err), said.err
 
 
 def test_a_mistake_in_a_leading_dimension_does_not_seem_right_with_other_arguments(verify):
@@ -357,6 +358,9 @@ def test_tile_coordinates_and_steps_are_named_without_values_of_the_template(ver
     assert said.code == 1 and "were exchanged in the address of C; see mine.cu:9" in said.out, said.out + said.err
     said = verify(TEMPLATE.format("row * T * N + col * T", "T * K"), sizes="64x128x96")
     assert said.code == 1 and "as if B advanced by" in said.out and "see mine.cu:18" in said.out, said.out + said.err
+    lost = TEMPLATE.format("row * T * N + col * T", "T * N").replace("k < T;", "k < T - 1;")
+    said = verify(lost, sizes="64x128x96")
+    assert said.code == 1 and "were lost, from k = " in said.out and "see mine.cu:15" in said.out, said.out + said.err
 
 
 TEMPLATE = """
@@ -402,6 +406,26 @@ def test_a_kernel_that_tests_only_some_sizes_fails_where_the_others_are_no_multi
 def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
     said = verify(FLOORED.replace("float sum", "if (row >= n) return; float sum"), sizes="33")
     assert "tests N, but is right only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("guard", "cause"),
+    [
+        ("row > M || col >= N", "`row > M` at mine.cu:4 lets row = M through; write `row >= M`"),
+        ("row >= M || N < col", "`N < col` at mine.cu:4 lets col = N through; write `N <= col`"),
+        ("!(row <= M && col <= N)", "`row <= M` and `col <= N` at mine.cu:4 let row = M and col = N through; "
+         "write `row < M` and `col < N`"),
+        ("row >= M + 1 || col >= N", "it writes outside C, so a guard on M is missing or wrong"),
+        ("row > M - 1 || col > N - 1", ""),
+    ],
+)  # fmt: skip
+def test_a_guard_that_lets_one_too_many_through_is_named_with_its_line(verify, guard, cause):
+    said = verify(WRONG.replace("K - 1", "K").replace("row >= M || col >= N", guard), sizes="31x61x97")
+    assert said.code == bool(cause) and ("writes outside C" in said.err) == bool(cause), said.out + said.err
+    assert cause in said.err
+    if "through" in cause:
+        seen, checked = said.out.split("guard check: ")
+        assert cause in seen and cause in checked and "is missing" not in said.out + said.err, said.out + said.err
 
 
 def test_what_a_drafted_manifest_requires_is_cited_without_a_line_that_nobody_sees(verify):
@@ -466,9 +490,14 @@ def test_arguments_without_names_are_found_for_a_kernel_that_adds_to_its_result(
     assert "args [A, B, C, M, K, N]" in said.err
 
 
-def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause(verify):
-    said = verify(LOST, sizes="31x61x97")
-    assert said.code == 1 and "as if one product in 16 were lost, from k = 15 on" in said.out
+@pytest.mark.parametrize(
+    ("sizes", "cause"),
+    [("31x61x97", "one product in 16 were lost, from k = 15 on"), ("32x64x16", "the last product of 16 were lost")],
+)
+def test_a_tiled_kernel_that_is_never_right_needs_no_launch_for_its_cause_and_the_inner_loop(verify, sizes, cause):
+    said = verify(LOST, sizes=sizes)
+    line = LOST.partition("k < TILE - 1")[0].count("\n") + 1
+    assert said.code == 1 and cause in said.out and f"see mine.cu:{line}" in said.out, said.out
 
 
 LOST = """

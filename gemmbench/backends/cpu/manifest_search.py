@@ -36,6 +36,7 @@ from gemmbench.backends.cpu.manifest_writing import (
     can_write,
     describe_launch,
     find_precision,
+    list_by_columns,
     list_sizes,
     summarise,
     write_call,
@@ -148,6 +149,7 @@ def find_manifest(text: str, path: Path, home: Path, symbol: str | None) -> Foun
             tuple(found.broken_guards),
             tuple(found.others),
             found.wrong_launch,
+            list_by_columns(found.storage),
         )
     if not kernels:
         left_out = name_conditions(text, path.name) or f"{name_missing(file.found)}; name the file that defines one"

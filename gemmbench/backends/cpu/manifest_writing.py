@@ -233,10 +233,21 @@ def summarise(reading: KernelReading, found: Found) -> str:
 
 def _describe_storage(storage: Storage) -> str:
     """Describe how A, B and C are stored, such as `A and B by rows, C by columns`."""
-    layout, of_c = storage
-    by = dict(zip("ABC", (*("rows" if letter == "n" else "columns" for letter in layout), f"{of_c}s"), strict=True))
-    groups = {way: [name for name in "ABC" if by[name] == way] for way in ("rows", "columns")}
+    columns = _list_columns(storage)
+    groups = {"rows": [name for name in "ABC" if name not in columns], "columns": list(columns)}
     lists = {
         way: " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) for way, names in groups.items() if names
     }
     return ", ".join(f"{names} by {way}" for way, names in lists.items())
+
+
+def list_by_columns(storage: Storage) -> str:
+    """Return those of A, B and C that are stored by columns; "" if all are, as in a column-major library."""
+    columns = _list_columns(storage)
+    return "" if columns == "ABC" else columns
+
+
+def _list_columns(storage: Storage) -> str:
+    layout, of_c = storage
+    transposed = {"A": layout[0] == "t", "B": layout[1] == "t", "C": of_c == "column"}
+    return "".join(name for name, by_columns in transposed.items() if by_columns)

@@ -17,7 +17,8 @@ from gemmbench.bench.experiments.trial import Trial
 from gemmbench.bench.experiments.workload import VerificationCase
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.arena import Arena
-from gemmbench.bench.verify.diagnosis import OTHER_LAUNCH, Diagnosis
+from gemmbench.bench.verify.diagnosis import OTHER_LAUNCH, OUTSIDE, Diagnosis
+from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
 
@@ -117,12 +118,14 @@ class Verification:
     def _explain_breach(
         self, trial: Trial, case: VerificationCase, executable: Executable, result: np.ndarray, fill: int
     ) -> Diagnosis | None:
-        """Return the index mistake or manifest mistake that made a trial write outside its outputs; None if unknown."""
+        """Return the mistake in an index, the manifest or a guard that made a trial write outside, or None."""
         check = case.judge(result, trial.chain.declared_class) if case.exact and case.explain else None
-        if check is None or check.ok or case.explain is None:
-            return None
-        found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
-        return found if found and (found.cause == OTHER_LAUNCH or found.is_recomputed) else None
+        if check is not None and not check.ok and case.explain is not None:
+            found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
+            if found and (found.cause == OTHER_LAUNCH or found.is_recomputed):
+                return found
+        words = "; ".join(filter(None, (explain_loose_bounds(each.variant) for each in trial.chain.steps)))
+        return Diagnosis(OUTSIDE, words) if words else None
 
     def _make_relauncher(self, trial: Trial, case: VerificationCase, executable: Executable, fill: int) -> Relauncher:
         bind = partial(self._bind_again, trial, case)

@@ -1,18 +1,20 @@
-"""Explains wrong launches from a kernel's text: what does not match its manifest, and which line to look at."""
+"""Explains wrong launches from a kernel's text: what does not match its manifest, and which lines to look at."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.drafts.declarations import Function, read_functions
-from gemmbench.planning.drafts.scanning import hide_comments, hide_directives
+from gemmbench.planning.drafts.scanning import find_end, hide_comments, hide_directives
 from gemmbench.planning.files import display_path
-from gemmbench.planning.manifests.variant import Structure, Variant
+from gemmbench.planning.manifests.variant import Argument, Structure, Variant
 from gemmbench.planning.plans.plan import Plan
 
+_STANDARD_ROLES = ("M", "N", "K", "alpha", "A", "B", "beta", "C")
 _DYNAMIC_SHARED = re.compile(r"\bextern\b[^;{}]{0,200}\b__shared__\b")
 _INTEGERS = re.compile(r"(?:unsigned|signed|int|short|long|char|u?int\d+_t)(?: (?:int|long|char|short))*")
 
@@ -65,29 +67,57 @@ def find_fixed_sizes(step: Plan) -> str:
     return f"{name} takes no size, so its sizes are in its text: write them under `require`, as in `M == 1024`"
 
 
-def find_line(step: Plan, cause: str, words: str) -> str:
-    """Return the first line of a kernel, such as `mine.cu:16`, that may cause what `words` describes, or "".
+@dataclass(frozen=True)
+class _Body:
+    """The body of a kernel, its parameters' names by role, escaped for patterns, and where it begins."""
 
-    This is the access to a matrix with a wrong address, the store to C if its edge is wrong, or the loop that loses the
-    last products.
-    """
-    variant = step.variant
+    text: str
+    names: Mapping[str, str]
+    file: str
+    line: int
+
+    def name_sizes(self) -> str:
+        """Return a pattern for the names of M, N and K; "" if it takes none."""
+        return "|".join(self.names[each] for each in _SIZES if each in self.names)
+
+    def cite(self, offset: int) -> str:
+        """Return the place of a character, such as `mine.cu:16`."""
+        return f"{self.file}:{self.line + self.text.count(chr(10), 0, offset)}"
+
+
+def _read_body(variant: Variant) -> _Body | None:
+    """Return the body of a variant's last kernel; None if it is not in the variant's own file."""
     kernel = _find_kernel(variant) if variant.is_kernel else None
-    if kernel is None or len(kernel.parameters) != len(variant.call.args):
-        return ""
+    arguments = variant.call.args or tuple(map(Argument, _STANDARD_ROLES))
+    if kernel is None or len(kernel.parameters) < len(arguments):
+        return None
     code = hide_directives(hide_comments(variant.text))
-    start = code.find(kernel.body)
+    if (start := code.find(kernel.body)) < 0:
+        return None
     names = dict[str, str]()
-    for argument, parameter in zip(variant.call.args, kernel.parameters, strict=True):
+    for argument, parameter in zip(arguments, kernel.parameters, strict=False):
         fields = argument.fields if isinstance(argument, Structure) else (("", argument),)
         for field, held in fields if parameter.name else ():
             names[held.role or str(held.value)] = re.escape(f"{parameter.name}.{field}".rstrip("."))
-    patterns = _list_patterns(cause, words, names)
-    found = next(filter(None, (re.search(pattern, kernel.body) for pattern in patterns)), None)
-    if found is None or start < 0:
-        return ""
     file = display_path(Path(variant.code.file)) if variant.code.file else variant.path
-    return f"{file}:{code.count(chr(10), 0, start + found.start()) + 1}"
+    return _Body(kernel.body, names, file, code.count("\n", 0, start) + 1)
+
+
+def find_line(variant: Variant, cause: str, words: str) -> str:
+    """Return the first line of a kernel, such as `mine.cu:16`, that may cause what `words` describes, or "".
+
+    It is the access to a matrix with a wrong address, the store of a C with a wrong edge, or the loop that loses
+    products.
+    """
+    body = _read_body(variant)
+    if body is None:
+        return ""
+    if cause in _LOST:
+        loop = _find_losing_loop(body, cause)
+        return body.cite(loop.start) if loop else ""
+    patterns = _list_patterns(cause, words, body.names)
+    found = next(filter(None, (re.search(pattern, body.text) for pattern in patterns)), None)
+    return body.cite(found.start()) if found else ""
 
 
 def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator[str]:
@@ -95,8 +125,6 @@ def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator
     stored = r"\b{}\s*\[[^;]*\]\s*[-+*/]?=(?!=)"
     if cause.startswith("edge") and "C" in names:
         yield stored.format(names["C"])
-    if cause == "last k lost" and "K" in names:
-        yield rf"\bfor\s*\([^;]*;[^;]*\b{names['K']}\b"
     if not cause.startswith(("index", "transposed")):
         return
     operands = [names[each] for each in re.findall(r"\b[ABC]\b", words) if each in names]
@@ -109,6 +137,114 @@ def _list_patterns(cause: str, words: str, names: Mapping[str, str]) -> Iterator
         if name == names.get("C"):
             yield stored.format(name)
         yield rf"\b{name}\s*\["
+
+
+_LOST = ("last k lost", "every p-th k lost")
+_SIZES = "MNK"
+_SUM = re.compile(r"\+=[^;]*\*|\bfmaf?\s*\(|=[^;=]*\+[^;]*\*")
+_ENDS_EARLY = re.compile(r"[^<]*<[^<=].*-\s*\d+\s*", re.DOTALL)
+"""A condition such as `k < BK - 1`."""
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """A `for` loop: its span in a text, its condition, and whether it adds products."""
+
+    start: int
+    end: int
+    condition: str
+    adds: bool
+
+
+def _list_loops(text: str) -> Iterator[_Loop]:
+    """Yield the loops of a text in order."""
+    for found in re.finditer(r"\bfor\s*(?=\()", text):
+        head = find_end(text, found.end())
+        end = _find_statement_end(text, head)
+        if len(parts := text[found.end() : head].split(";")) == len(("start", "condition", "step")):
+            yield _Loop(found.start(), end, parts[1], _SUM.search(text, head, end) is not None)
+
+
+def _find_statement_end(text: str, start: int) -> int:
+    while start < len(text) and text[start] not in "{;":
+        start = find_end(text, start) if text[start] in "([" else start + 1
+    return find_end(text, start) if text[start : start + 1] == "{" else start + 1
+
+
+def _find_losing_loop(body: _Body, cause: str) -> _Loop | None:
+    """Return the loop that loses products: that over K, or one inside it that adds them.
+
+    It is inside if its condition ends early, or if one product in p is lost.
+    """
+    adding = [each for each in _list_loops(body.text) if each.adds]
+    over_k = body.names.get("K") or body.name_sizes()
+    named = [each for each in adding if over_k and re.search(rf"\b(?:{over_k})\b", each.condition)]
+    outer = next(iter(named or adding), None)
+    inside = [each for each in adding if outer and outer.start < each.start < outer.end]
+    early = [each for each in inside if _ENDS_EARLY.fullmatch(each.condition)]
+    return next(iter([*early, *(inside if cause.startswith("every") else ())]), outer)
+
+
+_STRICT = {"<=": "<", ">": ">=", ">=": ">", "<": "<="}
+
+
+@dataclass(frozen=True)
+class _LooseBound:
+    """A comparison that lets an index be as large as a size, where it is, and what is right."""
+
+    written: str
+    right: str
+    lets: str
+    place: str
+
+
+def explain_loose_bounds(variant: Variant) -> str:
+    """Say which comparisons of a kernel let an index be as large as the size, or return "".
+
+    Such as "`row <= M` at mine.cu:6 lets row = M through; write `row < M`".
+    """
+    body = _read_body(variant)
+    found = list(_list_loose_bounds(body)) if body else []
+    if not found:
+        return ""
+    is_one_place = len({each.place for each in found}) == 1
+    written = " and ".join(each.written if is_one_place else f"{each.written} at {each.place}" for each in found)
+    where = f" at {found[0].place}" if is_one_place else ""
+    lets = f"{'lets' if len(found) == 1 else 'let'} {' and '.join(each.lets for each in found)} through"
+    return f"{written}{where} {lets}; write {' and '.join(each.right for each in found)}"
+
+
+def _list_loose_bounds(body: _Body) -> Iterator[_LooseBound]:
+    """Yield comparisons of a whole name with a size; not of two sizes, nor in a loop that counts from 1."""
+    if not (size := body.name_sizes()):
+        return
+    compared = rf"(?P<left>[A-Za-z_]\w*)\s*(?P<sign><=|>)\s*(?P<size>{size})"
+    turned = rf"(?P<size>{size})\s*(?P<sign>>=|<)\s*(?P<right>[A-Za-z_]\w*)"
+    for pattern in (compared, turned):
+        for found in re.finditer(rf"[(&|!,;?=]\s*(?={pattern}\s*[)&|,;?])", body.text):
+            groups = found.groupdict()
+            index, size, sign = groups.get("left") or groups["right"], groups["size"], groups["sign"]
+            from_one = re.search(rf"\b{index}\s*=\s*1\s*$", body.text[: found.start()])
+            if index in body.names.values() or from_one:
+                continue
+            one, other = (index, size) if "left" in groups else (size, index)
+            texts = f"`{one} {sign} {other}`", f"`{one} {_STRICT[sign]} {other}`"
+            yield _LooseBound(*texts, f"{index} = {size}", body.cite(found.end()))
+
+
+def question_columns(variant: Variant, operand: str) -> str:
+    """Say where a kernel reads A or B, or writes C, by columns, and what to think of that.
+
+    Such as "mine.cu:9 reads A by columns (`A[k * N + row]`); if A is stored by rows, this is the mistake".
+    """
+    body = _read_body(variant)
+    name = body.names.get(operand) if body else None
+    found = re.search(rf"\b{name}\s*(?=\[)", body.text) if body and name else None
+    does = f"{'writes' if operand == 'C' else 'reads'} {operand} by columns"
+    if body and found:
+        text = body.text[found.start() : find_end(body.text, found.end())]
+        does = f"{body.cite(found.start())} {does} (`{' '.join(text.split())}`)"
+    return f"{does}; if {operand} is stored by rows, this is the mistake"
 
 
 def _find_kernel(variant: Variant) -> Function | None:

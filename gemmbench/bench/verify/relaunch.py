@@ -119,7 +119,7 @@ def explain_by_relaunch(
         launch.arena.write(reference.operands, 1)
     cause, words = better or (check.diagnosis.cause, check.diagnosis.words)
     is_own = bool(words) and not words.startswith("right if")
-    line = find_line(launch.plan, cause, words) if launch.plan and is_own else ""
+    line = find_line(launch.plan.variant, cause, words) if launch.plan and is_own else ""
     if better is None and not line:
         return check
     words = f"{words}; see {line}" if line else words

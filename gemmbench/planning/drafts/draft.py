@@ -283,7 +283,8 @@ class FoundManifest:
     `summary` gives arguments, grid and block in one line. `others` are other kernels in the file. `sizes` are sizes
     that meet its requirements; "" if there are none. `broken_guards` are not among these requirements: each says what
     is computed if it is not met. `attempts` were wrong with other usual template arguments. `wrong_launch` says what is
-    wrong with the file's own launch of the kernel, if that is known; else "".
+    wrong with the file's own launch of the kernel, if that is known; else "". `by_columns` are those of A, B and C that
+    are stored by columns, if others are stored by rows.
     """
 
     text: str
@@ -296,6 +297,7 @@ class FoundManifest:
     broken_guards: tuple[tuple[BrokenGuard, TriedResult], ...] = ()
     attempts: tuple[Attempt, ...] = ()
     wrong_launch: str = ""
+    by_columns: str = ""
 
 
 class NotFound(Exception):

@@ -89,7 +89,7 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
         (
             [("if (row < M && col < N) C", "C")],
             "wrong",
-            "the last write is that of C[31][63], so the store lacks a guard",
+            "the last write is that of C[31][63], so a guard on M and N is missing",
         ),
         ([("A[row * K + t * 16 + x]", "A[row * K + t * 16 + y]")], "wrong", "A[i][i] instead of A[i][k]"),
         ([("(t * 16 + y) * N", "(t * 16 + x) * N")], "wrong", "B[j][j] instead of B[k][j]"),
