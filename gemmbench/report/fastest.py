@@ -31,15 +31,17 @@ class Fastest:
 
     `word` is `faster` if a single row is faster than all others, and `same` if all rows lie within the margin of the
     first. It is `inconclusive` if the data cannot decide between the rows, and `too few` if there are too few rounds to
-    decide. `level` is the confidence level of each comparison. `second` is the row behind the first. `baseline` is the
-    row of the baseline, if it is ranked.
+    decide. `level` is the confidence level of each comparison. `seconds` are the row behind the first and those that
+    cannot be told apart from it; `second_word` says how these compare. `baseline` is the row of the baseline, if it is
+    ranked.
     """
 
     rows: Sequence[Row]
     word: str
     margin: float
     level: float
-    second: Row
+    seconds: Sequence[Row]
+    second_word: str
     baseline: Row | None
 
     @property
@@ -102,10 +104,16 @@ class Fastest:
             return f"{number_within(1e3 * first.time.value, first.time, _DIGITS)} ms"
         if first is not self.baseline:
             return f"{number_within(first.gflops, first.time, _DIGITS)} GFLOPS"
-        ratio = compare_speeds(self.second, first)
+        second, *equal = self.seconds
+        ratio, name = compare_speeds(second, first), second.record.variant
+        tie = ""
+        if equal:
+            others = _join_names(equal, "and")
+            is_same = self.second_word == SAME
+            tie = f", within {format_share(self.margin)} of {others}" if is_same else f", too close to {others} to call"
         if not on_gpu:
-            return f"{self.second.record.variant} is {describe_change(ratio.value, ratio)}"
-        return f"{self.second.record.variant} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it"
+            return f"{name} is {describe_change(ratio.value, ratio)}{tie}"
+        return f"{name} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it{tie}"
 
     def _describe_ratio(self) -> str:
         """Return `, 1.0x +- 0.1` or `, about 8x apart` for two rows; "" if the interval is wider than its ratio."""
@@ -138,8 +146,17 @@ def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest 
     ranked = sort_by_speed(find_best_rows(problem.rows).values())
     if len(ranked) < 2:
         return None
+    level = 1 - (1 - stats.LEVEL) / (len(ranked) - 1)
+    rows, word = _gather_equal(ranked, margin, level)
+    seconds, second_word = _gather_equal(ranked[1:], margin, level)
+    baseline = next((row for row in ranked if row.record.variant == row.environment.baseline), None)
+    return Fastest(rows, word, margin, level, seconds, second_word, baseline)
+
+
+def _gather_equal(ranked: Sequence[Row], margin: float, level: float) -> tuple[list[Row], str]:
+    """The first row and those behind it that are not clearly slower, and the word that says how they compare."""
     first, *others = ranked
-    level, rows, words = 1 - (1 - stats.LEVEL) / len(others), [first], set[str]()
+    rows, words = [first], set[str]()
     for row in others:
         ratio = compare_speeds(row, first).at_level(level)
         word = stats.verdict(ratio, margin) if ratio.known else TOO_FEW
@@ -147,8 +164,7 @@ def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest 
             break
         rows.append(row)
         words.add(word)
-    baseline = next((row for row in ranked if row.record.variant == row.environment.baseline), None)
-    return Fastest(rows, _sum_up(words), margin, level, others[0], baseline)
+    return rows, _sum_up(words)
 
 
 def _sum_up(words: Collection[str]) -> str:

@@ -59,6 +59,14 @@ def test_the_first_is_compared_with_every_other_row_and_not_only_with_the_baseli
     assert line(**rows).endswith("; sgemm is 1.20x cublas")
 
 
+@pytest.mark.parametrize(
+    ("third", "tie"),
+    [(times(2.1, NOISY), ", too close to tiled to call"), (times(2.004), ", within 1 % of tiled"), (times(3), "")],
+)
+def test_who_is_second_behind_the_baseline_is_named_with_those_that_tie(line, third, tie):
+    assert line(sgemm=times(2), tiled=third, cublas=times(1)) == f"cublas is fastest; sgemm reaches 50.0 % of it{tie}"
+
+
 def test_rows_behind_one_that_is_slower_are_not_tested(line):
     """Their times are longer still, whatever their intervals."""
     rows = {"sgemm": times(1), "tiled": times(1.05), "naive": times(2, [0.5, 1, 1, 1, 2]), "cublas": [3.0]}
