@@ -14,6 +14,8 @@ from gemmbench.backends import registry
 from gemmbench.cli.options import DeviceOptions, VariantName, argument, command, option, style_option
 from gemmbench.cli.output import print_line, print_reports
 from gemmbench.errors import OK, USAGE, UsageError, nearest
+from gemmbench.planning.files import printable
+from gemmbench.planning.manifests.catalog import NoManifest
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.configurations import count_configurations
 from gemmbench.planning.plans.plan import Target
@@ -102,9 +104,14 @@ def list_variants(request: RunRequest, options: ListOptions) -> int:
         print_reports([_report_rows(listed, options.long)], options.style)
     else:
         print_reports([_report_families(listed)], options.style)
-    for fault in faults:
+    if others := [printable(Path(fault.location).name) for fault in faults if isinstance(fault, NoManifest)]:
+        print_line(
+            f"not listed, without a manifest: {', '.join(others)}; name a kernel among them by its path", to_stderr=True
+        )
+    broken = [fault for fault in faults if not isinstance(fault, NoManifest)]
+    for fault in broken:
         print_line(f"gemmbench: {fault}", to_stderr=True)
-    return USAGE if faults else OK
+    return USAGE if broken else OK
 
 
 def _name_family(variant: Variant) -> str:

@@ -191,9 +191,10 @@ def _parse_items(text: str | int) -> list[_Item]:
 
 
 def _parse_item(item: str) -> _Item:
-    several = re.fullmatch(r"(-?\d+)\*(.*)", item)
-    count, size = (check_count(several[1], item), several[2]) if several else (1, item)
-    return _Item(count, _parse_shapes(size, item))
+    before, mark, size = item.rpartition("*")
+    if mark and not re.fullmatch(r"-?\d+", before):
+        raise UsageError(f"size '{item}': '{before}' is not a number of products; write 64*512 for 64 of them")
+    return _Item(check_count(before, item) if mark else 1, _parse_shapes(size, item))
 
 
 def check_count(count: int | str, written: str = "") -> int:
@@ -219,7 +220,8 @@ def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:
         if len(sizes) > MOST:
             raise UsageError(f"size '{item}': {len(sizes)} sizes are too many, at most {MOST}; use a larger step")
         return sizes
-    raise UsageError(f"'{item}' is not a size; {_FORMS}")
+    place = "" if size == item else f"size '{item}': "
+    raise UsageError(f"{place}'{size}' is not a size; {_FORMS}")
 
 
 def _check_part(part: str, item: str) -> int:

@@ -361,7 +361,11 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
         raise UsageError(f"--explain: no row {wanted}; sizes of {name}: {sizes}")
     if len(found) > 1:
-        raise UsageError(f"--explain {wanted}: {len(found)} rows; choose one by its number: {_list_rows(found)}")
+        known_sizes = list(dict.fromkeys(row.record.problem.size for row in found))
+        by_size = f" or size, such as {name}@{known_sizes[0]}" if len(known_sizes) > 1 else ""
+        raise UsageError(
+            f"--explain {wanted}: {len(found)} rows; choose one by its number{by_size}: {_list_rows(found)}"
+        )
     return found[0]
 
 

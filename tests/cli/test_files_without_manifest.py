@@ -620,6 +620,8 @@ def test_a_kernel_of_fixed_sizes_by_columns_is_verified_at_these(folder, gemmben
     assert said.code == 0 and "A, B and C by columns; needs M == 80 and N == 64 and K == 96" in said.err, (
         said.out + said.err
     )
+    assert "reads A by columns" not in said.err  # as all are
+    assert "choose --sizes 64x80x96" in said.out, said.out
 
 
 def test_a_kernel_of_the_file_can_be_named(folder, gemmbench):

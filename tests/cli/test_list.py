@@ -97,8 +97,13 @@ def test_a_folder_of_one_s_own_adds_its_kernels_as_a_family(rows, write_kernel):
 
 def test_a_broken_kernel_is_named_and_the_others_are_listed(gemmbench, write_kernel):
     write_kernel("bad.cu", symbol="other")
-    write_kernel("good.cu")
+    helper = write_kernel("good.cu").parent / "helpers.cu"
+    helper.write_text("__device__ int f(int a) { return a; }")
     said = gemmbench("list", "--device", "fake", "--kernels", "kernels", "--json")
     assert said.code == 2 and {"good", "naive"} <= {row["name"] for row in json.loads(said.out)}
-    assert said.err.startswith("gemmbench: kernels/bad.cu:4: symbol: no `__global__ void other")
-    assert said.err.count("\n") == 1
+    unlisted, broken = said.err.splitlines()
+    assert unlisted.startswith("not listed, without a manifest: helpers.cu; ")
+    assert broken.startswith("gemmbench: kernels/bad.cu:4: symbol: no `__global__ void other")
+    (helper.parent / "bad.cu").unlink()
+    said = gemmbench("list", "--device", "fake", "--kernels", "kernels")
+    assert (said.code, said.err) == (0, f"{unlisted}\n")

@@ -51,6 +51,21 @@ def test_what_is_no_size_is_named_with_the_three_forms(text):
     assert str(fault.value) == f"'{item}' is not a size; {FORMS}"
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("1e9*64x64x64", "'1e9' is not a number of products; write 64*512 for 64 of them"),
+        ("*64", "'' is not a number of products; write 64*512 for 64 of them"),
+        ("3*", f"'' is not a size; {FORMS}"),
+        ("3*64x", f"'64x' is not a size; {FORMS}"),
+    ],
+)
+def test_the_part_of_a_batch_that_is_wrong_is_named(text, fault):
+    with pytest.raises(UsageError) as raised:
+        parse_sizes(text)
+    assert str(raised.value) == f"size '{text}': {fault}"
+
+
 NOT_POSITIVE = "is not positive; a matrix needs at least one row and column"
 
 

@@ -99,7 +99,11 @@ def test_a_row_is_found_by_number_name_or_name_and_size(comparison):
         ("5", "has rows 1 to 4"),
         ("tild", "no row of 'tild' (did you mean 'tiled'?)"),
         ("tiled@32", "no row tiled@32; sizes of tiled: 64, 128"),
-        ("tiled", "2 rows; choose one by its number: 1: tiled at 64 nn f32 TILE=16; 4: tiled at 128 nn f32 TILE=16"),
+        (
+            "tiled",
+            "2 rows; choose one by its number or size, such as tiled@64: 1: tiled at 64 nn f32 TILE=16; "
+            "4: tiled at 128 nn f32 TILE=16",
+        ),
     ],
 )
 def test_an_unknown_row_is_refused_with_the_known_ones(comparison, wanted, words):

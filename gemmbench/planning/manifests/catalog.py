@@ -68,14 +68,19 @@ def read_variant(path: Path) -> Variant:
     return READERS[path.suffix](path)
 
 
+class NoManifest(SpecError):
+    """A file of code has no manifest: it may be a kernel to name by its path, or none at all."""
+
+
 def _read_kernel_file(path: Path) -> Variant:
     location, text = display_path(path), read_code_file(path)
     header = _HEADER.match(text)
     if header is None:
         read_text_file(path)  # it may be no text at all, which is the first thing to say
         _check_end(text, location)
+        how = "the file must begin with `/*---`, YAML lines, and `---*/`"
         other = "or describe it in a .yaml file with `file:`, which `gemmbench new NAME --from FILE` drafts"
-        raise SpecError(location, 1, f"no manifest: the file must begin with `/*---`, YAML lines, and `---*/`; {other}")
+        raise NoManifest(location, 1, f"no manifest: {how}; {other}")
     first_line = text.count("\n", 0, header.start(1)) + 1
     document = parse_document(header[1], location, first_line)
     if ("file",) in document.lines:

@@ -17,6 +17,7 @@ from gemmbench.planning.manifests.variant import Argument, Launch, Part, TensorM
 from gemmbench.planning.plans.plan import Geometry, PassedArgument, Target, TiledTensor
 from gemmbench.planning.precisions import StorageType
 from gemmbench.planning.problems import Problem
+from gemmbench.planning.sizes import size_text
 
 _MOST_THREADS = 1024
 _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
@@ -24,6 +25,7 @@ _MOST_OF_CLUSTER = 8  # blocks, on every GPU that has clusters
 _FIRST_PDL = _FIRST_CLUSTER = 90  # compute capability
 # What cuTensorMapEncodeTiled requires, without interleaving (CUDA driver API, "Tensor Map Object Management").
 _GRAIN, _MOST_BOX, _MOST_ELEMENTS, _MOST_STRIDE = 16, 256, 2**32, 2**40 - 1
+_FIXED_SIZE = re.compile(r"([MNK]) == (\d+)")
 _WORD = re.compile(r"(?<![\w:])[A-Z]\w*")
 _SWAPPED = {"A": "B", "B": "A"}
 
@@ -47,7 +49,18 @@ def check_require(variant: Variant, names: Names) -> None:
     """Raise Excluded for the first line of `require` that is false."""
     for condition in variant.require:
         if not evaluate(variant, condition, names):
-            raise Excluded(f"require {condition} ({variant.cite_line(condition.line)})")
+            raise Excluded(f"require {condition} ({variant.cite_line(condition.line)}){_name_only_size(variant)}")
+
+
+def _name_only_size(variant: Variant) -> str:
+    """`; choose --sizes 1024` if rules fix M, N and K; else ""."""
+    found = filter(None, (_FIXED_SIZE.fullmatch(str(rule)) for rule in variant.require))
+    fixed = {each[1]: int(each[2]) for each in found}
+    names = "NMK" if variant.call.column_major else "MNK"
+    if len(fixed) < len(names):
+        return ""
+    M, N, K = (fixed[name] for name in names)
+    return f"; choose --sizes {size_text((M, N, K))}"
 
 
 def _write_part(variant: Variant, part: Part, names: Names, problem: Problem) -> str:

@@ -416,9 +416,9 @@ class Measuring:
         heading=STOPPING,
         check=_check_share,
         help="Measure until the 95 % interval is within +- SHARE; 0: all rounds.  [default: 0.5%]",
-        in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%".',
-        in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`. "
-        "Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",
+        in_python='measure until the 95 % interval is within this share of the value: 0.005 or "0.5%"; 0: all rounds.',
+        in_config="Measure until the 95 % interval is within this share of the value, such as `0.5%`; `0`: all "
+        "rounds. Empty: 0.5%, unless `rounds` is given; on the CPU device all rounds are measured.",
     )
     max_time: float | None = option(
         "--max-time",
