@@ -454,7 +454,7 @@ def _read_request(values: Values) -> RunRequest:
     return make_request(
         values.get("config", RunRequest.config),
         Destination(Path(_RESULTS if values.get("out") is None else values["out"]), resume, command),
-        values.get("variants") or filter(None, [values.get("variant")]),
+        values.get("variants") or [name for name in [values.get("variant")] if name is not None],
         **{name: None if value == () else value for name, value in given.items()},
     )
 

@@ -200,7 +200,9 @@ def find_file(name: str) -> Path:
 
 
 def _refuse_folder(name: str) -> UsageError:
-    """Return the error for a folder that was named instead of a kernel."""
+    """Return the error for a folder, or for nothing, that was named instead of a kernel."""
+    if not name.strip():
+        return UsageError("the name of a kernel is empty; `gemmbench list` shows the kernels")
     shown = printable(name)
     return UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
 
