@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 
 from gemmbench.bench.timing.stats import Interval
@@ -32,7 +33,9 @@ def tabulate_pivots(problems: Sequence[ProblemRows], columns: Sequence[str] = ()
     """
     groups: dict[tuple[object, ...], list[ProblemRows]] = {}
     for each in problems:
-        groups.setdefault((each.problem.precision_name, each.problem.alpha, each.problem.beta), []).append(each)
+        problem = each.problem
+        kind = problem.precision_name, problem.alpha, problem.beta, problem.epilogue
+        groups.setdefault(kind, []).append(each)
     return [_Pivot(group, columns, sort).tabulate() for group in groups.values()]
 
 
@@ -54,6 +57,11 @@ class _Pivot:
             known = [row.record.variant for row in last]
             self.names = [*known, *(name for name in self.names if name not in known)]
 
+    @cached_property
+    def _shown(self) -> dict[str, str]:
+        """The names of the rows by those of the kernels."""
+        return {row.record.variant: row.record.row_name for row in self._rows()}
+
     def _choose_figure(self) -> str:
         """Choose percent of the baseline, or the time if nothing is compared with it, and always on the CPU device."""
         others = (row for row in self._rows() if row.record.variant != self.baseline)
@@ -74,7 +82,7 @@ class _Pivot:
         rows = [[self._cell(index, name) for index in range(len(self.problems))] for name in self.names]
         members = [[each[name] for each in self.best if name in each] for name in self.names]
         flags, statuses = [_join_flags(each) for each in members], [_worst_status(each) for each in members]
-        cells = [[name, *row] for name, row in zip(self.names, rows, strict=True)]
+        cells = [[self._shown[name], *row] for name, row in zip(self.names, rows, strict=True)]
         if times := self._list_baseline_times():
             cells.append([f"{self.baseline} (ms)", *times])
             flags, statuses = [*flags, ""], [*statuses, ""]
@@ -84,7 +92,7 @@ class _Pivot:
         numbers, times = range(len(self.problems)), self._list_baseline_times()
         cells = [[self.labels[index], *(self._cell(index, name) for name in self.names)] for index in numbers]
         cells = [[*row, *times[index : index + 1]] for index, row in enumerate(cells)]
-        headings = [*self.names, *([f"{self.baseline} (ms)"] if times else [])]
+        headings = [*(self._shown[name] for name in self.names), *([f"{self.baseline} (ms)"] if times else [])]
         rows = [list(each.values()) for each in self.best]
         return self._make_table("size", headings, cells, list(map(_join_flags, rows)), list(map(_worst_status, rows)))
 
@@ -108,6 +116,7 @@ class _Pivot:
         same = {each.problem.layout for each in self.problems} == {first.layout}
         common = [first.layout] * same + [first.precision_name]
         common += [] if (first.alpha, first.beta) == (1.0, 0.0) else [f"alpha = {first.alpha:g}, beta = {first.beta:g}"]
+        common += [f"then {step}" if step == first.epilogue[0] else step for step in first.epilogue]
         return f"{self.column.heading.format(baseline=self.baseline)}: {', '.join(common)}"
 
     def _cell(self, index: int, name: str) -> str:
