@@ -115,7 +115,7 @@ def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -
 
 
 def find_rivals(variant: Variant, problem: Problem, target: Target) -> frozenset[int]:
-    """The rows that compete for a problem: neighbours with costs that match it, or one row if the first has no costs."""
+    """The rows that compete for a problem: neighbours with costs that match it, or one row if it has no costs."""
     rows = list(list_rows(problem, variant, "cuda", {"cuda": target}))
     if not rows or variant.picks[rows[0]].estimate is None:
         return frozenset(rows[:1])

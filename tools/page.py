@@ -61,7 +61,7 @@ class Page:
         return {path: text for path, text in self.generate().items() if not holds(path, text)}
 
     def list_citations(self) -> list[Citation]:
-        """The sources of the figures in its parts, each once; only parts of `kinds` are written. Raises GemmbenchError."""
+        """The sources of its parts' figures, each once; only parts of `kinds` are written. Raises GemmbenchError."""
         for found in _PART.finditer(self.path.read_text(encoding="utf-8")):
             if found[2] in self.kinds:
                 self._write_part(found)

@@ -74,5 +74,5 @@ def _note_windows(loads: Loads) -> Any:
 
 
 def _find_share(windows: list[tuple[float, Window]]) -> float:
-    """The seconds of all windows but the first, divided by the time from the end of the first to the end of the last."""
+    """The seconds of all windows but the first, over the time from the end of the first to the end of the last."""
     return sum(window.seconds for _, window in itertools.islice(windows, 1, None)) / (windows[-1][0] - windows[0][0])

@@ -217,6 +217,6 @@ def open_server(
 def _require_digits(planned: PlannedNetwork) -> None:
     network = planned.sweep.network
     if planned.parameters.digits is None:
-        raise UsageError("these weights have no digits; leave out --weights, or give a file with images")
+        raise UsageError("these weights come without digits; leave out --weights, or give a file with images")
     if network.activations[-1] != "softmax":
         raise UsageError("the network gives no probabilities; end its `activations` with softmax")

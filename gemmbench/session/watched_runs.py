@@ -37,7 +37,7 @@ _MOST_FAULTS = 4
 _GLANCE = 0.2
 """Seconds between checks of whether to go on."""
 _HARMLESS = ("race", "never written")
-_NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
+_NOT_LAUNCHED = "not launched because of the fault above; --device cpu judges its results, --no-watch launches it"
 
 
 @dataclass

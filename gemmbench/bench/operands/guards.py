@@ -155,7 +155,7 @@ def _explain_overrun(region: Region, breach: Breach) -> str:
     if not guards or rows - region.rows >= _MOST_OVERRUN or more >= _MOST_OVERRUN:
         return ""
     place = f"{region.name}[{rows - 1}][{columns - 1 + more}]"
-    return f"; the last write is that of {place}, so the store lacks a guard on {' and '.join(guards)}"
+    return f"; the last write is the one for {place}, so the store lacks a guard on {' and '.join(guards)}"
 
 
 def _find_alignment(nbytes: int) -> int:
