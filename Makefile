@@ -27,7 +27,7 @@ NVCC   := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 bench: $(VENV)/.bench
 	$(BIN)/gemmbench run
 
-# Bytecode is written once, for the many processes that tests start.
+# Tests start many processes, so bytecode is written once for all of them.
 test: $(VENV)/.test
 	@$(BIN)/python -m compileall -q gemmbench
 	$(BIN)/python -m pytest -n auto
@@ -49,9 +49,9 @@ check: $(VENV)/.test
 arches: $(VENV)/.nvcc
 	$(BIN)/python -m tools.compile_kernels $(ARCHES)
 
-# In f32 with every small shape and layout; in the other precisions, which compile the same text, with one odd shape. Kernels
-# for narrow shapes, whose text is compiled anew for each kind of shape, with one of each. SIZES chooses other shapes
-# than all. Several targets, so that `make -j` can run them in parallel.
+# In f32 with every small shape and layout; the other precisions, which compile the same text, with one odd shape.
+# Kernels for narrow shapes are compiled separately for each kind of shape, so they get one shape of each kind. SIZES
+# replaces these shapes. Several targets, so that `make -j` can run them in parallel.
 SHAPES := sgemm_stream sgemm_outer sgemm_small
 CHOSEN := $(if $(SIZES),--sizes $(SIZES))
 verify: verify-ladder verify-posts verify-shapes verify-precisions
@@ -109,7 +109,7 @@ $(VENV)/.docs: $(VENV)/.test requirements/docs.txt
 	@$(LOCKED) requirements/docs.txt
 	@touch $@
 
-# What is installed together is resolved together first.
+# Packages that are installed together are resolved together first.
 COMPILE := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.10 --generate-hashes \
   --no-annotate --custom-compile-command 'make lock' --upgrade --quiet
 lock: $(VENV)/.venv

@@ -1,10 +1,9 @@
-"""What each measure in cuda/sgemm/sgemm_tma.cu is worth: the kernel without it, against the kernel as it is.
+"""The effect of each technique in cuda/sgemm/sgemm_tma.cu: the kernel without it, compared with the unchanged kernel.
 
-Run `python benchmarks/ablations.py` on a GPU with compute capability 9.0 (about a minute). Every copy
-of the kernel has one change to its text; all are verified and measured in the same interleaved
-rounds. The table goes to the screen and to ablations.csv in the folder given by --out (default:
-results), next to the results file of the run. With --dry-run nothing is measured, so no GPU is
-needed: the table has only what nvcc made of each copy.
+Run `python benchmarks/ablations.py` on a GPU with compute capability 9.0 (about a minute). Every copy of the kernel has
+one change to its text; all are verified and measured in the same interleaved rounds. The table is printed and also
+written to ablations.csv in the folder given by --out (default: results), next to the results file of the run. With
+--dry-run nothing is measured, so no GPU is needed: the table shows only the code that nvcc generated for each copy.
 """
 
 import argparse
@@ -28,12 +27,12 @@ from gemmbench.session.single_kernel import choose_architecture, inspect_kernel,
 KERNEL = "sgemm_tma"
 SIZE = 4096
 PARAMS = {"BN": 128, "STAGES": 3, "STREAM_K": 1}
-"""What `sgemm` picks at this size."""
+"""The configuration that `sgemm` picks at this size."""
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A copy of the kernel: its name, what it does without, and (old, new) replacements in the text."""
+    """A copy of the kernel: its name, what it lacks, and (old, new) replacements in the text."""
 
     name: str
     change: str
@@ -75,7 +74,9 @@ ABLATIONS = (
 
 
 def write_copies(folder: Path) -> None:
-    """Write every copy of the kernel to a folder. Raises ValueError if its text no longer has what is replaced."""
+    """Write every copy of the kernel to a folder. Raises ValueError if its text no longer contains a passage to be
+    replaced.
+    """
     variant = Catalog([data_folder("cuda")]).get(KERNEL)
     manifest = variant.text[: variant.text.index("---*/") + len("---*/")]
     text = f"{manifest}\n{inline_text(variant).replace(manifest, '', 1)}"
@@ -105,7 +106,7 @@ def describe_code(name: str, kernels: Path, params: Mapping[str, int], layout: s
 
 
 def describe_speed(row: Row) -> list[str]:
-    """TFLOPS, and percent of the kernel as it is; or why there is no time."""
+    """TFLOPS, and percent of the unchanged kernel; or why there is no time."""
     if not row.ranked:
         return [row.status, "-"]
     share = row.percent_of_baseline
@@ -135,7 +136,7 @@ def main() -> None:
 
 
 def measure(names: list[str], kernels: Path, params: Mapping[str, int], layout: str, out: Path) -> dict[str, list[str]]:
-    """Measure all in one batch. Returns the cells of each variant's speed."""
+    """Measure all copies in one batch. Returns the cells of each variant's speed."""
     result = gemmbench.run(
         names,
         sizes=SIZE,

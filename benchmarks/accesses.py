@@ -1,4 +1,5 @@
-"""What the CPU counts of kernels' accesses, beside Nsight Compute and beside measured times, and what watching costs.
+"""The CPU's counts of kernels' accesses, compared with Nsight Compute and with measured times, and the cost of
+watching.
 
     python benchmarks/accesses.py nsight [--out FOLDER]     counts of some 30 launches beside those of Nsight Compute;
                                                             needs an NVIDIA GPU, ncu and nvcc: about ten minutes
@@ -8,8 +9,8 @@
     python benchmarks/accesses.py verify [NAME ...]         CPU time of `gemmbench verify` with and without watching,
                                                             with an empty cache and with a full one
 
-`nsight` keeps the counters of each launch in accesses.txt as soon as it has them. It and `bounds` write
-their tables to accesses.csv and accesses-bounds.csv in the folder given by --out. Both count the text of today.
+`nsight` keeps the counters of each launch in accesses.txt as soon as it has them. It and `bounds` write their tables to
+accesses.csv and accesses-bounds.csv in the folder given by --out. Both count the code as it is today.
 """
 
 import argparse
@@ -52,7 +53,7 @@ SMALL_TILES = ("BM=64", "BN=64", "BK=16")
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch of a kernel, as options name it."""
+    """One launch of a kernel, as named by options."""
 
     variant: str
     sizes: str = "4096"
@@ -62,7 +63,7 @@ class Launch:
 
     @property
     def selection(self) -> Selection:
-        """The launch as sessions take it."""
+        """The launch in the form that sessions use."""
         problem = {"sizes": self.sizes, "precisions": self.precisions, "layouts": self.layouts}
         given: dict[str, Any] = {**problem, "params": self.params}
         return make_request(variants=(self.variant,), **given).selection
@@ -106,7 +107,7 @@ BOUNDS_HEAD = ("kernel", "configuration", "problem", "card", "time (ms)", "bound
 LARGEST, MEDIAN = "largest difference", "median difference"
 SQUARE = 4096
 CLEARLY = 3.0
-"""Where L1 needs so many times as long as the multiply-adds, it binds."""
+"""L1 is the bottleneck where it needs this many times as long as the multiply-adds."""
 CACHE = "GEMMBENCH_CACHE_DIR"
 
 
@@ -121,9 +122,9 @@ NSIGHT_NAMES = {
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that both count, of loads or stores: computed from fields of Cost, NaN where there is nothing of it.
+    """A quantity that both count, of loads or stores: computed from fields of Cost, NaN where there are none.
 
-    The difference of a share, such as that of conflicts, is in points, else in percent.
+    The difference of a share, such as that of conflicts, is in points; other differences are in percent.
     """
 
     name: str
@@ -133,11 +134,11 @@ class Quantity:
     is_share: bool = False
 
     def count(self, costs: Mapping[tuple[bool, bool], Cost]) -> float:
-        """Its value by the costs that were counted on the CPU."""
+        """Its value according to the costs that were counted on the CPU."""
         return self.compute(asdict(costs[self.is_shared, self.writes]))
 
     def read(self, seen: Mapping[str, float]) -> float:
-        """Its value by the counters of Nsight Compute."""
+        """Its value according to the counters of Nsight Compute."""
         names = NSIGHT_NAMES[self.is_shared, self.writes]
         return self.compute({field: seen.get(name, math.nan) for field, name in names.items()})
 
@@ -152,12 +153,12 @@ class Quantity:
         return "-" if math.isnan(difference) else f"{100 * difference:+.2f} {'points' if self.is_share else '%'}"
 
     def differ(self, counted: float, seen: float) -> float:
-        """Relative, or of shares; NaN where one of them has nothing of it."""
+        """Relative, or of shares; NaN where one of them has no value."""
         return counted - seen if self.is_share else counted / seen - 1
 
 
 def divide(part: float, whole: float) -> float:
-    """Their quotient; NaN where there is nothing."""
+    """Their quotient; NaN where there is none."""
     return part / whole if whole else math.nan
 
 
@@ -180,7 +181,7 @@ QUANTITIES = tuple(
 
 @dataclass(frozen=True)
 class Profile:
-    """A launch, the GPU that it ran on, and what Nsight Compute counted in all of its kernels."""
+    """A launch, the GPU that it ran on, and the counts of Nsight Compute for all of its kernels."""
 
     launch: Launch
     architecture: Architecture
@@ -189,7 +190,7 @@ class Profile:
 
 
 def profile_launches(path: Path) -> list[Profile]:
-    """Profile every launch, and keep each in a line of a file. What fails is said, and left out."""
+    """Profile every launch, and write each profile to a line of a file. Failures are reported and left out."""
     machine, architecture, profiles = find_gpu("auto", "profile"), choose_architecture(None, None), list[Profile]()
     sms = machine.primary.target.sms or architecture.sms
     with path.open("w", encoding="utf-8") as file:
@@ -231,7 +232,7 @@ def name_launch(launch: Launch) -> str:
 def count_launch(
     launch: Launch, architecture: Architecture, clock: float | None = None, asks_nvcc: bool = True
 ) -> CountedKernel | str:
-    """The counts of one launch, or why there are none."""
+    """The counts of one launch, or the reason why there are none."""
     reasons: list[str] = []
     try:
         counted = count_accesses(launch.selection, architecture, clock, reasons.append, asks_nvcc)
@@ -249,7 +250,7 @@ def sum_costs(counted: CountedKernel) -> Mapping[tuple[bool, bool], Cost]:
 
 
 def compare_profiles(profiles: Sequence[Profile]) -> list[list[str]]:
-    """The rows of the table; the last say of each quantity where the difference is largest, and its median."""
+    """The rows of the table; the last ones name, for each quantity, the largest difference and the median."""
     rows, differences = list[list[str]](), defaultdict[str, list[tuple[float, list[str]]]](list)
     for profile in profiles:
         counted = count_launch(profile.launch, profile.architecture)
@@ -299,7 +300,7 @@ class Measured:
 
 
 def read_times(paths: Sequence[Path]) -> list[Measured]:
-    """The kernels of results files with their times: right results of one square product in f32 on a GPU."""
+    """The kernels of results files with their times: correct results of one square product in f32 on a GPU."""
     catalog, shortest = Catalog([data_folder("cuda")]), dict[tuple[str, Launch], Measured]()
     for path in paths:
         run = read_results(path)
@@ -334,7 +335,7 @@ def _measure(environment: Environment, record: Record, catalog: Catalog) -> Meas
 
 
 def compare_with_times(out: Path, paths: Sequence[Path]) -> int:
-    """Print each measured time with the bound; returns 1 if a bound is above one, with the code of today."""
+    """Print each measured time with the bound; returns 1 if a bound exceeds its time although the code is today's."""
     rows, left, ratios = list[list[str]](), Counter[str](), list[tuple[float, float, str]]()
     for measured in read_times(paths):
         counted = count_launch(measured.launch, measured.architecture, measured.clock / 1e9, asks_nvcc=False)

@@ -3,11 +3,11 @@
     pip install kernel_tuner==1.5.0 cupy-cuda13x
     python benchmarks/against_kernel_tuner.py                a run of Kernel Tuner, ten of gemmbench, and a table
 
-Each run is a process of its own that starts without compiled code. Kernel Tuner tries every configuration
-(`brute_force`) with its defaults, and compares every result with the product that NumPy computes. It compiles
-through CuPy, which is faster, or with `--back-end CUDA` with nvcc through PyCUDA. Only the call of `tune_kernel`
-counts; of gemmbench the whole process does, with its finals. In the end all winners are measured in one batch
-of `gemmbench run`, as nvcc compiles them. With --out FOLDER the table is written there as CSV.
+Each run is a separate process that starts without compiled code. Kernel Tuner tries every configuration (`brute_force`)
+with its defaults, and compares every result with the product that NumPy computes. It compiles through CuPy, which is
+faster, or with `--back-end CUDA` with nvcc through PyCUDA. For Kernel Tuner only the call of `tune_kernel` counts; for
+gemmbench the whole process does, including its finals. At the end all winners are measured in one batch of `gemmbench
+run`, as compiled by nvcc. With --out FOLDER the table is also written there as CSV.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from gemmbench.planning.problems import Problem
 
 SIZE, TOLERANCE = 4096, 1e-2
 THREADS = "block_size_x"
-"""Where Kernel Tuner looks for the threads of a block, which follow from the tiles here."""
+"""Kernel Tuner looks here for the threads of a block, which follow from the tiles."""
 _GPU = Target("cuda", sm=90, sms=132, smem=227 << 10, l2=50 << 20, memory=1 << 36)
-"""The manifest keeps tiles in static shared memory, so that the same ones are allowed on every GPU."""
+"""The manifest keeps tiles in static shared memory, so the same ones are allowed on every GPU."""
 HEAD = ("run", "tool", "seconds", "configurations/s", "verified", "winner", "time (ms)", "slower than the best")
 
 
@@ -130,7 +130,7 @@ def run_kernel_tuner(back_end: str) -> Search:
 
 
 def run_kernel_tuner_in_process(path: Path, back_end: str) -> Search:
-    """Search in a process of its own, which writes what it found to `path`."""
+    """Search in a separate process, which writes its findings to `path`."""
     command = [sys.executable, __file__, "--search", str(path), "--back-end", back_end]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return Search(**json.loads(path.read_text()))
@@ -147,7 +147,7 @@ def run_tune(place: Path) -> Search:
 
 
 def measure_winners(searches: Sequence[Search], folder: Path) -> dict[str, float]:
-    """The seconds of every winner, measured in the same rounds."""
+    """The seconds of every winner, all measured in the same rounds."""
     winners = {format_configuration(search.winner): dict(search.winner) for search in searches}
     config = {"sizes": [SIZE], "variants": [*({VARIANT: each} for each in winners.values()), BASELINE]}
     path = folder / "winners.yaml"
@@ -158,7 +158,7 @@ def measure_winners(searches: Sequence[Search], folder: Path) -> dict[str, float
 
 
 def list_rows(searches: Sequence[Search], seconds: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """The table: what each run took and found."""
+    """The table: how long each run took and what it found."""
     best, counts = min(seconds.values()), dict[str, int]()
     rows: list[tuple[str, ...]] = []
     for search in searches:

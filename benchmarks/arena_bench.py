@@ -1,4 +1,4 @@
-"""One arena on the GPU of this process, and executables that are bound to it, for the programs that launch by hand."""
+"""One arena on this process's GPU, and executables bound to it, for programs that launch by hand."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,13 +28,13 @@ class ArenaBench:
         self.place(0)
 
     def place(self, shift: int) -> None:
-        """Place the operand sets anew, `shift` bytes further than the first possible place."""
+        """Move the operand sets to `shift` bytes past the first possible place."""
         self.arena.place(shift)
         self.arena.prepare(self._inputs)
         self.arena.prepare_outputs(self._inputs)
 
     def bind(self, plan: Plan) -> Executable:
-        """Bind a plan to all sets, and launch it once."""
+        """Bind a plan to all sets and launch it once."""
         loaded = self.backend.load(self.built[plan], plan)
         steps = self.arena.make_steps([plan], [loaded], Scratch(self.backend, [plan]), rotates=True)
         executable: Executable = self.backend.bind(plan.variant.name, steps, self.arena.memory)

@@ -4,7 +4,7 @@
     python benchmarks/record.py shapes_drawn_7       measures it, into results/DEVICE/DATE-shapes_drawn_7.jsonl.gz
 
 A draw is named after its seed: the same number gives the same shapes. The page of shapes pools all draws that were
-measured, so none is deleted or drawn again. Draw only after the kernels and picks are fixed.
+measured, so no draw is deleted or repeated. Draw only after the kernels and picks are fixed.
 
 The kinds are those of configs/shapes_60.yaml: sides drawn log-uniformly, at multiples of 8 and at any number; one
 side of at most 16; one side of at most 64; K of at most 64; and layers of language models with few rows.
@@ -43,7 +43,7 @@ on_cpu:
 
 
 def draw_side(source: random.Random, least: int, most: int) -> int:
-    """Return a side, log-uniform, with even chances a multiple of 8 where there is room for one."""
+    """Return a side drawn log-uniformly; half of the sides are multiples of 8 where there is room for one."""
     side = round(math.exp(source.uniform(math.log(least), math.log(most))))
     multiple = side // 8 * 8
     return multiple if multiple >= least and source.random() < 0.5 else side
@@ -80,7 +80,7 @@ KINDS: tuple[Callable[[random.Random], Shape], ...] = (
 
 
 def draw_shapes(count: int, seed: int) -> list[Shape]:
-    """Return `count` different shapes, the same number of each kind, as far as that divides."""
+    """Return `count` different shapes, with the same number of each kind as far as the count divides."""
     source = random.Random(seed)
     shapes: list[Shape] = []
     while len(shapes) < count:

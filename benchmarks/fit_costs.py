@@ -3,11 +3,12 @@
     gemmbench tune sgemm -c many_shapes.yaml                 on the GPU, with the variants of sgemm_pick_middling
     python benchmarks/fit_costs.py sgemm results/RUN.jsonl   each row with its costs, to be copied into the manifest
 
-A file of survey.py, which has times of more shapes, does as well. An estimate has to be linear in its costs. They are
-found by least squares of relative errors, none below 0, and a time that is far from the fit counts less. A row without
-twice as many times as costs keeps those that it has: a few shapes fit anything. At shapes that the search did not have,
-costs from a few dozen times for each row choose worse than those of `sgemm`, which are from up to 500 shapes each:
-after the fit, each cost was changed where that picked better kernels, which is not done here.
+A file of survey.py, which has times of more shapes, works as well. An estimate must be linear in its costs. They are
+found by least squares of relative errors and are never negative; a time that is far from the fit counts less. A row
+without at least twice as many times as costs keeps the costs that it has, because a few shapes fit anything. For shapes
+that were not in the search, costs from a few dozen times for each row choose worse than those of `sgemm`, which come
+from up to 500 shapes each. There, each cost was changed after the fit wherever that picked better kernels, which is not
+done here.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from gemmbench.report.text import count_noun
 Array = NDArray[np.float64]
 Times = dict[Candidate, dict[Problem, float]]
 _UNIT = 10**6
-"""A cost large enough that whole numbers do not round its share of an estimate away."""
+"""A cost large enough that rounding to whole numbers does not remove its share of an estimate."""
 _FAR = 0.08
-"""A relative error from which on a time counts less."""
+"""From this relative error on, a time counts less."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What was found for row `number`: its costs, and the median relative errors with them and before."""
+    """The findings for row `number`: its costs, and the median relative errors with them and before."""
 
     number: int
     pick: Pick
@@ -114,7 +115,7 @@ def list_terms(variant: Variant, pick: Pick, problem: Problem, target: Target) -
 
 
 def find_rivals(variant: Variant, problem: Problem, target: Target) -> frozenset[int]:
-    """The rows that compete for a problem: neighbours with costs that match it; one row if the first has no costs."""
+    """The rows that compete for a problem: neighbours with costs that match it, or one row if it has no costs."""
     rows = list(list_rows(problem, variant, "cuda", {"cuda": target}))
     if not rows or variant.picks[rows[0]].estimate is None:
         return frozenset(rows[:1])
@@ -122,14 +123,14 @@ def find_rivals(variant: Variant, problem: Problem, target: Target) -> frozenset
 
 
 def find_first(variant: Variant, number: int) -> int:
-    """The first of the neighbouring rows with costs to which row `number` belongs; itself if it has none."""
+    """The first of the neighbouring rows with costs to which row `number` belongs; the row itself if it has none."""
     while number > 0 and variant.picks[number].estimate is not None and variant.picks[number - 1].estimate is not None:
         number -= 1
     return number
 
 
 def fit_nonnegative(terms: Array, times: Array, rounds: int = 6, passes: int = 2000) -> Array:
-    """The costs, none below 0, with which terms (times, costs) add up to times (times,), in relative least squares.
+    """The costs, none below 0, with which terms (times, costs) add up to times (times,), by relative least squares.
 
     Cyclic coordinate descent; times with a large error get less weight in the next round (Cauchy weights).
     """

@@ -1,4 +1,4 @@
-"""What many devices cost and bring: scaling, tasks per second, lost workers.
+"""The costs and benefits of many devices: scaling, tasks per second, lost workers.
 
     python benchmarks/fleet.py scaling [DEVICE]   one worker against two: time of the sweep, and rows whose percentage
                                                   of the baseline agrees
@@ -44,14 +44,14 @@ from gemmbench.session.sweep_runs import run_sweep
 SIZES = ",".join(map(str, range(5120, 511, -160)))
 SMALLEST = "512"
 ROUNDS = 40
-"""Of every row: if intervals decided when to stop, one run could measure more than the other."""
+"""The number of rounds of every row: if intervals decided when to stop, one run could measure more than the other."""
 VARIANTS = ("tiled", "blocktile_2d", "sgemm_vectorised", "sgemm_warptile")
 WORKERS = 8
 NOTHING = LaunchError("measured by nobody")
 
 
 class SweepClock(Reporter):
-    """Times the sweep itself: from the first batch on, without the start of the workers."""
+    """Times the sweep itself, from the first batch on, without the start of the workers."""
 
     def __init__(self) -> None:
         self._begin, self.seconds = 0.0, 0.0
@@ -81,7 +81,7 @@ def note_batches() -> Iterator[list[float]]:
 
 
 def measure_scaling(device: str) -> None:
-    """Run one sweep on one worker and on two, after one of the smallest size that fills the cache."""
+    """Run one sweep on one worker and on two, after a sweep of the smallest size that fills the cache."""
     runs = []
     for workers, sizes in (1, SMALLEST), (1, SIZES), (2, SIZES):
         clock = SweepClock()
@@ -104,7 +104,7 @@ def measure_scaling(device: str) -> None:
 
 
 def measure_tasks(count: int = 2000) -> None:
-    """Run batches in which every row has failed already: all that is left is the way to the worker and back."""
+    """Run batches in which every row has already failed, so that only the way to the worker and back remains."""
     with open_machines("fake", f"local:{WORKERS}", SILENT) as (machine,):
         assert isinstance(machine, FleetMachine)
         batches = [_leave_nothing(batch) for batch in _make_batches(machine, count)]
@@ -121,7 +121,7 @@ def measure_tasks(count: int = 2000) -> None:
 
 
 def measure_losses(seconds: float) -> None:
-    """Kill one of four workers every 10 s; count the rows that came."""
+    """Kill one of four workers every 10 s, and count the rows that arrive."""
     killed: list[float] = []
     over = threading.Event()
     with open_machines("fake", "local:4", SILENT) as (machine,):

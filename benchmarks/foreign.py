@@ -31,7 +31,7 @@ HEAD = ("kernel", "status", "% of {baseline}", "own program", "difference", "rem
 
 @dataclass(frozen=True)
 class Collection:
-    """Where a collection is, and the commit that the manifests were written for."""
+    """The location of a collection, and the commit that the manifests were written for."""
 
     address: str
     commit: str
@@ -68,7 +68,7 @@ def list_manifests() -> list[Path]:
 
 
 def fetch() -> None:
-    """Clone the collections that are not there yet, at the commits that the manifests were written for."""
+    """Clone the missing collections at the commits that the manifests were written for."""
     for name, collection in COLLECTIONS.items():
         folder = SOURCES / name
         if not folder.is_dir():
@@ -77,7 +77,7 @@ def fetch() -> None:
 
 
 def choose_manifests() -> list[Path]:
-    """The manifests whose code is there; the others are named on stderr."""
+    """The manifests whose code is present; the others are named on stderr."""
     chosen = []
     for path in list_manifests():
         try:
@@ -106,7 +106,7 @@ def describe_row(row: Row) -> tuple[str, ...]:
 
 
 def main() -> int:
-    """Measure, and show the table. Returns 1 if a row is not right."""
+    """Measure, and show the table. Returns 1 if a row is not correct."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fetch", action="store_true", help="clone the collections, and measure nothing")
     parser.add_argument("--sizes", default=str(MEASURED_AT))

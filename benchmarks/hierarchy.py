@@ -1,8 +1,8 @@
 """The memory hierarchy, measured: bytes per second and cycles per load of each level.
 
-Run `python benchmarks/hierarchy.py` on a machine with an NVIDIA GPU (about fifteen seconds). The
-table goes to the screen and to hierarchy.csv in the folder given by --out (default: results). With
---dry-run nothing is measured, so no GPU is needed: the kernels are only compiled, for sm_90.
+Run `python benchmarks/hierarchy.py` on a machine with an NVIDIA GPU (about fifteen seconds). The table is printed and
+also written to hierarchy.csv in the folder given by --out (default: results). With --dry-run nothing is measured, so no
+GPU is needed; the kernels are only compiled, for sm_90.
 """
 
 import argparse
@@ -29,7 +29,9 @@ STEPS = 20_000
 
 @dataclass(frozen=True)
 class Level:
-    """A level of memory: bytes to read and to chase in, so that they lie there, and whether L1 may serve them."""
+    """A level of memory: how many bytes to read and to chase in so that they are in this level, and whether L1 may
+    serve them.
+    """
 
     name: str
     read: int
@@ -58,7 +60,7 @@ class Ruler:
         self._backend.close()
 
     def measure(self) -> Iterator[list[str]]:
-        """One line per level, the nearest first."""
+        """One line per level, beginning with the nearest."""
         yield self._describe("shared memory", *self._read_shared(), self._chase_shared())
         for level in LEVELS:
             yield self._describe(level.name, *self._read(level), self._chase(level))

@@ -1,8 +1,8 @@
-"""How often 95 % intervals hold the truth, simulated from recorded blocks, and how much processes differ.
+"""How often 95 % intervals contain the truth, simulated from recorded blocks, and how much processes differ.
 
-Run `python benchmarks/intervals.py [FILES]` (5 s; needs no GPU). FILES are results files, by default those of the
-H100. A row is a kernel at a problem, and its blocks are the values of the ratio to the baseline from which an
-interval is made. In each class of speed one kernel has a line of its own: the one with the most blocks to resample.
+Run `python benchmarks/intervals.py [FILES]` (5 s; needs no GPU). FILES are results files, by default those of the H100.
+A row is a kernel at a problem, and its blocks are the values of the ratio to the baseline from which an interval is
+made. In each class of speed one kernel has its own line: the one with the most blocks to resample.
 
 The first table: rows that were measured in several runs on the same card, and how much their ratio differs between
 these runs, beyond what the blocks of each let expect (a standard deviation, by the method of moments). They are few:
@@ -45,7 +45,7 @@ MANY_BLOCKS = 10
 MOST_BLOCKS = Policy().rounds // 2
 LOOKS = [*(count for count in range(1, MOST_BLOCKS) if DoublingRule(1.0).is_due(count)), MOST_BLOCKS]
 SMOOTHING = 0.1
-"""Standard deviations that are added to a resampled block: no two blocks take exactly the same time."""
+"""Standard deviations that are added to a resampled block, because no two blocks take exactly the same time."""
 _FOLDER = Path(__file__).resolve().parent.parent / "results" / "nvidia-h100"
 
 
@@ -66,7 +66,7 @@ class RecordedRow:
 
     @property
     def variance_of_mean(self) -> float:
-        """The variance of the mean that the blocks let expect."""
+        """The variance of the mean to be expected from the blocks."""
         return float(self.values.var(ddof=1)) / len(self.values)
 
     def draw_blocks(self, rng: np.random.Generator, count: int) -> np.ndarray:
@@ -81,7 +81,7 @@ class RecordedRow:
 
 
 def read_rows(paths: Iterable[Path]) -> Iterator[RecordedRow]:
-    """The rows of results files that share enough blocks with the baseline."""
+    """The rows of results files that have enough blocks in common with the baseline."""
     for path in paths:
         run = read_results(path)
         records = [record for record in run.full_records if record.ranked and record.samples]
@@ -135,7 +135,7 @@ def estimate_process_deviation(rows: Iterable[RecordedRow]) -> tuple[int, int, f
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of simulated runs: how often an interval holds the truth, and the mean of the blocks they take."""
+    """For simulated runs: how often an interval contains the truth, and the mean number of blocks they take."""
 
     held: float
     two_runs: float
@@ -172,7 +172,7 @@ def _measure(values: np.ndarray, until: float, widening: float) -> tuple[np.ndar
 
 
 def _list_lines(groups: Mapping[SpeedClass, list[RecordedRow]]) -> Iterator[tuple[str, str, list[RecordedRow]]]:
-    """Each class with all its kernels, and with one of its own: that with the most blocks to resample."""
+    """Each class with all its kernels, and then with one of them: the one with the most blocks to resample."""
     taken: set[str] = set()
     for speed, rows in groups.items():
         yield speed.name, "all", rows

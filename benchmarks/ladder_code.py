@@ -1,9 +1,10 @@
-"""What nvcc makes of every rung of the FP32 ladder and of the posts' kernels: registers, and more.
+"""The machine code that nvcc generates for every rung of the FP32 ladder and for the posts' kernels: registers, and
+more.
 
-Run `python benchmarks/ladder_code.py`; it needs nvcc and cuobjdump, but no GPU. The table goes to the
-screen and to ladder_code.csv in the folder given by --out (default: results). The kernels are compiled
-for sm_90 in their default configurations. With --posts, the table is of the kernels that posts print,
-each before the corrected one, and goes to posts_code.csv.
+Run `python benchmarks/ladder_code.py`; it needs nvcc and cuobjdump, but no GPU. The table is printed and also written
+to ladder_code.csv in the folder given by --out (default: results). The kernels are compiled for sm_90 in their default
+configurations. With --posts, the table shows the kernels that posts print, each followed by the corrected one, and goes
+to posts_code.csv.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def list_rungs() -> list[str]:
 
 
 def describe(name: str) -> list[str]:
-    """One line of the table: of the launch whose loop has the most arithmetic."""
+    """One line of the table, for the launch whose loop has the most arithmetic."""
     inspected = inspect_kernel(Selection((name,)), choose_architecture("90", None))
     loops = read_hottest_loops(inspected, None).readings
     launches = [each for each in zip(inspected.inspections, loops, strict=True) if each[1].facts]

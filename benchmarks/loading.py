@@ -1,7 +1,7 @@
 """Time loading a cubin through pycuda's SourceModule, against pycuda's plain module_from_file.
 
-Run with `python benchmarks/loading.py [ROUNDS]` on a machine with an NVIDIA GPU. The two alternate,
-and each load includes looking the kernels up. docs/method/loading.md describes how kernels are loaded.
+Run with `python benchmarks/loading.py [ROUNDS]` on a machine with an NVIDIA GPU. The two alternate, and each load
+includes looking up the kernels. docs/method/loading.md describes how kernels are loaded.
 """
 
 import statistics
@@ -25,7 +25,7 @@ KERNELS = (("sgemm_tma", "f32"), ("blocktile_2d", "bf16"))
 
 
 def plan_kernel(name: str, precision: str, target: Target) -> Plan:
-    """The default configuration of a kernel at 4096. Raises RuntimeError where it cannot run."""
+    """The default configuration of a kernel at 4096. Raises RuntimeError if it cannot run."""
     variant = Catalog([data_folder("cuda")]).get(name)
     chosen = [(variant, list_configurations(variant, {}))]
     problem = Problem(4096, 4096, 4096, precision_name=precision)
@@ -36,7 +36,7 @@ def plan_kernel(name: str, precision: str, target: Target) -> Plan:
 
 
 def time_load(load: Callable[[], Any], symbols: tuple[str, ...]) -> float:
-    """Seconds to load a module and to look its kernels up."""
+    """Seconds to load a module and to look up its kernels."""
     start = time.perf_counter()
     module = load()
     for symbol in symbols:

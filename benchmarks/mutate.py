@@ -1,4 +1,4 @@
-"""Breaks the code on purpose, one mutation at a time, and demands that tests notice.
+"""Breaks the code on purpose, one mutation at a time, and checks that tests notice.
 
     python benchmarks/mutate.py [NAME ...]      all mutations, or those named; about 10 s each, without a GPU
 
@@ -11,8 +11,8 @@ A mutation is a file benchmarks/mutations/NAME.yaml:
     tests     the tests of the claim, as pytest names them
     red       how many of them must fail at least (default 1)
 
-Each is applied to a copy of the repository. A test that cannot be collected does not count as red. The program
-prints a table and exits with 1 if a mutation survives.
+Each is applied to a copy of the repository. A test that cannot be collected does not count as red. The program prints a
+table and exits with 1 if a mutation survives.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Breaks kernels on purpose and counts who notices: `verify` by watching their accesses, or by their results.
+"""Breaks kernels on purpose and counts how `verify` notices: by watching their accesses, or by their results.
 
     python benchmarks/mutate_kernels.py [KERNEL ...]      some 10 minutes, without a GPU
 
 Each barrier of a kernel is removed, and each bound `< M` becomes `<= M`, one at a time. The program prints a line for
-each mutant and exits with 1 if watching notices fewer than LEAST_SHARE of them, or if one is not noticed at all.
+each mutant and exits with 1 if watching notices fewer than LEAST_SHARE of them, or if any mutant goes unnoticed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BOUND = re.compile(r"< (M|N|K|rows|columns|extent|depth)\b(?! *;)")
 
 
 def mutate(text: str) -> Iterator[tuple[str, str]]:
-    """The mutants of a kernel: what was changed, with its line, and the text."""
+    """The mutants of a kernel: the change with its line, and the text."""
     start = text.index(END_OF_MANIFEST)
     for pattern, what, new in ((BARRIER, "no barrier", r";"), (BOUND, "wide bound", r"<= \1")):
         for found in pattern.finditer(text, start):

@@ -1,4 +1,4 @@
-"""What verdicts and intervals are worth, on simulated devices.
+"""How reliable verdicts and intervals are, on simulated devices.
 
 Run `python benchmarks/noise.py [RUNS]` (default 300, about ten minutes). The real Rounds measure two
 kernels of known speed on a device whose windows have noise of their own, and
@@ -41,7 +41,7 @@ UNTIL = Policy().until
 
 
 class EveryBlockRule(DoublingRule):
-    """Checks the intervals after every block, which the rule of gemmbench avoids."""
+    """Checks the intervals after every block, which gemmbench's rule avoids."""
 
     def is_due(self, blocks: int) -> bool:
         """As StoppingRule."""
@@ -66,13 +66,13 @@ class Device(NoSteps):
         self.slow = self.rng.random(2) < 0.5  # the mode of each kernel
 
     def begin(self, block: int, launches: Mapping[int, int]) -> Collection[int]:
-        """Place the operands anew."""
+        """Place the operands again."""
         if self.kind == "placed":
             self.slow = self.rng.random(2) < 0.35
         return launches
 
     def factor(self, kernel: int) -> float:
-        """How much longer than the kernel's own time its next window takes, as a factor."""
+        """The factor by which the kernel's next window takes longer than its own time."""
         own = float(np.exp(self.rng.normal(0, self.noise)))
         if self.kind in ("sticky", "placed"):
             if self.kind == "sticky" and self.rng.random() < CHANGES:

@@ -1,4 +1,4 @@
-"""What it is worth that products may overlap (`--pdl`), by size: for the kernels that pick others, f32 and bf16.
+"""The benefit of letting products overlap (`--pdl`), by size: for the kernels that pick others, in f32 and bf16.
 
 Run `python benchmarks/overlap.py [--out FOLDER]` (a minute on an H100). Each size is measured in two runs, one without
 and one with `--pdl`. The table goes to the screen and, with --out, to overlap.csv there.
@@ -19,7 +19,9 @@ HEAD = ("kernel", "size", "one after the other (us)", "overlapping (us)", "overl
 
 
 def measure(name: str, pdl: bool) -> dict[int, float]:
-    """Seconds of a product, by size; none where it has no time, or where products cannot overlap although they may."""
+    """Seconds of a product, by size; sizes are missing that have no time, or where products cannot overlap although
+    they may.
+    """
     found = gemmbench.run(
         [name], sizes=SIZES, precision=KERNELS[name], baseline=name, pdl=pdl, out=None, sustained=0, progress=False
     )

@@ -1,11 +1,11 @@
-"""Where a `pick` loses: for each problem of recorded searches, what it picks now, and the best candidate.
+"""Where a `pick` loses: for each problem of recorded searches, the current pick and the best candidate.
 
     gemmbench tune sgemm -c sgemm_pick_tiny                    on the GPU
     python benchmarks/pick_losses.py sgemm results/RUN.jsonl   a line for each problem, the largest loss first
 
-A speed is relative to the baseline in the same rounds: in the finals where a candidate was in them, otherwise in the
-short rounds. What is picked follows from the manifest as it is now, so that other conditions and parameters can be
-tried on recorded searches before anything is measured again. Below is the geometric mean of all problems.
+A speed is relative to the baseline in the same rounds: those of the finals if a candidate was in them, otherwise the
+short rounds. The pick follows from the current manifest, so other conditions and parameters can be tried on recorded
+searches before anything is measured again. The geometric mean of all problems is printed below.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from gemmbench.report.text import count_noun
 Speeds = dict[Candidate, float]
 HEAD = ("problem", "row", "picked", "% of baseline", "best", "% of baseline", "loss")
 _SHARED_MEMORY = 227 << 10
-"""Bytes of a block on Hopper; an older results file does not have them."""
+"""Bytes of a block on Hopper; older results files do not record them."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What row `row` picks at a problem, and the best candidate there, with their speeds; NaN if not measured."""
+    """The pick of row `row` at a problem, and the best candidate there, with their speeds; NaN if not measured."""
 
     problem: Problem
     row: int
@@ -85,7 +85,7 @@ def collect_speeds(records: Iterable[Record], baseline: str) -> dict[Problem, Sp
 
 
 def judge_pick(variant: Variant, target: Target, speeds: Mapping[Problem, Speeds]) -> list[Choice]:
-    """What the pick of a variant chooses at each problem that it computes, the largest loss first."""
+    """The choices of a variant's pick at each problem that it computes, starting with the largest loss."""
     choices = []
     for problem, known in speeds.items():
         row = find_row(problem, variant, target.kind, {target.kind: target}, lambda *_: "")
@@ -99,7 +99,7 @@ def judge_pick(variant: Variant, target: Target, speeds: Mapping[Problem, Speeds
 
 
 def summarize(choices: Iterable[Choice]) -> str:
-    """The geometric means of what is picked and of the best candidates, where both were measured."""
+    """The geometric means of the picks and of the best candidates, where both were measured."""
     known = [choice for choice in choices if math.isfinite(choice.loss)]
     if not known:
         return "nothing that is picked was measured"
@@ -109,7 +109,7 @@ def summarize(choices: Iterable[Choice]) -> str:
 
 
 def make_target(found: Environment) -> Target:
-    """The device of a run, as far as its file has it."""
+    """The device of a run, as far as its file records it."""
     return replace(found.target, smem=found.smem or _SHARED_MEMORY)
 
 

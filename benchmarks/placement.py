@@ -1,8 +1,8 @@
-"""How much longer kernels take where their operands begin at odd places.
+"""How much longer kernels take when their operands begin at odd addresses.
 
 Run `python benchmarks/placement.py [--size N] [--out FOLDER]` (30 s on an H200). For each kernel and each shift of all
-operand sets it measures several windows, in random order, and prints how much longer the median takes
-than with the operands at a multiple of 2 MiB. --out writes placement.csv there too.
+operand sets it measures several windows, in random order, and prints how much longer the median takes than with the
+operands at a multiple of 2 MiB. --out also writes placement.csv there.
 """
 
 import argparse

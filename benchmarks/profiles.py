@@ -1,10 +1,10 @@
 """Nsight Compute's counters for some rungs of both ladders, and for the kernels of posts 002 to 004.
 
-Run `python benchmarks/profiles.py [NAME ...]` on a machine with an NVIDIA GPU and Nsight Compute (all of
-them: about four minutes). The counters go to the screen, and to profile.txt, profile-tensor.txt and
-profile-posts.txt in the folder given by --out (default: results), each behind the command that prints
-them, below the origin of the file; those that `gemmbench posts` shows also to a .profile.json there. A
-NAME is a file without .txt.
+Run `python benchmarks/profiles.py [NAME ...]` on a machine with an NVIDIA GPU and Nsight Compute (all of them: about
+four minutes). The counters are printed, and also written to profile.txt, profile-tensor.txt and profile-posts.txt in
+the folder given by --out (default: results), each after the command that prints them, below the origin of the file;
+those that `gemmbench posts` shows also go to a .profile.json there. A NAME is the name of one of these files without
+.txt.
 """
 
 import argparse
@@ -52,7 +52,7 @@ SHOWN = "post004_v1"
 
 
 def profile(words: tuple[str, ...], folder: Path) -> str:
-    """Profile one launch. Returns the command and what it prints. Raises CalledProcessError."""
+    """Profile one launch. Returns the command and its output. Raises CalledProcessError."""
     command = ("profile", *words)
     kept = ["--out", str(folder / f"{SHOWN}.profile.json")] if words[0] == SHOWN else []
     call = [sys.executable, "-m", "gemmbench", *command, *kept]

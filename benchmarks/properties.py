@@ -2,11 +2,12 @@
 
     python benchmarks/properties.py [CASES] [--part NAME] [--workers N] [--faults FOLDER] [--done FILE]
 
-CASES is 100,000 by default, as many for each part, a file of tests/properties; large inputs, which take long, are
-fewer. A case that fails is counted, and the others go on; so are cases that take over 10 s, or that raise the memory
-of their process over 1 GB. Every kind of failure is printed once, and what led to it is kept in FOLDER: the command,
-the traceback and the input. Exits with 1 if a case failed, or was too slow or too large. With --done, what has ended
-is kept in FILE, and the next call goes on from there. The default takes about 40 minutes on one core.
+CASES is 100,000 by default and is divided equally among the parts, each of which is a file of tests/properties; there
+are fewer large inputs, because they take long. A case that fails is counted, and the others continue; the same is true
+of cases that take over 10 s, or that raise the memory of their process over 1 GB. Every kind of failure is printed
+once, and everything that led to it is kept in FOLDER: the command, the traceback and the input. Exits with 1 if a case
+failed, or was too slow or too large. With --done, the results of completed chunks are kept in FILE, and the next call
+continues from there. The default takes about 40 minutes on one core.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ COUNTS, FAULTS = "GEMMBENCH_FUZZ_COUNTS", "GEMMBENCH_FUZZ_FAULTS"
 
 @dataclass(frozen=True)
 class Chunk:
-    """Cases of one test that a process runs."""
+    """The cases of one test that one process runs."""
 
     test: str
     cases: int
@@ -67,7 +68,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Counted:
-    """What became of a chunk: cases that ended, failures by kind, and cases that were slow or large."""
+    """The result of a chunk: cases that ended, failures by kind, and cases that were slow or large."""
 
     chunk: Chunk
     cases: int
@@ -99,7 +100,7 @@ def main() -> int:
 
 
 def read_done(path: Path | None) -> dict[Chunk, Counted]:
-    """The chunks that ended in an earlier call."""
+    """The chunks that an earlier call completed."""
     lines = path.read_text().splitlines() if path and path.exists() else []
     rows = (json.loads(line) for line in lines)
     found = [
@@ -110,7 +111,7 @@ def read_done(path: Path | None) -> dict[Chunk, Counted]:
 
 
 def keep_done(path: Path, counted: Counted) -> None:
-    """Keep what became of a chunk for the next call."""
+    """Keep the result of a chunk for the next call."""
     with path.open("a") as file:
         file.write(json.dumps({**vars(counted), "chunk": vars(counted.chunk)}) + "\n")
 
@@ -126,7 +127,7 @@ def list_tests() -> dict[str, list[str]]:
 
 
 def plan_chunks(tests: dict[str, list[str]], cases: int, parts: list[str] | None) -> Iterator[Chunk]:
-    """As many cases for each part, and for each test of a part; the chunks of all parts take turns."""
+    """The same number of cases for each part, and for each test of a part; the chunks of all parts take turns."""
     chosen = {part: names for part, names in tests.items() if not parts or part in parts}
     shares = {part: SHARES.get(part, 1.0) for part in chosen}
     whole = sum(shares.values())
@@ -144,7 +145,7 @@ def plan_chunks(tests: dict[str, list[str]], cases: int, parts: list[str] | None
 
 
 def run_chunk(chunk: Chunk, faults: Path) -> Counted:
-    """Run a chunk in a process of its own."""
+    """Run a chunk in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts.json"
         path = os.pathsep.join([str(ROOT), str(Path(__file__).parent)])
@@ -237,7 +238,7 @@ class _Counter:
 
 
 def _measure_peak() -> int:
-    """The most memory that this process had so far, in KiB."""
+    """The most memory that this process has used so far, in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

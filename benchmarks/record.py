@@ -4,16 +4,17 @@
     python benchmarks/record.py --all --minutes 9         what today's results lack, in order, for at most nine minutes
     python benchmarks/record.py NAME ... --minutes 9      the same, of these names only
 
-Each file is kept as soon as it is measured, under today's date: results/DEVICE/DATE-NAME.jsonl.gz of a sweep, .csv or
-.txt of another program. A sweep that did not come to its end is not kept. `make docs` then shows the new files.
+Each file is kept as soon as it has been measured, under today's date: results/DEVICE/DATE-NAME.jsonl.gz for a sweep,
+.csv or .txt for another program. A sweep that did not finish is not kept. `make docs` then shows the new files.
 
-With --all, --minutes or --archive, a name that has a file of today is not measured again. With --minutes, nothing is
-started that took longer the last time (results/DEVICE/durations.csv) than there is time left, and what is still running
-at the end is stopped and not kept. So the same command goes on until it says that everything is recorded; --date goes
-on with what was begun on another day. To measure something once more, only name it, or delete its file.
+With --all, --minutes or --archive, a name that already has a file of today is not measured again. With --minutes,
+nothing is started that took longer last time (results/DEVICE/durations.csv) than the time that is left, and whatever is
+still running at the end is stopped and not kept. You can therefore repeat the same command until it reports that
+everything is recorded; --date continues with files begun on another day. To measure something once more, give only its
+name, or delete its file.
 
---archive FILE is for a machine from which a single file comes back. It is a tar file that grows: what it holds is first
-unpacked into results/, and each new file is added. `tar xf FILE -C results` takes it home.
+--archive FILE is for a machine from which only a single file is returned. It is a tar file that grows: its contents are
+first unpacked into results/, and each new file is added. `tar xf FILE -C results` then unpacks it on your machine.
 """
 
 import argparse
@@ -91,15 +92,15 @@ RUNS = {
     "invariance": (*GEMMBENCH, *INVARIANCE),
     "sanitize": (*GEMMBENCH, "verify", "--sanitize", "memcheck,racecheck", "--format", "simple"),
 }
-"""The commands, in the order of --all: what README and the pages of results show comes first."""
+"""The commands, in the order of --all: those whose results README and the pages of results show come first."""
 PRINTED = "sanitize"
-"""Writes no file: what it prints is recorded."""
+"""Writes no file; its output is recorded."""
 
 DURATIONS = "durations.csv"
 UNKNOWN = 240.0
-"""Seconds of a command of which no duration is known."""
+"""Seconds assumed for a command whose duration is not known."""
 GRACE = 20.0
-"""Seconds that a command has to end once it is stopped."""
+"""Seconds that a command has to end after it is stopped."""
 STOPPED = -1
 """The exit code of a command that was stopped."""
 
@@ -113,7 +114,7 @@ def results_folder() -> Path:
 
 
 def run_command(words: Sequence[str], output: Path | None, seconds: float) -> int:
-    """Run a command of Python, for at most these seconds; what it prints goes to `output`. Returns its exit code."""
+    """Run a Python command for at most this many seconds; its output goes to `output`. Returns its exit code."""
     with (
         nullcontext() if output is None else output.open("wb") as file,
         subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=file) as process,
@@ -130,7 +131,7 @@ def run_command(words: Sequence[str], output: Path | None, seconds: float) -> in
 
 
 def write_origin(path: Path) -> None:
-    """Say at the top of a text what was measured: the card, and the code of all kernels."""
+    """State at the top of a text what was measured: the card, and the code of all kernels."""
     origin = describe_origin(Catalog([data_folder("cuda")]).names)
     path.write_text(f"{origin}\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
 
@@ -146,7 +147,7 @@ def list_kept(folder: Path, words: Sequence[str]) -> list[Path]:
 
 
 def measure(name: str, target: Path, date: str, seconds: float = math.inf) -> int:
-    """Run the command of a name and keep what it wrote in `target`, unless it is stopped. Returns its exit code."""
+    """Run the command of a name and keep its output in `target`, unless it is stopped. Returns its exit code."""
     words, started = RUNS[name], time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -171,7 +172,7 @@ def measure(name: str, target: Path, date: str, seconds: float = math.inf) -> in
 
 
 def read_durations(target: Path) -> dict[str, float]:
-    """How many seconds each command took the last time."""
+    """How many seconds each command took last time."""
     path = target / DURATIONS
     if not path.exists():
         return {}
@@ -187,18 +188,18 @@ def note_duration(target: Path, name: str, seconds: float) -> None:
 
 
 def is_recorded(name: str, target: Path, date: str) -> bool:
-    """Whether there is a file of this name and date."""
+    """Whether there is already a file of this name and date."""
     return any(target.glob(f"{date}-{name}.*"))
 
 
 def unpack_archive(archive: Path, target: Path) -> None:
-    """Take over what the archive holds."""
+    """Unpack the archive."""
     with tarfile.open(archive) as tar:
         tar.extractall(target.parent, filter="data")
 
 
 def write_archive(archive: Path, target: Path, date: str) -> None:
-    """Write everything of this date and the durations, completely or not at all."""
+    """Write everything of this date and the durations, either completely or not at all."""
     draft = archive.with_name(f".{archive.name}")
     with tarfile.open(draft, "w") as tar:
         for path in sorted([*target.glob(f"{date}-*"), *target.glob(DURATIONS)]):
@@ -214,7 +215,7 @@ def measure_names(
     minutes: float = math.inf,
     archive: Path | None = None,
 ) -> int:
-    """Measure these names in order, as far as the minutes go; unless `again`, only those without a file of this date.
+    """Measure these names in order until the minutes run out; unless `again`, only those without a file of this date.
 
     Returns 1 if a command failed.
     """
@@ -242,7 +243,7 @@ def measure_names(
 
 
 def show_measured(name: str, target: Path, date: str, seconds: float = math.inf) -> int:
-    """Measure a name and say what came of it. Returns the exit code."""
+    """Measure a name and report the outcome. Returns the exit code."""
     started = time.monotonic()
     code = measure(name, target, date, seconds)
     ended = "stopped and not kept" if code == STOPPED else f"exit code {code}"
@@ -251,7 +252,7 @@ def show_measured(name: str, target: Path, date: str, seconds: float = math.inf)
 
 
 def main() -> int:
-    """Measure what the command line asks for. Returns 1 if a command failed."""
+    """Measure what the command line specifies. Returns 1 if a command failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(RUNS)}")
     parser.add_argument("--all", action="store_true", help="measure only what has no file of today")

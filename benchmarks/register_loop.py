@@ -1,9 +1,8 @@
-"""What the shape of a thread tile allows: outer products in registers, with no memory access at all.
+"""The limit set by the shape of a thread tile: outer products in registers, with no memory access at all.
 
-Run `python benchmarks/register_loop.py` on a machine with an NVIDIA GPU (about ten seconds). The
-table goes to the screen and to register_loop.csv in the folder given by --out (default: results).
-With --dry-run nothing is measured, so no GPU is needed: the table has only the registers and the
-bank conflicts in the machine code.
+Run `python benchmarks/register_loop.py` on a machine with an NVIDIA GPU (about ten seconds). The table is printed and
+also written to register_loop.csv in the folder given by --out (default: results). With --dry-run nothing is measured,
+so no GPU is needed; the table has only the registers and the bank conflicts in the machine code.
 """
 
 import argparse
@@ -45,7 +44,7 @@ def describe_code(macros: dict[str, int], arch: str) -> list[str]:
 
 
 def measure(backend: CudaBackend, macros: dict[str, int]) -> list[str]:
-    """TFLOPS, and the percentage of the peak at the clock seen."""
+    """TFLOPS, and the percentage of the peak at the measured clock."""
     target = backend.device.target
     out = DeviceMemory(4 * THREADS * target.sms)
     probe = Probe(backend, SOURCE, SYMBOL, macros)

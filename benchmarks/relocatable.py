@@ -1,7 +1,7 @@
-"""Why code for a linker can be faster: what ptxas makes of the same tiles, compiled in four ways.
+"""Why code for a linker can be faster: the machine code that ptxas generates for the same tiles, compiled in four ways.
 
-Run `python benchmarks/relocatable.py`; it needs nvcc and cuobjdump, but no GPU. The table goes to the screen and to
-relocatable.csv in the folder given by --out (default: results). The kernel is `blocktile_2d` for sm_90.
+Run `python benchmarks/relocatable.py`; it needs nvcc and cuobjdump, but no GPU. The table is printed and also written
+to relocatable.csv in the folder given by --out (default: results). The kernel is `blocktile_2d` for sm_90.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Which launches find their operands in the L2 cache, on a simulated device.
 
-Run `python benchmarks/rotation.py`. The real Rounds time kernels that rotate through the operand sets of
-one arena. The cache keeps the sets used last; a kernel is faster on a set that it finds there. If each
-kernel has a rotation of its own, it meets sets that its neighbours have just used. With one rotation
-for all, it never does.
+Run `python benchmarks/rotation.py`. The real Rounds time kernels that rotate through the operand sets of one arena. The
+cache keeps the sets that were used last; a kernel is faster on a set that it finds there. If each kernel has its own
+rotation, it meets sets that its neighbours have just used. With one rotation for all, it never does.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Cache:
         self.size, self.kept = size, OrderedDict[int, None]()
 
     def use(self, number: int) -> bool:
-        """Use a set; whether it was there."""
+        """Use a set; returns whether it was in the cache."""
         found = number in self.kept
         self.kept[number] = None
         self.kept.move_to_end(number)
@@ -76,7 +75,7 @@ def simulate(count: int, shared: bool, seed: int) -> list[tuple[float, float]]:
 
 
 def main() -> None:
-    """Print a line for each number of kernels, with rotations of their own and with one for all."""
+    """Print a line for each number of kernels, with separate rotations and with one for all."""
     print(f"{'kernels':>7} {'rotation':8} {'hot launches (%)':>16} {'most (%)':>8} {'worst error of a time (%)':>25}")
     for count in (2, 3, 16):
         for shared in (False, True):

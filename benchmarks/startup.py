@@ -3,7 +3,7 @@
     python benchmarks/startup.py
 
 The claims: `list` takes at most 5 times as long as `--help`, a dry run of one kernel at most 7 times, and a row of a
-`pick` adds at most 0.1 ms. Each figure is the median of 15 calls. Ends with 1 if a claim does not hold.
+`pick` adds at most 0.1 ms. Each figure is the median of 15 calls. Exits with 1 if a claim does not hold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _call(arguments: tuple[str, ...]) -> float:
 
 
 def seconds_per_pick_row() -> float:
-    """What one more row of a `pick` adds to `list`."""
+    """The time that one more row of a `pick` adds to `list`."""
     seconds = []
     for count in (FEW_ROWS, MANY_ROWS):
         with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def seconds_per_pick_row() -> float:
 
 
 def main() -> int:
-    """Print the figures beside their limits. Returns the exit code."""
+    """Print the figures next to their limits. Returns the exit code."""
     shortest = cpu_seconds(("--help",))
     figures = [("gemmbench --help", f"{shortest:.3f} s", "", True)]
     for arguments, limit in LIMITS.items():

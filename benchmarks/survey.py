@@ -1,12 +1,13 @@
-"""Times of all candidates of a `pick` at drawn shapes, and the best of the libraries, from a few windows each.
+"""Times of all candidates of a `pick` at drawn shapes, and of the best library, from a few windows each.
 
     python benchmarks/survey.py sgemm sgemm_pick_stream stream.jsonl --seed 7 --seconds 200
     python benchmarks/fit_costs.py sgemm stream.jsonl
 
 The candidates are the variants of a config. The shapes are those of draw_shapes.py for which the same rows of the
 `pick` are tried as for the shapes of the config. Operands are cold, and code is compiled on all cores. A configuration
-gets three windows, and six more if it is within 12 % of the fastest: a hundred configurations in a second. Results are
-not verified; `gemmbench tune` and `run` do that. Each shape is a line of JSON, written as soon as it is measured.
+gets three windows, and six more if it is within 12 % of the fastest, which makes a hundred configurations in a second.
+Results are not verified; `gemmbench tune` and `run` do that. Each shape is a line of JSON, written as soon as it is
+measured.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ _PAD = 4096
 """Bytes between two operands."""
 _WINDOW, _SHORT = 200e-6, 30e-6  # seconds of a window; of a launch that is recorded in a graph
 _CLOSE = 1.12
-"""Configurations that take so many times the shortest time get more windows."""
+"""Configurations that take at most this many times the shortest time get more windows."""
 _MORE = 6
 _AHEAD = 8
-"""Problems whose code is compiled before they are measured."""
+"""The number of problems whose code is compiled before they are measured."""
 _BANDWIDTH, _SPEED = 3e12, 45e12  # bytes/s and FLOPS, to guess the time of a launch
 
 
@@ -95,7 +96,7 @@ class Bench:
         )
 
     def bind(self, plan: Plan, sets: tuple[OperandSet, ...], rotation: Rotation) -> Timed:
-        """Make a plan ready. Raises GemmbenchError."""
+        """Make a plan ready to launch. Raises GemmbenchError."""
         loaded = self._backend.load(self._compiler.compile(plan), plan)
         own = plan.workspace and not plan.variant.is_library
         step = Step(loaded, plan, sets, Place(self._workspace, 0) if own else None)
@@ -163,7 +164,9 @@ def list_plans(problem: Problem, candidates: Sequence[tuple[Variant, Configurati
 
 
 def write_survey(bench: Bench, problems: Iterator[list[Plan]], seconds: float, out: TextIO) -> int:
-    """Write a line for each problem until time is up, and return how many. Code is compiled some problems ahead."""
+    """Write a line for each problem until time is up, and return how many were written. Code is compiled a few problems
+    ahead.
+    """
     end, count = time.monotonic() + seconds, 0
     with open_pool({"cuda": NvccCompiler()}) as pool:
         ahead = deque[tuple[list[Plan], list[Future[Built]]]]()

@@ -1,4 +1,4 @@
-"""Tables of the programs here that measure something other than variants: on the screen and as CSV."""
+"""Tables of the programs here that measure something other than variants, on the screen and as CSV."""
 
 import csv
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from gemmbench.bench.origin import describe_origin
 def show_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], path: Path | None, kernels: Sequence[str] = (), card: str = ""
 ) -> None:
-    """Print a table, and write it to `path` as CSV unless that is None, below its origin.
+    """Print a table and, unless `path` is None, write it there as CSV below its origin.
 
-    `kernels` are those that it is about, as in describe_origin; `card` is what it was measured on, by default this GPU.
+    `kernels` are those that it is about, as in describe_origin; `card` is the device that was measured, by default this
+    GPU.
     """
     print(format_table(rows, head))
     if path:

@@ -69,7 +69,7 @@ def compute_gradients(
 
 
 def accuracy(parameters: Parameters, inputs: np.ndarray, labels: np.ndarray) -> float:
-    """Return the fraction of right answers, computed in float64."""
+    """Return the fraction of correct answers, computed in float64."""
     outputs = propagate(NETWORK, parameters, inputs).outputs
     return float((outputs.argmax(axis=1) == labels).mean())
 

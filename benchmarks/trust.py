@@ -87,7 +87,7 @@ def check(name: str, folder: Path) -> bool:
 
 
 def check_alone(name: str, folder: Path) -> bool:
-    """Whether a claim holds in a process of its own: some open the GPU, and NVBench runs only once in a process."""
+    """Whether a claim holds in a separate process: some claims open the GPU, and NVBench runs only once per process."""
     return subprocess.run([sys.executable, __file__, name, "--out", str(folder)]).returncode == 0
 
 

@@ -1,11 +1,11 @@
-"""How good a search strategy would have been: replays it on the exhaustive sweep of a results file.
+"""How good a search strategy would have been, found by replaying it on the exhaustive sweep of a results file.
 
     python benchmarks/record.py sgemm_schedule-space gemm_v4-space      on the GPU
     python benchmarks/tune_replay.py results/nvidia-h200/*-space.jsonl.gz  a line for each variant, problem, strategy
 
-`within` counts the seeds whose best configuration, after `--share` of the evaluations, is at most `--loss` slower
-than the best of the sweep. The seconds are those of the file, so noise between runs plays no part. With --out FOLDER
-the table is written there as CSV; its card is that of the files.
+`within` counts the seeds whose best configuration, after `--share` of the evaluations, is at most `--loss` slower than
+the best of the sweep. The seconds are those of the file, so noise between runs has no influence. With --out FOLDER the
+table is also written there as CSV; its card is that of the files.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 """Why one kernel has two times: sgemm_tma (BN=128 STAGES=3 STREAM_K=1) at 256, on a GPU with compute capability 9.0.
 
-Run `python benchmarks/two_modes.py` (15 s). It launches windows of 50 launches of a copy of the kernel that notes on
-which multiprocessor each block runs, after windows of other kernels, and prints a line for every assignment of the
-working blocks to multiprocessors that it meets: how many windows had it, their time, and how many multiprocessors
-and pairs of neighbours (TPCs) the working blocks share.
+Run `python benchmarks/two_modes.py` (15 s). It launches windows of 50 launches of a copy of the kernel that records on
+which multiprocessor each block runs, after windows of other kernels. For every assignment of the working blocks to
+multiprocessors it prints a line: how many windows had it, their time, and how many multiprocessors and pairs of
+neighbours (TPCs) the working blocks share.
 """
 
 import string
@@ -34,7 +34,7 @@ NOTE = 'if (threadIdx.x == 0) asm("mov.u32 %0, %%smid;" : "=r"(sm_of_block[block
 
 
 def write_copy(folder: Path) -> None:
-    """Write a copy of the kernel that notes the multiprocessor of each block."""
+    """Write a copy of the kernel that records the multiprocessor of each block."""
     text = (data_folder("cuda") / "sgemm" / "sgemm_tma.cu").read_text()
     body = text.index(START, text.index("    gemm(int M"))
     text = text[:body] + NOTE + text[body:]

@@ -35,11 +35,11 @@ accesses:
 source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
-// Compared with tiled: each thread keeps TM x TN sums in registers and adds one outer product per k, so TM + TN loads
-// from shared memory feed TM * TN multiply-adds, where tiled needs two loads for each.
+// Compared with tiled: each thread keeps TM x TN sums in registers and adds one outer product per k. TM + TN loads
+// from shared memory then feed TM * TN multiply-adds, whereas tiled needs two loads for each.
 //
-// Bound by the issue of shared-memory loads, which are scalar here, and by latency at the barriers:
-// loading the next tile does not overlap with computing this one.
+// Bound by the issue of shared-memory loads, which are scalar here, and by latency at the barriers, because the next
+// tile is not loaded while this one is being computed.
 //
 //              BN                      one thread's elements (TM = TN = 2, drawn in C):
 //            +-------+ Bs BK
@@ -50,10 +50,11 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //    +---+   +-------+                 Strided, not adjacent: neighbours in a warp read neighbouring
 //                                      banks of Bs and store neighbouring columns of C.
 //
-// As is kept transposed (BK x BM), and in the layouts with B transposed, so is Bs. The lanes
-// of a warp load BK elements along K from each of 32 / BK rows, and store them to as many rows of As. With
-// rows of BM elements all of these would begin in one bank. PAD more, 32 / BK words of 4 bytes, send each
-// lane to a different bank. 16 lanes at a time store 8 bytes each; smaller elements share words.
+// As is stored transposed (BK x BM). In the layouts with B transposed, so is Bs. The lanes of a warp load
+// BK elements along K from each of 32 / BK rows, and store them to the same number of rows of As. If these
+// rows had BM elements, they would all begin in the same bank. Padding each by PAD, which is 32 / BK words
+// of 4 bytes, sends each lane to a different bank. Elements of 8 bytes are stored 16 lanes at a time;
+// smaller elements share words.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
@@ -78,8 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
-        // matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
         for (int e = threadIdx.x; e < BM * BK; e += THREADS) {
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             const int i = row0 + m;

@@ -8,8 +8,8 @@ tile: [1, 1]  # each element of C reads its row of A and its column of B
 source: https://en.wikipedia.org/wiki/Matrix_multiplication_algorithm#Iterative_algorithm
 ---*/
 
-// Where every post begins: one dot product per element, on one core, without blocking. Bound by the
-// latency of dependent additions and, in layout nn, by walking down a column of B.
+// The starting point of every post: one dot product per element, on one core, without blocking. Bound
+// by the latency of dependent additions and, in layout nn, by walking down a column of B.
 //
 //      for each row i of A           i ->  A [ . . k . . ]
 //        for each column j of B                              C[i][j] = sum over k of A[i][k] B[k][j]

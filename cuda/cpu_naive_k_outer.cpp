@@ -8,10 +8,10 @@ tile: [M, N]  # all of C shares one reading of A and B
 source: https://en.wikipedia.org/wiki/Loop_interchange
 ---*/
 
-// The second of the three loop orders at the end of "CUDA 007 - GEMM". Compared with cpu_naive: for each
-// k, a column of A times a row of B is added to the whole of C. A and B are read once, K (M + N)
-// elements instead of 2 M N K. In exchange C is read and written K times. This is the better
-// bargain only where C fits fast memory, and it is what a tiled kernel does with a tile of C.
+// The second of the three loop orders shown at the end of "CUDA 007 - GEMM". Compared with cpu_naive:
+// for each k, a column of A times a row of B is added to the whole of C. A and B are read once, K (M +
+// N) elements instead of 2 M N K. In exchange C is read and written K times. This pays off only where C
+// fits in fast memory, and it is what a tiled kernel does with a tile of C.
 //
 //                        B [ k-th row:  b0 b1 b2 b3 ]
 //                                        |  |  |  |
@@ -19,11 +19,11 @@ source: https://en.wikipedia.org/wiki/Loop_interchange
 //                        a1      ->      +  +  +  +      C += a x b, then the next k
 //                        a2      ->      +  +  +  +
 //
-// Bound by the traffic of C between the core and its caches. In layout nn and tn the inner loop
-// walks along rows of B and C, so the compiler turns it into vector instructions, which it may not
-// do with the sums of cpu_naive.
+// Bound by the traffic of C between the core and its caches. In layouts nn and tn the inner loop
+// walks along rows of B and C, so the compiler can vectorise it, which it may not do with the sums
+// of cpu_naive.
 //
-// C holds the sums, so its type must be that of the sums: f32 and f64 only.
+// C holds the sums, so its type must be the type of the sums: only f32 and f64.
 
 #include <cstddef>
 

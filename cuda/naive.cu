@@ -22,10 +22,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// The first kernel that most people write: each thread computes one element of C, a dot product of
-// K elements from global memory. Neighbouring threads differ in the column (naive_rows: in the row).
-// Three posts begin with it: "Matrix Multiplication in CUDA", "How can CUDA optimize matrix
-// multiplication with its transpose?" (layout nt) and "CUDA 007 - GEMM".
+// The first kernel that most people write: each thread computes one element of C as a dot product of
+// K elements from global memory. Neighbouring threads differ in the column (in naive_rows, they
+// differ in the row). Three posts begin with it: "Matrix Multiplication in CUDA", "How can CUDA
+// optimize matrix multiplication with its transpose?" (layout nt) and "CUDA 007 - GEMM".
 //
 //              B  K x N                      in layout nt, B is stored N x K:
 //              |x|x+1| ... |x+15|
@@ -35,15 +35,15 @@ source: https://github.com/kHarshit/cuda-programming
 //              +----------------+
 //
 // Bound by the load units: two loads for each multiply-add, 2 M N K elements in all, mostly served
-// by L1 and L2. In layout nn the loads of a warp are two elements of A (each a broadcast) and 16
-// neighbours of B. In layout nt its 16 elements of B lie in 16 rows: 16 sectors of 32 bytes for 64
-// bytes.
+// by L1 and L2. In layout nn a warp loads two elements of A (each a broadcast) and 16 neighbouring
+// elements of B. In layout nt its 16 elements of B lie in 16 rows, so it takes 16 sectors of 32
+// bytes to get 64 bytes.
 //
-// What differs from the posts' kernels (post000_naive, post002_naive, post004_naive): it takes M,
-// N, K, alpha and beta instead of structures or sizes only, all layouts and precisions, and
-// addresses of 64 bits, where the posts' int overflows from 46341 x 46341 on. Threads outside C
-// return at once. If beta is 0 it does not read C, so a NaN there does not stay; post 004's kernel
-// reads it.
+// Differences from the posts' kernels (post000_naive, post002_naive, post004_naive): it takes M,
+// N, K, alpha and beta instead of structures or only sizes, supports all layouts and precisions,
+// and uses 64-bit addresses; the posts' int overflows from 46341 x 46341 on. Threads outside C
+// return at once. If beta is 0 it does not read C, so a NaN there does not survive; post 004's
+// kernel reads C.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     // Strides of op(A)[i][k] and op(B)[k][j] in the packed arrays: in layout nn A[row * K + k] and B[k * N + column].

@@ -24,7 +24,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 
 // The naive kernel with x and y exchanged: thread (x, y) computes C[x][y], so neighbouring threads
 // differ in the row. It reads the same elements and computes the same result, but in layout nn it
-// takes about five times as long as naive. It is the rung below naive, and the lesson on
+// takes about five times as long as naive. This is the rung below naive, and the lesson on
 // coalescing.
 //
 // Bound by memory transactions: in layout nn, each load of A and each store of C touches one

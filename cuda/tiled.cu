@@ -24,8 +24,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 ---*/
 
 // Compared with naive: the block copies one tile of A and one of B to shared memory, so each
-// element is read from global memory once per tile instead of once per thread: TILE times less
-// traffic.
+// element is read from global memory once per tile instead of once per thread, which is TILE
+// times less traffic.
 //
 // Bound by shared memory: as written, each multiply-add still takes two loads, now from shared
 // memory. nvcc 13 reads four elements of As with one load, which leaves 1.25.
@@ -39,15 +39,15 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 //            As      |####| C tile             sum += As[ty][k] * Bs[k][tx]
 //                    +----+
 //
-// threadIdx.x runs along the direction that is contiguous in memory, whatever the layout. Where
-// this transposes a tile on its way to shared memory, the rows are padded: a warp then stores to 32
-// / TILE columns, and rows that begin this number of banks apart do not conflict.
+// threadIdx.x runs along the direction that is contiguous in memory, whatever the layout is. Where
+// a tile is transposed on its way to shared memory, its rows are padded: a warp then stores to 32 /
+// TILE columns, and rows that begin this number of banks apart do not conflict.
 //
-// The posts have three kernels like it, which are in cuda/posts. tiled_plain ("Matrix
+// The posts have three similar kernels, which are in cuda/posts. tiled_plain ("Matrix
 // Multiplication in CUDA", and version 1 of "CUDA 007 - GEMM") loads after the barrier that frees
-// the tiles; here the loads come before it, so they are in flight while other warps still compute.
-// tiled_uncoalesced (the first stage of the post on neural networks) runs threadIdx.x down the
-// rows.
+// the tiles; here the loads come before it, so they are in flight while other warps are still
+// computing. tiled_uncoalesced (the first stage of the post on neural networks) runs threadIdx.x
+// down the rows.
 
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))
 #define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))

@@ -35,14 +35,14 @@ _PACKAGE = Path(__file__).parent
 OK, BAD_ROW, USAGE, NO_DEVICE, INCONCLUSIVE, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 129, 130, 143
 
 EXIT_CODES = {
-    OK: "Every row that ran is right.",
-    BAD_ROW: "A row is wrong, failed or timed out; or a kernel is slower, if the command was asked to fail on that.",
+    OK: "Every row that ran is correct.",
+    BAD_ROW: "A row is wrong, failed or timed out; or a kernel is slower and the command was told to fail on that.",
     USAGE: "An option, a config, a manifest or a results file is wrong, or a file cannot be written.",
-    NO_DEVICE: "The device or a tool is missing, nothing ran, or a kernel that was to be compared could not run.",
-    INCONCLUSIVE: "A verdict is inconclusive, and the command was asked to fail on that.",
-    HUNG_UP: "Ended by SIGHUP: the terminal or the connection to it was lost. Every row that was complete is saved.",
-    INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. What was measured is saved and shown.",
-    TERMINATED: "Terminated by SIGTERM. Every row that was complete is saved.",
+    NO_DEVICE: "The device or a tool is missing, nothing ran, or a kernel to be compared could not run.",
+    INCONCLUSIVE: "A verdict is inconclusive and the command was told to fail on that.",
+    HUNG_UP: "Ended by SIGHUP, because the terminal or the connection to it was lost. Every complete row is saved.",
+    INTERRUPTED: "Interrupted with Ctrl-C, or ended by `--sweep-limit`. Everything measured so far is saved and shown.",
+    TERMINATED: "Terminated by SIGTERM. Every complete row is saved.",
 }
 """The meaning of each exit code, as the manual explains it."""
 

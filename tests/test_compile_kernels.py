@@ -55,7 +55,7 @@ def test_every_precision_and_layout_can_be_asked_for():
 
 def test_what_an_architecture_cannot_run_is_left_out_with_the_reason():
     outcome = compile_task(task_of("wgmma_ring", "120a"))
-    assert (outcome.word, outcome.notes) == ("left out", ["is written for sm_90a only; the device is sm_120"])
+    assert (outcome.word, outcome.notes) == ("left out", ["is written only for sm_90a, but the device is sm_120"])
 
 
 def test_a_kernel_compiles_for_an_architecture_without_such_a_gpu(compiler):
@@ -79,5 +79,5 @@ def test_the_command_counts_and_names_what_failed(monkeypatch, compiler):
     monkeypatch.setattr(compile_kernels.Catalog, "names", ["naive", "wgmma_ring"])
     done = CliRunner().invoke(compile_kernels.main, ["120a"])
     assert done.exit_code == 0, done.output
-    assert "is written for sm_90a only" in done.output and "1 compiled, 1 left out, 0 failed" in done.output
+    assert "is written only for sm_90a" in done.output and "1 compiled, 1 left out, 0 failed" in done.output
     assert CliRunner().invoke(compile_kernels.main, ["12x"]).exit_code == 2

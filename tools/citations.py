@@ -1,6 +1,7 @@
-"""Whose figures a generated part shows: card, date and revision, and what has changed since they were measured.
+"""The source of the figures in a generated part: card, date and revision, and what has changed since they were
+measured.
 
-Nothing is compiled: the code of a row is what its hash says, and that of today is the hash of a text.
+Nothing is compiled: the hash in a row identifies its code, and the hash of a text identifies today's code.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from tools.page import ROOT, Page
 
 @dataclass(frozen=True)
 class Citation:
-    """The file of a part, whose figures they are, and how they were measured other than they would be today.
+    """The file of a part, the source of its figures, and how today's measurement would differ.
 
-    `earlier` are the kernels whose code was another, `unchecked` says that it cannot be told, and `old_method` that
-    the way to measure was another.
+    `earlier` are the kernels whose code was different, `unchecked` says that this cannot be determined, and
+    `old_method` that the method of measuring was different.
     """
 
     file: Path
@@ -52,7 +53,7 @@ class Citation:
 
     @property
     def when(self) -> str:
-        """`2026-11-27, revision eee01e5a545d`, and what differs."""
+        """`2026-11-27, revision eee01e5a545d`, and the differences."""
         changed = " with changes" if self.revision.endswith(CHANGED) else ""
         name = re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28}\b", r"\1", self.revision.rstrip(CHANGED))
         revision = f"{name}{changed}" if name else "not recorded"
@@ -86,7 +87,9 @@ def cite_run(page: Page, comparison: Comparison, records: Iterable[Record]) -> C
 
 
 def cite_text(page: Page, path: Path, origin: Origin | None, shown: str) -> Citation:
-    """Cite a text or a table that is no results file, of which the page shows some: all is of its files of kernels."""
+    """Cite a text or a table that is not a results file and of which the page shows a part; everything in it belongs to
+    its files of kernels.
+    """
     if origin is None:  # an older file; its name has the date, and its folder the card
         card = path.parent.name.rpartition("-")[2].upper()
         return page.cite(Citation(path, card, path.name[: len("2026-11-27")], "", unchecked=True))
@@ -113,7 +116,7 @@ def _read_catalog() -> Catalog:
 
 
 def _find_variant(name: str, path: str = "") -> Variant | None:
-    """The kernel of this name in cuda/, or else of this file of the repository; None if there is none to be read."""
+    """The kernel of this name in cuda/, or in this file of the repository; None if there is none to read."""
     try:
         if name in _read_catalog().names:
             return _read_catalog().get(name)
@@ -131,7 +134,7 @@ def _hash_named(name: str) -> str:
 
 
 def _list_earlier(environment: Environment, records: Iterable[Record]) -> list[str]:
-    """The variants with a row whose code is not that of today, in the order of the rows."""
+    """The variants that have a row with code other than today's, in the order of the rows."""
     checked = [record for record in records if record.code and MARK not in record.variant]
     return list(dict.fromkeys(record.variant for record in checked if not _is_of_today(environment, record)))
 
@@ -158,7 +161,9 @@ def _is_of_today(environment: Environment, record: Record) -> bool:
 
 
 def _list_hashes(variant: Variant, values: Mapping[str, int]) -> list[str]:
-    """The hashes that a row of a variant with these values can have; of one that picks, those of all it can pick."""
+    """The hashes that a row of a variant with these values can have; for a variant that picks, the hashes of everything
+    that it can pick.
+    """
     if not variant.picks:
         return [hash_code(variant, values.items())]
     picked = [(pick.code, dict(pick.params)) for pick in variant.picks if pick.code]
@@ -166,7 +171,7 @@ def _list_hashes(variant: Variant, values: Mapping[str, int]) -> list[str]:
 
 
 def list_misfits(results: Path) -> Iterator[str]:
-    """The files in a folder of results whose sources are not those of the revision that they name, in words.
+    """The files in a folder of results whose sources differ from those of the revision that they name, in words.
 
     A name with CHANGED promises nothing, and a shallow clone cannot tell what it lacks.
     """

@@ -3,9 +3,9 @@
     python -m tools.compile_kernels [--every] 80 90a 120a
 
 Each kernel is compiled in its default configuration, for a product of 4096 in its first precision and layout; with
-`--every`, in all of them. For sm_90 a kernel with limits is compiled in each layout, since they must hold in all.
-What an architecture cannot run is left out, with the reason. Needs nvcc, but no GPU. Ends with 1 if a kernel does
-not compile or breaks a limit.
+`--every`, in all of them. For sm_90 a kernel with limits is compiled in each layout, because the limits must hold in
+all of them. Kernels that an architecture cannot run are left out, with the reason. Needs nvcc, but no GPU. Exits with 1
+if a kernel does not compile or breaks a limit.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Task:
 
     @property
     def title(self) -> list[str]:
-        """The cells that say what is compiled."""
+        """The cells that describe what is compiled."""
         return [f"sm_{self.architecture.name}", self.variant.name, self.precision, self.layout]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task; `notes` are faults, or why it was left out."""
+    """The result of a task; `notes` are faults, or why it was left out."""
 
     task: Task
     word: str
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def list_tasks(architecture: Architecture, every: bool, names: Sequence[str] = ()) -> list[Task]:
-    """The kernels of cuda/, or those of `names`, that have code of their own for a GPU."""
+    """The kernels of cuda/, or those of `names`, that have their own code for a GPU."""
     catalog = Catalog([data_folder("cuda")])
     variants = [catalog.get(name) for name in names or catalog.names]
     return [
@@ -80,7 +80,7 @@ def _choose_problems(architecture: Architecture, variant: Variant, every: bool) 
 
 
 def compile_task(task: Task) -> Outcome:
-    """Compile a kernel, and read its machine code where it has limits."""
+    """Compile a kernel, and read its machine code if it has limits."""
     request = Selection((task.variant.path,), precisions=(task.precision,), layouts=(task.layout,))
     if missing := registry.why_refused(task.variant, "cuda"):
         return Outcome(task, _LEFT_OUT, [missing])
@@ -98,7 +98,7 @@ def compile_task(task: Task) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome]) -> None:
-    """Print what was not compiled and what spills, then the counts."""
+    """Print the kernels that were not compiled and those that spill, then the counts."""
     for outcome in outcomes:
         if outcome.word == _FAILED:
             click.echo("\n".join([f"{' '.join(outcome.task.title)}: failed", *outcome.notes, ""]))
@@ -118,7 +118,7 @@ def report(outcomes: Sequence[Outcome]) -> None:
 @click.option("--every", is_flag=True, help="Compile every precision and layout, not only the first.")
 @click.argument("architectures", nargs=-1, required=True)
 def main(architectures: Sequence[str], every: bool) -> None:
-    """Compile on all cores, and report."""
+    """Compile on all cores and report the results."""
     try:
         chosen = [choose_architecture(name, None) for name in architectures]
         tasks = [task for architecture in chosen for task in list_tasks(architecture, every)]

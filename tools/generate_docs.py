@@ -97,7 +97,9 @@ def main(check: bool, stale: bool, release: bool, pages: Sequence[Path]) -> None
 
 
 def list_stale(pages: Sequence[Path]) -> list[str]:
-    """A line for each page and file whose figures are not of today's code and method, or of a changed revision."""
+    """A line for each page and file whose figures do not come from today's code and method, or come from a changed
+    revision.
+    """
     found = [(page, citation) for page in (Page(path, CITING) for path in pages) for citation in page.list_citations()]
     return list(
         dict.fromkeys(

@@ -1,4 +1,4 @@
-"""A page of the documentation: finds its generated parts and writes them anew."""
+"""A page of the documentation: finds its generated parts and rewrites them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PART = re.compile(r"(<!-- begin (\S+)([^\n]*?) -->\n).*?(<!-- end -->)", re.DOT
 
 
 class NoResults(StoreError):
-    """No file of results matches a pattern; a part that is `optional` then says so."""
+    """No file of results matches a pattern; an `optional` part then says so."""
 
 
 def list_pages() -> list[Path]:
@@ -34,8 +34,8 @@ def list_pages() -> list[Path]:
 class Page:
     """One page, and what writes each kind of part.
 
-    `files` collects what the parts write besides text, such as pictures, by path, and `citations` whose figures
-    they show.
+    `files` collects what the parts write besides text, such as pictures, by path, and `citations` the sources of their
+    figures.
     """
 
     path: Path
@@ -45,11 +45,11 @@ class Page:
 
     @property
     def name(self) -> str:
-        """The path from the root of the repository, if it is in there."""
+        """The path relative to the root of the repository, if it is in there."""
         return str(self.path.relative_to(ROOT) if self.path.is_relative_to(ROOT) else self.path)
 
     def generate(self) -> dict[Path, str]:
-        """The text of the page with every part written anew, and the files that go with it, by path.
+        """The text of the page with every part rewritten, and the files that go with it, by path.
 
         Raises GemmbenchError with the page and the part that cannot be written.
         """
@@ -57,18 +57,18 @@ class Page:
         return {self.path: text, **self.files}
 
     def find_stale(self) -> dict[Path, str]:
-        """What `generate` would change. Raises GemmbenchError."""
+        """The files that `generate` would change. Raises GemmbenchError."""
         return {path: text for path, text in self.generate().items() if not holds(path, text)}
 
     def list_citations(self) -> list[Citation]:
-        """Whose figures its parts show, each once; only parts of `kinds` are written. Raises GemmbenchError."""
+        """The sources of its parts' figures, each once; only parts of `kinds` are written. Raises GemmbenchError."""
         for found in _PART.finditer(self.path.read_text(encoding="utf-8")):
             if found[2] in self.kinds:
                 self._write_part(found)
         return list(dict.fromkeys(self.citations))
 
     def cite(self, citation: Citation) -> Citation:
-        """Note whose figures a part shows, and return it."""
+        """Record the source of the figures in a part and return it."""
         self.citations.append(citation)
         return citation
 

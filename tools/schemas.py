@@ -1,4 +1,4 @@
-"""The JSON schemas that lie next to the kernels and the configs, for the editors of who changes them."""
+"""The JSON schemas next to the kernels and the configs, for the editors of people who change them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ FILES = {
 
 
 def find_stale_schemas() -> dict[Path, str]:
-    """The schemas that are out of date, by path, with the text that they should have."""
+    """The outdated schemas, by path, with the text that they should have."""
     texts = {path: write_schema(kind) for path, kind in FILES.items()}
     return {path: text for path, text in texts.items() if not holds(path, text)}

@@ -1,4 +1,6 @@
-"""Whether the time of one product alone is that which NVIDIA's measuring library NVBench gives for a cold launch."""
+"""Whether the time of one product alone equals the time that NVIDIA's measuring library NVBench gives for a cold
+launch.
+"""
 
 from pathlib import Path
 from statistics import median

@@ -1,4 +1,4 @@
-"""For how much of a sweep's wall time NVML reports a running kernel: the gate counts too."""
+"""For what share of a sweep's wall time NVML reports a running kernel; the gate counts too."""
 
 import tempfile
 import threading
@@ -13,12 +13,12 @@ from claims import Claim, format_table, run_sweep
 LEAST = 60.0
 SIZES = ("4096", "8192")
 _SHORT = ("--rounds", "2", "--max-time", "0.01")
-"""What compiles the kernels and measures next to nothing."""
+"""A sweep that compiles the kernels and measures next to nothing."""
 _SAMPLE_SECONDS = 0.1
 
 
 class _UtilizationSampler(threading.Thread):
-    """Samples the percentage of time in which a kernel runs on CUDA's first GPU, from NVML, until `ended` is set."""
+    """Until `ended` is set, samples from NVML the percentage of time in which a kernel runs on CUDA's first GPU."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -29,7 +29,7 @@ class _UtilizationSampler(threading.Thread):
         self.ended = threading.Event()
 
     def run(self) -> None:
-        """Sample until the end."""
+        """Sample until `ended` is set."""
         while not self.ended.wait(_SAMPLE_SECONDS):
             self.samples.append(pynvml.nvmlDeviceGetUtilizationRates(self._gpu).gpu)
 

@@ -32,7 +32,7 @@ KERNELS = (
 )
 SIZES, FACTORS = "512,1024,2048", (4, 8, 16)
 ORDER = (*FACTORS, *reversed(FACTORS))
-"""Mirrored, so that a slow drift of the clock does not look like an effect of the sets."""
+"""Mirrored, so a slow drift of the clock does not look like an effect of the sets."""
 WATCHED = ("blocktile_2d", "sgemm", "cublas")
 WATCHED_SIZE = 1024
 MOST, LEAST_INSIDE = 0.01, 0.93
@@ -41,7 +41,7 @@ _TARGET = Path(__file__).with_name("cold_launch.py")
 
 @dataclass(frozen=True)
 class Pair:
-    """A kernel's times with operand sets of two sizes in all, in units of the L2 cache."""
+    """A kernel's times with operand sets of two total sizes, in units of the L2 cache."""
 
     plan: Plan
     factors: tuple[int, int]
@@ -49,19 +49,19 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """How much longer the launches with more sets take, as a share."""
+        """How much longer launches with more sets take, as a share."""
         return self.times[1].value / self.times[0].value - 1
 
     @property
     def is_inside(self) -> bool:
-        """The difference is within the joint 95 % interval, which counts what differs between processes."""
+        """The difference is within the joint 95 % interval, which accounts for differences between processes."""
         base, value = self.times
         ratio = compare_ratios(value, base, min(value.value, base.value))
         return ratio.low <= 1 <= ratio.high
 
 
 def check(folder: Path) -> Claim:
-    """Time ten kernels with 4, 8 and 16 times the L2 cache, and count what three launches read."""
+    """Time ten kernels with 4, 8 and 16 times the L2 cache, and count the DRAM reads of three launches."""
     pairs = list(_measure_pairs())
     reads = [(name, *_count_bytes(name)) for name in WATCHED]
     inside = sum(pair.is_inside for pair in pairs) / len(pairs)
@@ -109,7 +109,7 @@ def _format(pair: Pair) -> tuple[str, str, str, str]:
 
 
 def _count_bytes(name: str) -> tuple[float, float]:
-    """What one launch reads from DRAM, with the cache as the rotation leaves it; and the bytes of A and B."""
+    """The bytes that one launch reads from DRAM, with the cache as the rotation leaves it, and the bytes of A and B."""
     metrics = {"dram bytes": ncu.QUANTITIES["dram bytes"][0]}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"

@@ -1,6 +1,6 @@
 """Compares kernels with themselves: `compare_alike.py SEED KERNEL=SIZE ...` prints ratios with intervals as JSON.
 
-Three disjoint pairs of one kernel under other names, all bound separately, make three comparisons.
+Three disjoint pairs of one kernel under different names, all bound separately, make three comparisons.
 """
 
 import json
@@ -18,7 +18,7 @@ PAIRS = 3
 
 
 def main() -> None:
-    """Compare each kernel with itself, one after the other in this process."""
+    """Compare each kernel with itself, one kernel after another in this process."""
     seed, cases = int(sys.argv[1]), [case.split("=") for case in sys.argv[2:]]
     with open_worker() as worker:
         print(json.dumps([compare_alike(worker, kernel, size, seed) for kernel, size in cases]))

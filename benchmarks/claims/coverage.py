@@ -1,4 +1,4 @@
-"""Whether 95 % intervals hold the truth: identical code compared in other bindings, processes and with other seeds."""
+"""Whether 95 % intervals contain the truth: identical code compared with other bindings, processes and seeds."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def _describe(case: tuple[str, str], processes: list[list[Interval]]) -> tuple[o
 
 
 def _compare(seed: int) -> list[list[Interval]]:
-    """The ratios of each kernel in a process of their own."""
+    """The ratios of each kernel in a separate process."""
     command = [sys.executable, str(_PROGRAM), str(seed), *("=".join(case) for case in CASES)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -56,7 +56,7 @@ def _share_covered(ratios: list[Interval]) -> float:
 
 
 def _limit_mean(shares: list[float]) -> Interval:
-    """The mean share with its 95 % limits: a process is one value."""
+    """The mean share with its 95 % limits, where each process counts as one value."""
     mean = statistics.fmean(shares)
     reach = t_quantile(len(shares) - 1) * statistics.stdev(shares) / math.sqrt(len(shares))
     return Interval(mean, mean - reach, min(1.0, mean + reach))

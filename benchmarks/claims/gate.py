@@ -14,23 +14,23 @@ from claims import Claim, format_table, run_gemmbench, run_sweep
 CHECKS = 15
 DEVICE, SIZE, ROUNDS = "cuda", "1024x1024x4096", "20"
 EXTRA = range(6, 15)
-"""Extra tiles to try, of 256 tiles of K; on an H200, 9 of them take 5 %."""
+"""Numbers of extra tiles to try, next to 256 tiles of K; on an H200, 9 of them take 5 %."""
 SLOWDOWN, TOLERANCE = 0.05, 0.005
 _SOURCE = Path(__file__).with_name("gated.cu")
 _PER_SAVED = 5
-"""Checks against one saved run; then it is saved anew, so that not one lucky run decides."""
+"""Checks against one saved run; after these it is saved anew, so that the outcome does not depend on one lucky run."""
 _ENVIRONMENT = {"GIT_AUTHOR_NAME": "trust", "GIT_AUTHOR_EMAIL": "trust@localhost"}
 
 
 @dataclass
 class Tally:
-    """Exit codes of the checks of one kind, and their seconds."""
+    """Exit codes of the checks of one kind, and how many seconds they took."""
 
     codes: list[int]
     seconds: list[float]
 
     def count(self, code: int) -> int:
-        """How many checks ended with this code."""
+        """The number of checks that ended with this code."""
         return self.codes.count(code)
 
 
@@ -61,7 +61,7 @@ def _check_in(home: Path) -> Claim:
 
 
 def _calibrate(home: Path) -> tuple[int, float]:
-    """Find the number of extra tiles nearest to a slowdown of 5 %, and that slowdown."""
+    """Find the number of extra tiles whose slowdown is nearest to 5 %, and that slowdown."""
     kernels, names = home / "candidates", {f"gated_{extra}": extra for extra in (0, *EXTRA)}
     for name, extra in names.items():
         _write_kernel(kernels / f"{name}.cu", extra)

@@ -1,7 +1,7 @@
-"""Kernels with faults: each must end in the expected row and cost no other row.
+"""Kernels with faults: each must end in the expected row and not cost any other row.
 
-They are those of tests/hostile that a GPU runs. What a host function can do to its process (tests/hostile/host) runs on
-the CPU device only, in the tests of gemmbench.
+These are the kernels of tests/hostile that a GPU runs. Host functions that attack their process (tests/hostile/host)
+run only on the CPU device, in the tests of gemmbench.
 """
 
 import tempfile

@@ -19,7 +19,7 @@ SWEEP = ("run", *NAMES, "--sizes", SIZES, "--max-time", "0.1")
 
 
 def check(folder: Path) -> Claim:
-    """Kill and resume sweeps until there were 20 kills. Finish each sweep and count its rows."""
+    """Kill and resume sweeps until 20 of them have been killed. Finish each sweep and count its rows."""
     rng, kills = random.Random(0), 0
     rows: list[tuple[int, int, int, int, int]] = []
     while kills < KILLS:
@@ -44,7 +44,7 @@ def _start_sweep(results: Path) -> subprocess.Popen[bytes]:
 
 
 def _run_and_kill(results: Path, rng: random.Random) -> bool:
-    """Start or resume the sweep and kill it after a while. Returns False if it ended before that."""
+    """Start or resume the sweep and kill it after a while. Returns False if it ended before it was killed."""
     process = _start_sweep(results)
     time.sleep(rng.uniform(1.0, 5.0))
     done = process.poll() is not None

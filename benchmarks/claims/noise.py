@@ -42,7 +42,7 @@ def check(folder: Path) -> Claim:
 
 
 def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str, str]], list[float]]:
-    """Return the verdicts on identical and on slowed code, and how much slower the latter was, of each trio."""
+    """Return the verdicts on identical code, those on slowed code, and each trio's actual slowdown."""
     built, trio = _build_spinning((0, spin))
     built, trios = _copy_trio(built, (trio[0], trio[0], trio[1]))
     verdicts, slowdowns = [], []
@@ -56,7 +56,7 @@ def _compare_repeatedly(worker: LocalWorker, spin: int) -> tuple[list[tuple[str,
 
 
 def _copy_trio(built: dict[Plan, Built], trio: tuple[Plan, ...]) -> tuple[dict[Plan, Built], list[Plan]]:
-    """The plans of every trio under names of their own, bound separately."""
+    """The plans of every trio under separate names, each bound separately."""
     copies = [
         replace(plan, variant=replace(plan.variant, name=f"spinning_{number}_{place}"))
         for number in range(TRIOS)
@@ -73,7 +73,7 @@ def _build_spinning(spins: tuple[int, ...]) -> tuple[dict[Plan, Built], list[Pla
 
 
 def _calibrate_spin(worker: LocalWorker) -> int:
-    """Find the cycles that make the kernel 2 % slower: interpolate measured ratios, then again with nearby values."""
+    """Find the cycles that make the kernel 2 % slower: interpolate measured ratios, then repeat with nearby values."""
     spins: tuple[int, ...] = SPINS
     for _ in range(2):
         built, plans = _build_spinning(spins)

@@ -28,7 +28,7 @@ CACHES: tuple[Cache, ...] = ("cold", "hot")
 WITHIN: dict[Cache, float] = {"cold": 0.015, "hot": 0.03}
 LEAST_HOT = 100e-6
 RAMP = 3e-6
-"""Seconds that an isolated launch may take in addition, for its ramp-up and drain."""
+"""Extra seconds that an isolated launch may take for its ramp-up and drain."""
 TELLING = 0.05
 """Cold times are judged where those with a warm cache differ by more than this."""
 SAYS_NOTHING, TOO_SHORT = "hot and cold agree", "too short to judge"
@@ -82,13 +82,13 @@ def _list_telling(times: dict[Plan, dict[Cache, float]]) -> list[Plan]:
 
 
 def _is_telling(ours: dict[Cache, float]) -> bool:
-    """Whether a cache that is hot by mistake would show in the cold time."""
+    """Whether the cold time would show a cache that is hot by mistake."""
     gained = ours["cold"] - ours["hot"]
     return gained > TELLING * ours["cold"] and gained > 2 * _allowance("cold", ours["cold"])
 
 
 def _allowance(cache: Cache, theirs: float) -> float:
-    """By how many seconds the two programs may differ."""
+    """The seconds by which the two programs may differ."""
     return WITHIN[cache] * theirs + (RAMP if cache == "cold" else 0.0)
 
 
@@ -118,7 +118,7 @@ def _time_with_gemmbench(worker: LocalWorker, built: dict[Plan, Built], cache: C
 
 @contextmanager
 def bind_alone(worker: LocalWorker, built: dict[Plan, Built]) -> Iterator[dict[Plan, Any]]:
-    """Each plan bound to one operand set of its own, and launched once."""
+    """Each plan, bound to its own operand set and launched once."""
     backend: Any = worker.backends["cuda"]
     arenas, bound = [], {}
     for plan in built:

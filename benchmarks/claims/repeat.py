@@ -26,7 +26,7 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """How much the second ratio is larger, as a share."""
+        """By how much the second ratio is larger, as a share."""
         return float(self.second["percent_of_baseline"] / self.first["percent_of_baseline"] - 1)
 
     @property
@@ -41,7 +41,7 @@ class Pair:
 
     @property
     def is_inside_of_blocks(self) -> bool:
-        """So does the interval that takes only what differs between blocks into account."""
+        """The same is true of the interval that accounts only for differences between blocks."""
         return self._agrees(0)
 
     def _agrees(self, deviation: float) -> bool:
@@ -54,7 +54,7 @@ class Pair:
 
 
 def check(folder: Path) -> Claim:
-    """Run the sweep several times, and compare every row with the same one of the run before."""
+    """Run the sweep several times and compare every row with the same row of the previous run."""
     options = ["--sizes", SIZES, "--until", "0.2%", "--baseline", "cublas"]
     runs = [run_sweep(folder, *KERNELS, *options, "--seed", str(seed)) for seed in range(REPEATS)]
     pairs = [pair for two in itertools.pairwise(runs) for pair in _match(*two)]
@@ -84,7 +84,7 @@ def _match(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> Iterato
 
 
 def _tabulate(pairs: list[Pair]) -> str:
-    """A line for each row: its pairs inside, and the extremes of its ratio."""
+    """A line for each row: how many of its pairs are inside, and the extremes of its ratio."""
     rows = []
     for key, group in itertools.groupby(
         sorted(pairs, key=lambda pair: _row_key(pair.first)), lambda p: _row_key(p.first)

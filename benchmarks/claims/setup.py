@@ -34,7 +34,7 @@ def measure_plans(
     *anchors: str,
     shuffle: int = 0,
 ) -> list[Record]:
-    """Measure plans of one problem together, compared with the variants named in `anchors`.
+    """Measure plans of one problem together and compare them with the variants named in `anchors`.
 
     `shuffle` is the seed of placements and permutations.
     """

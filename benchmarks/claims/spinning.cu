@@ -15,7 +15,7 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-memory
 ---*/
 
-// A kernel that can be slowed down by a small amount, to test whether the comparison detects it.
+// A kernel that can be slowed down by a small amount, to test whether the comparison detects that.
 
 #define TILE 16
 

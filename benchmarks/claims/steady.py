@@ -18,7 +18,7 @@ from gemmbench.planning.sweeps.policy import Policy
 
 CASES = (("sgemm_warptile", "f32", 256), ("sgemm_warptile", "f32", 4096), ("mma_sync", "bf16", 4096))
 LEAST_SHARE = 0.95
-"""Of a load's wall time that launches take."""
+"""The share of a load's wall time that launches take."""
 MAX_DIFFERENCE = 0.01
 """Between a kernel and itself under load."""
 
@@ -74,5 +74,5 @@ def _note_windows(loads: Loads) -> Any:
 
 
 def _find_share(windows: list[tuple[float, Window]]) -> float:
-    """The seconds of all windows but the first, over the time from the end of the first to that of the last."""
+    """The seconds of all windows but the first, over the time from the end of the first to the end of the last."""
     return sum(window.seconds for _, window in itertools.islice(windows, 1, None)) / (windows[-1][0] - windows[0][0])

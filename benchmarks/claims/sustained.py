@@ -1,4 +1,4 @@
-"""What a steady load shows: cuBLAS against `sgemm` in f32, and against the best algorithm of cuBLASLt in bf16."""
+"""The result of a steady load: cuBLAS compared with `sgemm` in f32, and with the best algorithm of cuBLASLt in bf16."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ SWEEPS = (
     ("bf16, zeros", ("cublas", "cublaslt"), "bf16", "zeros"),
 )
 LEAST_SHARE = 0.99
-"""Of the burst time that a launch takes under load at least."""
+"""The least share of its burst time that a launch takes under load."""
 MOST_POWER = 1.05
 """Of the power limit."""
 MAX_DIFFERENCE = 1.0
@@ -54,7 +54,7 @@ def check(folder: Path) -> Claim:
 
 
 def _measure(folder: Path, names: tuple[str, ...], precision: str, data: str) -> Rows:
-    """The rows with a steady load: of a swept kernel its best configuration, measured again."""
+    """The rows with a steady load: for a swept kernel, its best configuration, measured again."""
     problem = ("--sizes", SIZE, "--precision", precision, "--data", data)
     rows = run_sweep(folder, *names, *problem, "--baseline", "cublas", "--sustained=4")
     return {row["variant"]: row for row in rows if row["sustained_time_s"]}

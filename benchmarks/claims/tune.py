@@ -1,4 +1,4 @@
-"""The search for the best tiles of `blocktile_2d` at 4096: how long it takes from nothing, and what it finds."""
+"""The search for the best tiles of `blocktile_2d` at 4096: how long it takes from a cold start, and what it finds."""
 
 import os
 import statistics
@@ -45,7 +45,7 @@ def check(folder: Path) -> Claim:
 
 
 def run_search(place: Path) -> Sequence[Record]:
-    """Tune in a process of its own, with an empty cache and without earlier winners, into a new folder."""
+    """Tune in a separate process, with an empty cache and without earlier winners, into a new folder."""
     place.mkdir()
     homes = {"GEMMBENCH_CACHE_DIR": str(place / "cache"), "GEMMBENCH_DATA_DIR": str(place / "data")}
     call = command("tune", VARIANT, "--sizes", "4096", "--baseline", BASELINE, "--out", str(place / "results"))
@@ -55,14 +55,14 @@ def run_search(place: Path) -> Sequence[Record]:
 
 
 def list_finalists(records: Sequence[Record]) -> dict[str, Record]:
-    """The right finals of a search by their configurations, the best first."""
+    """The correct finals of a search by their configurations, the best first."""
     right = [record for record in records if record.phase == "final" and record.variant == VARIANT and record.ranked]
     right.sort(key=lambda record: stats.time_interval(record.by_round).value)
     return {format_configuration(record.config): record for record in right}
 
 
 def find_losses(searches: Sequence[Sequence[Record]]) -> list[tuple[str, float]]:
-    """The winner of each search, and how much slower it is than the best, by the ratios of all finals together."""
+    """The winner of each search, and how much slower than the best one it is, by the ratios of all finals together."""
     found: dict[str, list[float]] = {}
     winners = []
     for records in searches:
@@ -81,5 +81,5 @@ def find_timed(records: Sequence[Record]) -> set[tuple[tuple[str, int], ...]]:
 
 
 def find_verified(records: Sequence[Record]) -> set[tuple[tuple[str, int], ...]]:
-    """The configurations that were found right before they were timed."""
+    """The configurations that were found correct before they were timed."""
     return {tuple(each.config.items()) for each in records if each.phase == CHECK and each.status == "ok"}

@@ -1,7 +1,7 @@
-// Copies the operands that TMA cannot fetch. TMA cannot fetch rows that do not begin at multiples of 16 bytes, and does
-// not transpose: an N x K operand B would be read along K, but a thread needs one k of all its columns. Such operands
-// are copied to the workspace, in a separate launch. A stored as K x M needs no transposition: its fragments are read
-// along M.
+// Copies the operands that TMA cannot fetch. TMA cannot fetch rows that do not begin at multiples of 16 bytes, and it
+// does not transpose. An N x K operand B would have to be read along K, but a thread needs one k of all its columns.
+// Such operands are copied to the workspace, in a separate launch. An A stored as K x M needs no transposition, because
+// its fragments are read along M.
 
 #pragma once
 

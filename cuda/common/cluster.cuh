@@ -1,5 +1,5 @@
 // Thread block clusters: blocks of a cluster can read each other's shared memory. Below compute capability 9.0 and on
-// the CPU there are no clusters, so every block is alone in its own.
+// the CPU there are no clusters, so each block is a cluster by itself.
 
 #pragma once
 
@@ -16,7 +16,7 @@ __device__ inline void sync_cluster() {
     __cluster_barrier_wait();
 }
 
-// The same place in the shared memory of block `rank`.
+// The corresponding address in the shared memory of block `rank`.
 __device__ inline const float* find_in_block(const float* shared, int rank) {
     return static_cast<const float*>(__cluster_map_shared_rank(shared, rank));
 }

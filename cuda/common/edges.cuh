@@ -22,10 +22,10 @@ struct Matrix {
     __device__ float at(int k, int output) const { return first[k * per_k + output * per_output]; }
 };
 
-// sum[e] of output `first` + lane % 8, over the k of a warp: the product of edge line e of `x` and P, which is the
+// sum[e] of output `first` + lane % 8 over the k of a warp: the product of edge line e of `x` and P, where P is the
 // whole other operand. Where P is contiguous along the outputs, each of 8 neighbouring outputs gets its own thread;
-// where it is contiguous along k, one thread computes all 8. Lanes then exchange halves until each has one sum: 7
-// shuffles instead of the 24 that reducing 8 sums one by one would take.
+// where it is contiguous along k, one thread computes all 8. Lanes then exchange halves until each has one sum,
+// which takes 7 shuffles; reducing the 8 sums one by one would take 24.
 template <bool ALONG_K, int E>
 __device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int first, int outputs, int K, float* sum) {
     constexpr int EACH = ALONG_K ? kOutputs : 1, STEP = kEdgeThreads * EACH / kOutputs;
@@ -67,9 +67,9 @@ __device__ void multiply_edge(const Matrix& x, const Matrix& P, int lines, int f
     }
 }
 
-// The rows of C below the whole tiles of BM x BN, in all columns, then the columns right of them, in the other rows. A
-// block of kEdgeThreads takes 8 outputs along an edge and splits K among its threads. Bound by memory: A or B is read
-// once, for all lines of the edge.
+// The rows of C below the whole tiles of BM x BN, in all columns, followed by the columns to the right of them in the
+// other rows. A block of kEdgeThreads takes 8 outputs along an edge and splits K among its threads. Bound by memory: A
+// or B is read once for all lines of the edge.
 __device__ inline void multiply_edges(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C) {
     constexpr int WARPS = kEdgeThreads / 32;
     __shared__ float parts[WARPS][kThin][kOutputs];

@@ -1,5 +1,5 @@
-// The instructions of Hopper that kernels share: barriers in shared memory, TMA copies, and signals between blocks. One
-// thing per function, named after what it does; PTX ISA is the reference for all.
+// Hopper instructions that kernels share: barriers in shared memory, TMA copies, and signals between blocks. Each
+// function does one thing and is named after it; all are described in the PTX ISA reference.
 
 #pragma once
 
@@ -64,7 +64,7 @@ __device__ inline void fetch(unsigned tile, const CUtensorMap* map, int row, int
         : "memory");
 }
 
-// As fetch, into the same place of every block of the cluster whose bit is set in `blocks`; each one's own
+// Like fetch, but into the same place of every block of the cluster whose bit is set in `blocks`; each block's own
 // barrier counts the bytes that arrive there.
 __device__ inline void fetch_for(uint16_t blocks, unsigned tile, const CUtensorMap* map, int row, int column,
                                  unsigned barrier) {
@@ -121,15 +121,15 @@ template <int THREADS> __device__ void meet_groups() {
 // Synchronise the two warps of pair `number`, which is below 8.
 __device__ inline void meet_pair(int number) { asm volatile("bar.sync %0, 64;" ::"r"(2 + number) : "memory"); }
 
-// ---- Clusters: blocks that run at the same time and reach one another's shared memory.
+// ---- Clusters: blocks that run at the same time and can access each other's shared memory.
 
-// Synchronise all threads of the cluster. This orders no memory accesses; barriers do that.
+// Synchronise all threads of the cluster. This does not order memory accesses; barriers do that.
 __device__ inline void meet_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// Arrive at the barrier of another block. Without `.release.cluster`, which ptxas turns into a fence for the
-// whole device in every step; the products that read the stage are complete already.
+// Arrive at the barrier of another block. Without `.release.cluster`, which ptxas would turn into a fence for the whole
+// device in every step. It is not needed, because the products that read the stage are already complete.
 __device__ inline void arrive_at(unsigned barrier, int rank) {
     asm volatile(
         "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(

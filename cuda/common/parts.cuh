@@ -1,12 +1,12 @@
-// How blocks that share a tile of C add up their parts of K: each leaves its sums in the workspace, and the last to
-// arrive adds them up. A single block would wait for memory again and again, so there are two rounds:
+// How blocks that share a tile of C add up their parts of K: each block leaves its sums in the workspace, and the
+// last one to arrive adds them up. A single block would wait for memory again and again, so there are two rounds:
 //
 //      parts          0 1 2 3 4 5 6 7   8 9 10 11 12 13 14 15   16 17 18
 //                     +-------------+   +-------------------+   +------+     the last of each group adds its parts
 //                            |                    |                 |
 //                            +--------------------+-----------------+        the last group adds the sums
 //
-// Parts are added in the order of k whichever block comes last, so every run gives the same bits.
+// Parts are added in the order of k no matter which block comes last, so every run gives the same bits.
 
 #pragma once
 
@@ -17,8 +17,8 @@ constexpr int kMostAtOnce = 4;  // parts that it loads at once: often there are 
 // Ints in the workspace for each tile: arrivals in each group, and groups that are done.
 __device__ constexpr int counters(int split) { return 1 + (split + kGroup - 1) / kGroup; }
 
-// The parts that one block adds: `count` of them, first, first + step, and so on. `count` is 0 if another block adds
-// them.
+// The parts that one block adds: `count` of them, namely first, first + step, and so on. `count` is 0 if another
+// block adds them.
 struct Parts {
     int first, step, count;
 };
@@ -40,7 +40,7 @@ __device__ inline bool arrive_last(int* counter, int count) {
 }
 
 // The parts whose sum is the result, after part number `part` of `split` is in the workspace. `add` replaces part
-// `first` by the sum of those it is given.
+// `first` with the sum of the parts it is given.
 template <typename ADD> __device__ Parts meet_parts(int* counters, int part, int split, ADD add) {
     const int group = part / kGroup, groups = (split + kGroup - 1) / kGroup;
     const Parts mine = {group * kGroup, 1, min(kGroup, split - group * kGroup)};
@@ -54,7 +54,7 @@ template <typename ADD> __device__ Parts meet_parts(int* counters, int part, int
 __device__ inline void add(float& to, float v) { to += v; }
 __device__ inline void add(float4& to, float4 v) { to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w; }
 
-// The sums of parts, COUNT elements of a thread. `load(part, i)` is element i of a part.
+// The sums of parts; each thread has COUNT elements. `load(part, i)` is element i of a part.
 template <int COUNT, typename T, typename LOAD> __device__ void sum_parts(T (&total)[COUNT], Parts parts, LOAD load) {
     constexpr int kFloats = sizeof(T) / sizeof(float) * COUNT, kFit = kLoads / kFloats;
     constexpr int kAtOnce = kFit < 1 ? 1 : kFit < kMostAtOnce ? kFit : kMostAtOnce;  // parts
@@ -75,10 +75,10 @@ template <int COUNT, typename T, typename LOAD> __device__ void sum_parts(T (&to
     }
 }
 
-// Leave a block's totals, SUMS of them, as part number `part` of the `split` parts of a tile: thread i has number i,
-// i + BLOCK_THREADS and so on, and place(p) is where part p belongs in the workspace. In the block that adds up the
-// last parts of a tile, replace them by the totals of all and return true. `arrivals` are the counters(split) ints of
-// the tile, zeros before and after.
+// Leave a block's SUMS totals as part number `part` of the `split` parts of a tile. Thread i has totals i, i +
+// BLOCK_THREADS and so on, and place(p) is where part p belongs in the workspace. In the block that adds up the last
+// parts of a tile, replace the totals with those of all parts and return true. `arrivals` are the tile's
+// counters(split) ints, which are zero before and after.
 template <int SUMS, int BLOCK_THREADS, int COUNT, typename PLACE>
 __device__ bool add_parts(float (&total)[COUNT], int* arrivals, int part, int split, PLACE place) {
     const auto has = [](int i) { return SUMS % BLOCK_THREADS == 0 || i * BLOCK_THREADS + threadIdx.x < SUMS; };
@@ -102,8 +102,8 @@ __device__ bool add_parts(float (&total)[COUNT], int* arrivals, int part, int sp
     return true;
 }
 
-// The same where tiles are split alike, and each block has one part of one tile. The workspace begins with zeros,
-// counters(split) ints for each tile.
+// The same for tiles that are all split alike, where each block has one part of one tile. The workspace begins with
+// counters(split) ints for each tile, all zero.
 template <int SUMS, int BLOCK_THREADS, int COUNT>
 __device__ bool add_splits(float (&total)[COUNT], void* workspace, int tiles, int split) {
     const int tile = blockIdx.x / split, part = blockIdx.x % split;

@@ -32,12 +32,12 @@ shared: 4 * ((REST if FETCH else 0) + part_of_x + partial_sums + hidden + 4)
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-block-clusters
 ---*/
 
-// Compared with mlp_fused: there, every block reads all first-layer weights, which is nearly all of
-// the traffic, just for its few rows. Here CLUSTER blocks share ROWS rows: each multiplies its own
-// part of K, so it reads only that part of W1 and of X, and the partial sums meet once, through
-// distributed shared memory. From then on each block has ROWS / CLUSTER whole rows and takes them
-// to the output by itself. The weights of later layers are in shared memory; they were requested at the
-// start.
+// Compared with mlp_fused: there, every block reads all first-layer weights, which is nearly all of the
+// traffic, just for its few rows. Here CLUSTER blocks share ROWS rows. Each multiplies its own part of
+// K, so it reads only that part of W1 and of X, and the partial sums are exchanged once, through
+// distributed shared memory. From then on each block has ROWS / CLUSTER whole rows and carries them to
+// the output by itself. The weights of later layers are already in shared memory, because they were
+// requested at the start.
 //
 //         block 0   block 1  ...             rows of the cluster
 //    X  [  k0 ..  |  k1 ..  |  ...  ]        ROWS x K
@@ -47,8 +47,8 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#thread-
 //                                                 |
 //         layer 2, 3, ..., softmax: within the block
 //
-// All requests to memory go out at once: X (cp.async, transposed to K x ROWS on the way), the first
-// DEPTH weights of every thread (to registers), and the later layers (one bulk copy).
+// All memory requests are issued at once: X (cp.async, transposed to K x ROWS on the way), the first DEPTH weights of
+// every thread (to registers), and the later layers (one bulk copy).
 //
 // Bound by a series of latencies: the launch, one trip to memory, the sums of layer 1 (half of all
 // FFMA time at ROWS = 16), the exchange, and two short layers.
@@ -60,7 +60,7 @@ constexpr int kMostSlices = 32;  // more would cost more to add up than they sav
 __host__ __device__ constexpr int least(int a, int b) { return a < b ? a : b; }
 __host__ __device__ constexpr int most(int a, int b) { return a < b ? b : a; }
 __host__ __device__ constexpr int up(int n, int grain) { return (n + grain - 1) / grain * grain; }
-// At most `limit` slices of K; of equal length if that leaves more than half as many.
+// At most `limit` slices of K. They have equal length if that leaves more than half as many.
 __host__ __device__ constexpr int slices(int K, int limit) {
     for (int s = least(K, limit); 2 * s > least(K, limit); --s)
         if (K % s == 0) return s;
@@ -91,7 +91,7 @@ template <int L> struct Later {
 };
 
 // Offsets in shared memory, in floats. Every part begins at a multiple of 16 bytes.
-constexpr int kRestAt = 0;  // biases and weights after W1, as they lie in memory
+constexpr int kRestAt = 0;  // biases and weights after W1, in the order in which they lie in memory
 constexpr int kXAt = kRestAt + (FETCH ? REST : 0);
 constexpr int kPartialAt = kXAt + (First::DEEP + kMostSlices) * kPitch;
 constexpr int kGatheredAt = kPartialAt + most(4 * TM * THREADS, up(kOwn * most(4 * THREADS, WIDEST), 4));
@@ -172,8 +172,8 @@ __device__ void fetch_for_all(float* to, const float* from, unsigned bytes, unsi
         : "memory");
 }
 
-// A load that stays where it is written. The compiler would move a load of constant data (nc) past
-// the barrier, down to its use.
+// A load that stays where it is written in the source. The compiler would move a load of constant data (nc) past the
+// barrier, down to its use.
 template <int V> __device__ Vector<V> load_now(size_t place) {
     Vector<V> w;
     float* v = w.at;
@@ -319,8 +319,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     const int t = threadIdx.x, rank = cluster_rank(), row0 = blockIdx.x / CLUSTER * ROWS, k0 = rank * S::DEEP;
     const unsigned barrier = address(&arrivals);
 
-    // A thread's tile: neighbouring lanes take the row groups of the same columns, then the next
-    // columns.
+    // A thread's tile: neighbouring lanes take the row groups of the same columns, then the next columns.
     const int rows = t % (ROWS / TM) * TM, group = t % S::TILES / (ROWS / TM);
     const bool works = t / S::TILES < S::SLICES;
     const int slice = works ? t / S::TILES : 0, left = works ? min(S::DEEP, S::K - k0) - slice : 0;
@@ -352,7 +351,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     }
     asm volatile("cp.async.wait_all;" ::: "memory");
     __syncthreads();
-    // Bytes that have arrived already count too: the phase stays open until this arrival.
+    // Bytes that arrived earlier count too, because the phase stays open until this arrival.
     if (t == 0) expect(barrier, (FETCH ? 4 * REST : 0) + 4 * CLUSTER * kOwn * S::N);
 
     float sum[TM][V] = {};

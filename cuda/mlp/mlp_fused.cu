@@ -21,12 +21,12 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 ---*/
 
 // Compared with a chain of GEMMs: nothing leaves the SM between layers, and one launch replaces
-// three to six. A block carries ROWS rows of the batch from the input to the output. It reads the
-// weights once, straight into registers, and each weight serves ROWS rows; no block waits for
-// another.
+// between three and six. A block carries ROWS rows of the batch from the input to the output. It
+// reads the weights once, straight into registers, and each weight serves ROWS rows; no block
+// waits for another.
 //
-// Bound by reading the weights: every block reads all of them from L2, at 64 bytes per cycle and
-// SM. Few blocks with many rows save traffic; many blocks with few rows use more of the SMs.
+// Bound by reading the weights: every block reads all of them from L2, at 64 bytes per cycle per SM. Few blocks
+// with many rows save traffic; many blocks with few rows use more of the SMs.
 //
 //    in: K x ROWS, shared     W: K x N, global            thread (slice, group)
 //      k  [ r r r r ]          k  [ v v v v . . . . ]     columns group * V ... + V - 1
@@ -34,8 +34,8 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 //           |                        |
 //           +--- ROWS x V sums per thread, added over the slices in shared memory, + bias, activation
 //
-// Neighbouring threads read neighbouring columns, then the next rows of W, so the block reads W in
-// one stream. V is 4 where the width of the layer is a multiple of 4, otherwise 2 or 1.
+// Neighbouring threads read neighbouring columns, then the next rows of W, so the block reads W in one stream. V is
+// 4 where the width of the layer is a multiple of 4, otherwise 2 or 1.
 
 constexpr int kSize[] = {SIZES}, kActivation[] = {ACTIVATIONS}, kWeights[] = {WEIGHTS_AT}, kBias[] = {BIASES_AT};
 constexpr int kRelu = 1, kSoftmax = 2;
@@ -67,8 +67,7 @@ template <int V> __device__ void multiply(TACC (&sum)[ROWS][V], const TACC* in, 
     }
 }
 
-// Adds up the products of one thread's k and columns, and stores them to `partial`, SLICES x ROWS x
-// N.
+// Adds up the products of one thread's k and columns and stores them to `partial`, which is SLICES x ROWS x N.
 template <int L> __device__ void multiply_layer(int unit, const TACC* in, const TB* __restrict__ W, TACC* partial) {
     using S = Layer<L>;
     constexpr int V = S::V;

@@ -22,8 +22,9 @@ source: https://github.com/NVIDIA/cutlass
 ---*/
 
 // CUTLASS's single-precision GEMM for CUDA cores, called as any program would call it: the host function below chooses
-// neither grid nor block, CUTLASS derives both from the tile. It copies single floats, so rows may have any length.
-// Bound by the FMA units: each thread computes 8 x 8 or more results from registers, and cp.async fills STAGES buffers.
+// neither grid nor block, because CUTLASS derives both from the tile. It copies single floats, so rows may have any
+// length. Bound by the FMA units: each thread computes 8 x 8 or more results from registers, and cp.async fills STAGES
+// buffers.
 //
 //            BK       BN
 //          +----+   +--------+-- WN --+

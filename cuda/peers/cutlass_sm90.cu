@@ -27,8 +27,8 @@ source: https://github.com/NVIDIA/cutlass
 ---*/
 
 // CUTLASS's GEMM for Hopper, assembled by its collective builders. One warp group of every block only starts TMA
-// copies, which all blocks of a cluster share; two others multiply. Blocks stay on their multiprocessors and take one
-// tile after the other. Bound by the tensor cores; on large problems the GPU's power limit lowers their clock.
+// copies, which all blocks of a cluster share; two others multiply. Blocks stay on their multiprocessors and process
+// one tile after another. Bound by the tensor cores; on large problems the GPU's power limit lowers their clock.
 //
 //     cooperative                          ping-pong
 //     group 1 | upper half of a tile |     group 1 | tile 0 | store  | tile 2 | store  |

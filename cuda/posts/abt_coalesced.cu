@@ -21,10 +21,9 @@ accesses:
 source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-01-30"
 ---*/
 
-// Our reconstruction of a step that "How can CUDA optimize matrix multiplication with its
-// transpose?" mentions and does not take. Compared with abt_shared: a thread does not load the element of
-// B that its own sum needs but the one that makes the warp's loads contiguous, and stores it
-// transposed.
+// Our reconstruction of a step that "How can CUDA optimize matrix multiplication with its transpose?"
+// mentions and does not take. Compared with abt_shared: instead of the element of B that its own sum
+// needs, a thread loads the one that makes the warp's loads contiguous, and stores it transposed.
 //
 //      B as it is stored, N x K                 Bs, TILE x PITCH
 //                 k0
@@ -40,9 +39,9 @@ source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-0
 // banks (of 4 bytes) for TILE = 32, 16, 8; one word of padding does so only for TILE = 32. The
 // inner loop loads along a row and needs no padding.
 //
-// Bound by shared memory: global memory is now read in whole sectors, once per tile. As written
-// there are two shared loads per multiply-add, 1.25 where the compiler joins four steps of As in
-// one load.
+// Bound by shared memory: global memory is now read in whole sectors, once per tile. As written,
+// there are two shared loads per multiply-add, or 1.25 where the compiler combines four steps of
+// As into one load.
 //
 // Bugs in the post's version, fixed here: its loads of B are not coalesced, and it drops the last
 // K % TILE products.

@@ -22,10 +22,10 @@ source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-0
 ---*/
 
 // From "How can CUDA optimize matrix multiplication with its transpose?": its second kernel
-// (UNROLL=0) and its third (UNROLL=1). Against naive in layout nt: each element of A and B comes
-// from global memory once per tile, TILE times less often (32 times, as the post advises: a
-// multiple of the warp). B is stored N x K, and a thread loads the element that it would use
-// itself, so neighbouring threads read different rows of B.
+// (UNROLL=0) and its third (UNROLL=1). Compared with naive in layout nt, each element of A and B
+// is loaded from global memory once per tile, TILE times less often (32 times, as the post
+// advises: a multiple of the warp). B is stored as N x K, and a thread loads the element that it
+// would use itself, so neighbouring threads read different rows of B.
 //
 //      A, M x K                 B as it is stored, N x K           Bs
 //          k0                              k0
@@ -36,21 +36,21 @@ source: "How can CUDA optimize matrix multiplication with its transpose?, 2025-0
 //       tx ->                   +----------+--+-----+                 stored along a row
 //       one row: coalesced       32 rows, K apart: 32 transactions
 //
-// Bound by these loads of B while tiles are small: 32 sectors for 32 elements, repeated for each
-// row of the tile; at best L1 still holds the rest of a sector. With larger tiles bound by shared
-// memory, with two loads per multiply-add.
+// While tiles are small, it is bound by these loads of B: 32 sectors for 32 elements, repeated
+// for each row of the tile. At best L1 still holds the rest of a sector. With larger tiles it is
+// bound by shared memory, with two loads per multiply-add.
 //
-// The post's second and third kernels differ only in a pragma, and since the compiler unrolls a
-// loop of TILE steps by itself, nvcc 13 makes the same machine code of both (a test checks this for
+// The post's second and third kernels differ only in a pragma. Since the compiler unrolls a loop of
+// TILE steps by itself, nvcc 13 generates the same machine code for both (a test checks this for
 // TILE 16 and 32): on this compiler the post's pragma gains nothing. UNROLL=-1, which is not in the
 // post, forbids unrolling and so shows what it is worth. Unrolling gives one 16-byte load for four
 // steps of As, and removes the loop counter, branch and address arithmetic.
 //
-// What differs from the post's kernels (post002_shared): it takes alpha, beta and all precisions,
-// computes addresses in 64 bits, and declares the size of its block (`__launch_bounds__`). It makes
-// cdiv(K, TILE) steps, where the post makes K / TILE and drops the last K % TILE columns of A and
-// B, so that its guard on k can never be false. The post says that shared memory solves the
-// accesses to B, although the load of B into shared memory is still not coalesced.
+// Differences from the post's kernel (post002_shared): it takes alpha, beta and all precisions,
+// computes addresses in 64 bits, and declares the size of its block (`__launch_bounds__`). It runs
+// cdiv(K, TILE) steps, where the post runs K / TILE and drops the last K % TILE columns of A and B,
+// so the post's guard on k can never be false. The post says that shared memory fixes the accesses
+// to B, although the load of B into shared memory is still not coalesced.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

@@ -28,10 +28,10 @@ shared: STAGES * ((BM + BN) * BK * BYTES + BN * 16)    # the tiles, and 16 bytes
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code:
 // asynchronous memory operations, here within the kernel. Compared with double_buffer: copies go from
-// global to shared memory without passing through registers, in units of 16 bytes, and several
-// tiles can be in flight.
+// global to shared memory without passing through registers, in units of 16 bytes, and several tiles
+// can be in flight.
 //
 //      tile t            0            1            2            3           STAGES = 3
 //      wait for tile t   w            w            w
@@ -39,17 +39,17 @@ source: https://github.com/kHarshit/cuda-programming
 //      issue tile t + 2    |-> . . . .  |-> . . . .  |-> . . . .            which held tile t - 1
 //      compute              |========|   |========|   |========|            from buffer t % 3
 //
-// A copy keeps the order that its 16 bytes have in global memory, so nothing is transposed: As and
-// Bs are kept as A and B are stored. Where rows are not a multiple of 16 bytes, or an operand is
-// not aligned to them, each copy moves one element. Outside the matrices the copy reads 0 bytes and
-// fills with zeros by itself.
+// A copy keeps its 16 bytes in the order of global memory, so nothing is transposed: As and Bs have
+// the same order as A and B in memory. Where rows are not a multiple of 16 bytes, or an operand is
+// not aligned to 16 bytes, each copy moves one element. Outside the matrices the copy reads 0 bytes
+// and fills its destination with zeros.
 //
-// Bound by the issue of shared-memory loads and, element by element, by the issue of the copies.
+// Bound by the issue of shared-memory loads and, when copying single elements, by the issue of the copies.
 //
-// The post means copies on streams, between host and device, and has no code for them; this is the
-// same idea on the device. The bug in its shared-memory kernel, fixed here: its guards compare
-// positions within the tile with the sizes of the matrices, so it reads out of bounds when a size
-// is not a multiple of the tile.
+// The post means copies on streams, between host and device, and has no code for them; this
+// applies the same idea on the device. The bug in the post's shared-memory kernel, fixed here: its
+// guards compare positions within the tile with the sizes of the matrices, so it reads out of
+// bounds when a size is not a multiple of the tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)

@@ -32,10 +32,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
-// prefetching, second half, into shared memory. Compared with prefetch_registers: the next tile has a
-// separate buffer, so it can be stored while others still read this one, and the barrier that
-// waited for them is gone.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code:
+// the second half of prefetching, into shared memory. Compared with prefetch_registers: the next tile
+// has a separate buffer, so it can be stored while other threads still read this one, and the barrier
+// that waited for them is gone.
 //
 //      tile           0                1                2
 //      fetch      |--||----. . . . . |----. . . . . |----. . . . .        global -> registers
@@ -47,14 +47,14 @@ source: https://github.com/kHarshit/cuda-programming
 //      tile later, separates these loads from the next stores. A fast warp is at most a tile ahead.
 //
 // Bound by the issue of shared-memory loads, scalar as in blocktile_2d: with 8 x 8 results, 16
-// loads for 64 multiply-adds. The price is twice the shared memory, 16640 bytes by default, which
-// does not limit the occupancy here, and the registers of the fetch. Left for the next rungs:
+// loads for 64 multiply-adds. The cost is twice the shared memory, 16640 bytes by default, which
+// does not limit the occupancy here, and the registers for the fetch. Left for the next rungs:
 // float4 loads, and double-buffered fragments.
 //
-// The post names this step without code. The bug in its shared-memory kernel, fixed here: its
-// guards compare positions within the tile with the sizes of the matrices, so it reads out of
-// bounds when a size is not a multiple of the tile. Here a guarded fetch yields zeros, also past
-// the last tile.
+// The post mentions this step but shows no code for it. The bug in the post's shared-memory
+// kernel, fixed here: its guards compare positions within the tile with the sizes of the
+// matrices, so it reads out of bounds when a size is not a multiple of the tile. Here a guarded
+// fetch yields zeros, including past the last tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
@@ -63,7 +63,7 @@ source: https://github.com/kHarshit/cuda-programming
 #define PER_B (BN * BK / THREADS)                // how many rows (as stored) lie between them
 #define STEP_A (THREADS / (TRANS_A ? BM : BK))
 #define STEP_B (THREADS / (TRANS_B ? BK : BN))
-#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a
+#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is stored transposed, BK x BM. Padded where a
 #define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // tile is transposed: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -76,8 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
 
-    // The first element in each tile. Neighbouring threads fetch neighbours in memory, in every
-    // layout.
+    // The first element in each tile. Neighbouring threads fetch neighbouring elements, in every layout.
     const int am = TRANS_A ? threadIdx.x % BM : threadIdx.x / BK, ak = TRANS_A ? threadIdx.x / BM : threadIdx.x % BK;
     const int bn = TRANS_B ? threadIdx.x / BK : threadIdx.x % BN, bk = TRANS_B ? threadIdx.x % BK : threadIdx.x / BN;
     const TA* a_from = A + (row0 + am) * a_i + ak * a_k;

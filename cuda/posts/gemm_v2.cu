@@ -27,10 +27,9 @@ accesses:
 source: CUDA 007 - GEMM
 ---*/
 
-// From "CUDA 007 - GEMM": version 2. Compared with tiled_plain (its version 1): a tile of 64 x 64 for the
-// same 256 threads, so each thread owns 16 results, 16 rows or columns apart, and each element of A
-// and B is fetched from global memory 4 times less often. Every result is still a dot product of
-// its own.
+// From "CUDA 007 - GEMM": version 2. Compared with tiled_plain (its version 1): the tile is 64 x 64 for
+// the same 256 threads. Each thread therefore owns 16 results, 16 rows or columns apart, and each element
+// of A and B is fetched from global memory 4 times less often. Every result is still its own dot product.
 //
 //                 k                                tx  tx+16 tx+32 tx+48
 //      As   +-----------+         Bs    +-----------+   C tile
@@ -45,27 +44,26 @@ source: CUDA 007 - GEMM
 //
 // Bound by shared memory and by latency: as written, two loads per multiply-add. Given unrolled dot
 // products, the compiler shares loads between them. But the odd row length makes each load 4 bytes
-// wide, and many steps in flight take many registers, so few blocks share an SM: `gemmbench inspect
+// wide, and many steps in flight use many registers, so few blocks share an SM: `gemmbench inspect
 // gemm_v2 --sass-mix` counts both.
 //
-// The post says that unrolling gains "nearly 10 times", but not against what. UNROLL=0 has no
-// pragma, as the post prints the kernel: nvcc unrolls by itself.
-// UNROLL=-1 forbids unrolling of every loop. Then nothing is shared, and since registers cannot be
-// indexed, each dot product begins and ends with a chain of 16 compares and moves that finds its
-// result.
+// The post says that unrolling gains "nearly 10 times", but it does not say compared with what.
+// UNROLL=0 has no pragma, as the post prints the kernel: nvcc unrolls by itself. UNROLL=-1 forbids
+// unrolling any loop. Then nothing is shared, and since registers cannot be indexed, each dot
+// product begins and ends with a chain of 16 compares and moves that finds its result.
 //
-// What differs from the post's kernel (post004_v2): it takes all layouts and precisions, computes
+// Differences from the post's kernel (post004_v2): it takes all layouts and precisions, computes
 // addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
-// and store, where the post is right for multiples of 64 only. It takes tiles and blocks of other
-// shapes, also tiles that the block does not divide. If beta is 0 it does not read C; the post's
-// kernel does, so a NaN there stays.
+// and store; the post's is correct only for multiples of 64. It supports tiles and blocks of other
+// shapes, including tiles that the block does not divide. If beta is 0 it does not read C. The
+// post's kernel does, so a NaN there survives.
 
 #define THREADS (BX * BY)
 #define ROWS (TILE / BY)     // results per thread
 #define COLUMNS (TILE / BX)
 #define PITCH_B (TILE + TRANS_B)  // padded where B is transposed on its way; As always is
 
-// Before every loop over a tile; the loop over k0 has no pragma.
+// Used before every loop over a tile; the loop over k0 has no pragma.
 #if UNROLL > 0
 #define UNROLLING _Pragma("unroll")
 #elif UNROLL < 0
@@ -87,8 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     TACC sum[ROWS][COLUMNS] = {};
     for (int k0 = 0; k0 < K; k0 += TILE) {
         UNROLLING for (int start = 0; start < TILE * TILE; start += THREADS) {
-            // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
-            // matrices.
+            // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
             const int y = (start + thread) / TILE, x = (start + thread) % TILE;
             const int m = TRANS_A ? x : y, ka = TRANS_A ? y : x;
             const int n = TRANS_B ? y : x, kb = TRANS_B ? x : y;

@@ -29,10 +29,10 @@ accesses:
 source: CUDA 007 - GEMM
 ---*/
 
-// From "CUDA 007 - GEMM": version 3. Compared with gemm_v2: the tiles need not be square. A short BK
-// takes a quarter of the shared memory, so more blocks share an SM, and lets BM and BN grow: with
-// 128 x 128 x 8 a thread owns 64 results, and each element of A or B is fetched half as often as
-// with 64 x 64.
+// From "CUDA 007 - GEMM": version 3. Compared with gemm_v2, the tiles need not be square. A short BK
+// takes a quarter of the shared memory, so more blocks share an SM and BM and BN can grow: with 128
+// x 128 x 8 a thread owns 64 results, and each element of A or B is fetched half as often as with 64
+// x 64.
 //
 //                    BN
 //               +-----------+
@@ -45,19 +45,19 @@ source: CUDA 007 - GEMM
 //      +----+   +-----------+
 //
 // Bound by shared memory: as written, each multiply-add takes two loads, and only the compiler can
-// share them between dot products; `gemmbench inspect gemm_v3 --sass-mix` counts loads.
-// UNROLL=0 has no pragma: if the compiler keeps a loop over the results, they lie in local memory,
-// which `inspect` shows as stack bytes. UNROLL=-1 forbids unrolling of every loop and shows the
-// kernel as it is written.
+// share them between dot products. `gemmbench inspect gemm_v3 --sass-mix` counts loads. UNROLL=0
+// has no pragma. If the compiler keeps a loop over the results, they are in local memory, which
+// `inspect` shows as stack bytes. UNROLL=-1 forbids unrolling any loop and shows the kernel as it
+// is written.
 //
-// The post drops the padding of As here, rightly: with 16 or 8 words per row, the rows that a warp
-// reads at once lie in different banks. Rows are padded only where a layout transposes the tile.
+// The post is right to drop the padding of As here: with 16 or 8 words per row, the rows that a warp reads at once
+// lie in different banks. Rows are padded only where a layout transposes the tile.
 //
-// What differs from the post's kernel (post004_v3): it takes all layouts and precisions, computes
+// Differences from the post's kernel (post004_v3): it takes all layouts and precisions, computes
 // addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
-// and store, where the post is right for multiples of BM, BN and BK only. It takes tiles that the
-// block does not divide. If beta is 0 it does not read C; the post's kernel does, so a NaN there
-// stays. Row lengths of tiles are padded in the other layouts.
+// and store; the post's is correct only for multiples of BM, BN and BK. It supports tiles that the
+// block does not divide. If beta is 0 it does not read C. The post's kernel does, so a NaN there
+// survives. The row lengths of tiles are padded in the other layouts.
 
 #define THREADS (BX * BY)
 #define ROWS (BM / BY)     // results per thread
@@ -65,7 +65,7 @@ source: CUDA 007 - GEMM
 #define PITCH_A (BK + TRANS_A)
 #define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))
 
-// Before every loop over a tile; the loop over k0 has no pragma.
+// Used before every loop over a tile; the loop over k0 has no pragma.
 #if UNROLL > 0
 #define UNROLLING _Pragma("unroll")
 #elif UNROLL < 0
@@ -86,8 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[ROWS][COLUMNS] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
-        // matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
         UNROLLING for (int start = 0; start < BM * BK; start += THREADS) {
             const int e = start + thread;
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;

@@ -40,24 +40,24 @@ source: CUDA 007 - GEMM
 //             [ a3 ]  ->   +  +  +  +
 //              ^- As[ty + i BY][k]
 //
-// Bound by shared memory, as written with one load for two multiply-adds at 64 x 64 and one for
-// four at 128 x 128; and by the barriers, since no load of the next tile is in flight while this
-// one is computed. nvcc 13 makes the same instructions of gemm_v3, in another order: what this
-// version gains is that the compiler need not find them. UNROLL=0 has no pragma: the compiler then
-// unrolls the loops by itself. UNROLL=-1 forbids unrolling of every loop: a, b and the results then
-// live in local memory, with two loads and a store there per multiply-add.
+// Bound by shared memory: as written, there is one load for two multiply-adds at 64 x 64 and one
+// for four at 128 x 128. It is also bound by the barriers, since the next tile is not being loaded
+// while this one is computed. nvcc 13 generates the same instructions for gemm_v3, in another
+// order. This version's gain is that the compiler does not have to find them. UNROLL=0 has no
+// pragma; the compiler then unrolls the loops by itself. UNROLL=-1 forbids unrolling any loop: a, b
+// and the results are then in local memory, with two loads and a store there per multiply-add.
 //
-// LOAD_FROM_TID=1: the post says that a loop that starts at the thread's number cannot be unrolled,
+// LOAD_FROM_TID=1: the post says that a loop that starts at the thread's index cannot be unrolled,
 // because its length is unknown. nvcc 13 unrolls it by 4 at run time: up to three single steps, in
-// which each load waits for its store, then a loop of four. With 0 it is straight-line code, with
-// all loads of both tiles in flight before the first store.
+// which each load waits for its store, followed by a loop of four. With 0 it is straight-line code,
+// with all loads of both tiles in flight before the first store.
 //
-// What differs from the post's kernel (post004_v4): it takes all layouts and precisions, computes
+// Differences from the post's kernel (post004_v4): it takes all layouts and precisions, computes
 // addresses in 64 bits, declares the size of its block (`__launch_bounds__`), and guards every load
-// and store, where the post is right for multiples of BM, BN and BK only. It takes tiles that the
+// and store; the post's is correct only for multiples of BM, BN and BK. It supports tiles that the
 // block does not divide, where the post's kernel writes past the end of As or Bs. If beta is 0 it
-// does not read C; the post's kernel does, so a NaN there stays. Row lengths of tiles are padded in
-// the other layouts.
+// does not read C. The post's kernel does, so a NaN there survives. The row lengths of tiles are
+// padded in the other layouts.
 
 #define THREADS (BX * BY)
 #define ROWS (BM / BY)     // results per thread
@@ -65,7 +65,7 @@ source: CUDA 007 - GEMM
 #define PITCH_A (BK + TRANS_A)                         // padded where a layout transposes the
 #define PITCH_B (BN + (TRANS_B ? (31 + BK) / BK : 0))  // tile on its way
 
-// Before every loop over a tile; the loop over k0 has no pragma.
+// Used before every loop over a tile; the loop over k0 has no pragma.
 #if UNROLL > 0
 #define UNROLLING _Pragma("unroll")
 #elif UNROLL < 0
@@ -87,8 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[ROWS][COLUMNS] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
-        // matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
         UNROLLING for (int start = first; start < BM * BK; start += THREADS) {
             const int e = start + offset;
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;

@@ -18,14 +18,14 @@ source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its naive kernel. Compared with naive:
-// the threads are numbered along C as it lies in memory, in one dimension. And the post transposes
-// A in advance, so that both operands are contiguous along K, which is what helps a CPU.
+// the threads are numbered in one dimension, in the order in which C lies in memory. The post also
+// transposes A in advance, so both operands are contiguous along K, which is what helps a CPU.
 //
-// The post stores matrices by columns. Its C read by rows is C^T = B^T A^T, so the operands change
-// places: its B (K x N by columns) is our A (M x K by rows), and its transposed A (a row of K for
-// every row of its C) is our B, stored N x K: layout nt. Consecutive threads own consecutive
-// elements of C, here along a row. Layout nn is the same kernel without the transposition, for
-// comparison.
+// The post stores matrices column by column. Its C, read by rows, is C^T = B^T A^T, so the
+// operands change places: its B (K x N by columns) is our A (M x K by rows), and its transposed A
+// (a row of K for every row of its C) is our B, stored as N x K: layout nt. Consecutive threads
+// own consecutive elements of C, here along a row. Layout nn is the same kernel without the
+// transposition, for comparison.
 //
 //        thread  0 1 2 3 ...            in nt, at one k:
 //      C row 0   # # # # # # # # #      A[row][k]      one address per warp, a broadcast
@@ -33,16 +33,16 @@ source: https://github.com/Deyht/frugal_ai
 //                  ^ a warp may                        a 32-byte sector for each
 //                    wrap to the next row
 //
-// Bound in nt by memory transactions: each load of B takes 32 sectors for 32 elements, and the rest
-// of a sector is of use only if it survives in L1 for the next 8 steps of k. The rule for CPUs
-// (each thread reads its own contiguous stream) is wrong here: a warp wants one stream for all its
-// threads.
+// In nt it is bound by memory transactions: each load of B takes 32 sectors for 32 elements, and
+// the rest of a sector is of use only if it survives in L1 for the next 8 steps of k. The rule for
+// CPUs (each thread reads its own contiguous stream) is wrong here, because a warp wants one stream
+// for all its threads.
 //
-// What differs from the post's kernel (post001_naive): it takes alpha, beta, row-major matrices of
-// all layouts and precisions, and N apart from K, which the post takes for the distance of two
-// columns of B. Element numbers and addresses have 64 bits, where the post's int overflows from
-// 46341 x 46341 on. It declares the size of its block (`__launch_bounds__`). If beta is 0 it does
-// not read C; the post's kernel never does.
+// Differences from the post's kernel (post001_naive): it takes alpha, beta, and row-major matrices
+// of all layouts and precisions, and it distinguishes N from K, where the post uses N as the
+// distance between two columns of B. Element numbers and addresses have 64 bits; the post's int
+// overflows from 46341 x 46341 on. It declares the size of its block (`__launch_bounds__`). If
+// beta is 0 it does not read C; the post's kernel never reads C.
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

@@ -28,10 +28,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: occupancy
-// only. Compared with blocktile_2d: the tile follows from the block (BM = BY TM, BN = BX TN), and
-// __launch_bounds__ tells the compiler how many blocks should share an SM, which caps the registers
-// per thread.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code:
+// only the occupancy changes. Compared with blocktile_2d: the tile follows from the block (BM = BY
+// TM, BN = BX TN), and __launch_bounds__ tells the compiler how many blocks should share an SM,
+// which limits the registers per thread.
 //
 //      65536 registers per SM           MIN_BLOCKS   most registers   warps of 64
 //      / (256 threads x MIN_BLOCKS)          1             255             -
@@ -41,19 +41,19 @@ source: https://github.com/kHarshit/cuda-programming
 //
 // More warps hide more latency. But fewer registers mean either smaller thread tiles, which load
 // more from shared memory per multiply-add, or spills to local memory. So the best occupancy is
-// seldom the highest: 16 warps with 8 x 8 results each in flight need less hiding than 64 warps
+// rarely the highest: 16 warps with 8 x 8 results each in flight need less hiding than 64 warps
 // with one. `gemmbench inspect` shows registers, spills, the theoretical occupancy and what limits
 // it; a sweep over BX, BY and MIN_BLOCKS shows whether it matters.
 //
 // Bound like blocktile_2d: by shared-memory issue, and by latency at the barriers.
 //
-// The post names this step without code. Its block is always 16 x 16, and its kernels do not
-// declare it, so nothing tells the compiler how many blocks should share an SM.
+// The post mentions this step but shows no code for it. Its block is always 16 x 16, but its kernels do not
+// declare that, so nothing tells the compiler how many blocks should share an SM.
 
 #define THREADS (BX * BY)
 #define BM (BY * TM)
 #define BN (BX * TN)
-#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is kept transposed, BK x BM. Padded where a
+#define PITCH_A (BM + (TRANS_A ? 0 : 32 / BK))  // As is stored transposed, BK x BM. Padded where a
 #define PITCH_B (BN + (TRANS_B ? 32 / BK : 0))  // tile is transposed: stores hit different banks
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
@@ -68,8 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 
     TACC sum[TM][TN] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring addresses, in every layout. Zeros outside the
-        // matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
         for (int e = ty * BX + tx; e < BM * BK; e += THREADS) {
             const int m = TRANS_A ? e % BM : e / BK, k = TRANS_A ? e / BM : e % BK;
             As[k][m] = row0 + m < M && k0 + k < K ? A[(row0 + m) * a_i + (k0 + k) * a_k] : TA(0);

@@ -11,7 +11,7 @@ layouts: [nn]
 params:
   TILE: [16]
 require:
-  - M % TILE == 0               # it guards the row and the column within the tile,
+  - M % TILE == 0               # its guards use the row and column within the tile,
   - N % TILE == 0               # so it would read past A and B
   - max(M * K, K * N, M * N) <= 2147483647   # its indices are of type int
 tile: [TILE, TILE]

@@ -9,7 +9,7 @@ layouts: [tn]
 params:
   THREADS: [256]
 require:
-  - N == K                      # it takes N for the distance of two columns of B, which is K
+  - N == K                      # it uses N as the distance between two columns of B, which is K
   - max(M * K, M * N) <= 2147483647          # its indices are of type int
 tile: [1, 1]
 grid:

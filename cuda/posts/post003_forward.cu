@@ -28,11 +28,11 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 
 // The last stage of "Building a matrix-multiplication kernel from scratch using CUDA and applying it
 // to Neural Networks", with the loop over tiles, the guards, the barriers and the accesses that the
-// post prints. The post prints this loop only. Our reconstruction are the list of parameters (every
-// name that the loop reads), the indices before it, the store after it and WPT, which the post does
-// not give. Bias and activation are a separate pass, as in the post. The rows of a batch lie
-// `stride` elements apart: in the post that is the width of the widest layer, here it is that of the
-// layer's input, and of its output for the store. wpt_coalesced is the corrected kernel.
+// post prints. The post prints this loop only. We reconstructed the list of parameters (every name
+// that the loop reads), the indices before it, the store after it, and WPT, which the post does not
+// give. Bias and activation are a separate pass, as in the post. The rows of a batch lie `stride`
+// elements apart. In the post that is the width of the widest layer; here it is the width of the
+// layer's input, and for the store that of its output. wpt_coalesced is the corrected kernel.
 
 __global__ void forward(const float* weights, int offset, const float* inputs, float* outputs, int n_inputs,
                         int n_outputs, int batch, int stride) {

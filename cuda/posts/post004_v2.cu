@@ -31,7 +31,7 @@ source: CUDA 007 - GEMM
 ---*/
 
 // Version 2 of "CUDA 007 - GEMM" with the parameters, loops, barriers and accesses that the post
-// prints, and nothing else. The post prints this kernel without a pragma and says that it unrolls
+// prints, and nothing else. The post prints this kernel without a pragma but says that it unrolls
 // loops; UNROLL=1 is our reading of that. gemm_v2 is the corrected kernel.
 
 #if UNROLL

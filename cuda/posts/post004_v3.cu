@@ -33,7 +33,7 @@ source: CUDA 007 - GEMM
 ---*/
 
 // Version 3 of "CUDA 007 - GEMM" with the parameters, loops, barriers and accesses that the post
-// prints, and nothing else. The post prints this kernel without a pragma, and its loops over A
+// prints, and nothing else. The post prints this kernel without a pragma, but its loops over A
 // with one; UNROLL=1 is our reading of that. gemm_v3 is the corrected kernel.
 
 #if UNROLL

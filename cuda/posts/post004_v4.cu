@@ -33,9 +33,9 @@ source: CUDA 007 - GEMM
 ---*/
 
 // Version 4 of "CUDA 007 - GEMM" with the parameters, loops, barriers and accesses that the post
-// prints, and nothing else. The post does not say with which tiles it launched this version: 64 x
-// 64 x 16 are those of version 3, 128 x 128 x 8 those whose accesses its text counts. UNROLL=1
-// is our reading of what the post says about unrolling. gemm_v4 is the corrected kernel.
+// prints, and nothing else. The post does not say which tiles it used to launch this version: 64
+// x 64 x 16 are those of version 3, and 128 x 128 x 8 are those whose accesses its text counts.
+// UNROLL=1 is our reading of what the post says about unrolling. gemm_v4 is the corrected kernel.
 
 #if UNROLL
 #define UNROLLING _Pragma("unroll")

@@ -32,10 +32,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code:
-// prefetching, first half, into registers. Compared with blocktile_2d: a tile travels to shared memory in
-// two steps. Its loads from global memory are issued before the multiply-adds of the previous tile
-// and arrive in registers while those run; after the barrier they are stored to shared memory.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code: the
+// first half of prefetching, into registers. Compared with blocktile_2d: a tile travels to shared memory
+// in two steps. Its loads from global memory are issued before the multiply-adds of the previous tile and
+// arrive in registers while those run; after the barrier they are stored to shared memory.
 //
 //      tile         0         1                2                3
 //      fetch      |--| . . |----. . . . . |----. . . . . |----. . . . .      global -> registers
@@ -45,13 +45,14 @@ source: https://github.com/kHarshit/cuda-programming
 //
 // Bound by the issue of shared-memory loads, scalar as in blocktile_2d, and by the two barriers per
 // tile: between them every warp stores and none computes. The latency of global memory is hidden as
-// long as the BK TM TN multiply-adds of a tile take longer. The price is (BM + BN) BK / threads
-// registers per thread: 8 by default. Where they lower the occupancy, more is lost than won.
+// long as the BK TM TN multiply-adds of a tile take longer. The cost is (BM + BN) BK / threads
+// registers per thread: 8 by default. Where they lower the occupancy, this costs more than it
+// gains.
 //
-// The post names this step without code. The bug in its shared-memory kernel, fixed here: its
-// guards compare positions within the tile with the sizes of the matrices, so it reads out of
-// bounds when a size is not a multiple of the tile. Here a guarded fetch yields zeros, also past
-// the last tile.
+// The post mentions this step but shows no code for it. The bug in the post's shared-memory
+// kernel, fixed here: its guards compare positions within the tile with the sizes of the
+// matrices, so it reads out of bounds when a size is not a multiple of the tile. Here a guarded
+// fetch yields zeros, including past the last tile.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
@@ -73,8 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
 
-    // The first element in each tile. Neighbouring threads fetch neighbours in memory, in every
-    // layout.
+    // The first element in each tile. Neighbouring threads fetch neighbouring elements, in every layout.
     const int am = TRANS_A ? threadIdx.x % BM : threadIdx.x / BK, ak = TRANS_A ? threadIdx.x / BM : threadIdx.x % BK;
     const int bn = TRANS_B ? threadIdx.x / BK : threadIdx.x % BN, bk = TRANS_B ? threadIdx.x % BK : threadIdx.x / BN;
     const TA* a_from = A + (row0 + am) * a_i + ak * a_k;

@@ -23,9 +23,9 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: register
-// blocking only. Compared with tiled: the block stays as it is, the tile of A and C becomes TM times as
-// high, and each thread keeps TM results of one column in registers. Each element of Bs, once
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code: only
+// register blocking. Compared with tiled: the block stays the same, the tile of A and C becomes TM
+// times as high, and each thread keeps TM results of one column in registers. Each element of Bs, once
 // loaded, serves TM multiply-adds.
 //
 //              Bs      k  [ . . x . ]        TILE x TILE
@@ -40,14 +40,16 @@ source: https://github.com/kHarshit/cuda-programming
 //      +-----------+  +-----------+
 //                           tx
 //
-// Still bound by shared memory: (TM + 1) / TM loads per multiply-add as written, instead of two.
-// The loads of As are broadcasts to the threads of a row, and the compiler can fetch four k at a
-// time, since they lie side by side. The next step is a second dimension, TM x TN: blocktile_2d.
-// (wpt_coalesced has the same results per thread, but there the tile stays and the block shrinks.)
+// It is still bound by shared memory: (TM + 1) / TM loads per multiply-add as written, instead of
+// two. The loads of As are broadcast to the threads of a row, and the compiler can fetch four k at
+// a time, since they are adjacent. The next step is a second dimension, TM x TN: blocktile_2d.
+// (wpt_coalesced computes the same number of results per thread, but there the tile stays the same
+// and the block shrinks.)
 //
-// The post names this step without code. It would start from the post's shared-memory kernel, whose
-// bug is fixed here: its guards compare the row and column within the tile with the sizes of the
-// matrices, so it reads out of bounds when a size is not a multiple of the tile.
+// The post mentions this step but shows no code for it. It would start from the post's
+// shared-memory kernel, whose bug is fixed here: its guards compare the row and column within the
+// tile with the sizes of the matrices, so it reads out of bounds when a size is not a multiple of
+// the tile.
 
 #define BM (TILE * TM)
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile

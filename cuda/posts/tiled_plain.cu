@@ -20,11 +20,11 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// The second kernel of "Matrix Multiplication in CUDA" and of "CUDA 007 - GEMM" (there version 1),
-// with their loops and no pragma. Compared with naive: a block copies a tile of A and one of B to
-// shared memory, and its TILE x TILE threads read each element TILE times from there. Against
-// tiled: the loads come after the barrier that frees the tiles, so no load is in flight while the
-// block computes.
+// The second kernel of "Matrix Multiplication in CUDA" and version 1 of "CUDA 007 - GEMM", with
+// their loops and no pragma. Compared with naive: a block copies a tile of A and one of B to
+// shared memory, and its TILE x TILE threads read each element TILE times from there. Compared
+// with tiled: the loads come after the barrier that frees the tiles, so no load is in flight while
+// the block computes.
 //
 //                      Bs
 //                    +----+  k0            for k0 = 0, TILE, 2 TILE, ...
@@ -35,14 +35,14 @@ source: https://github.com/kHarshit/cuda-programming
 //            As      |####| C tile
 //                    +----+
 //
-// Bound by shared memory, and by waiting for the loads between the barriers. Global memory is asked
-// for TILE times fewer elements than in naive.
+// Bound by shared memory, and by waiting for the loads between the barriers. It reads TILE times fewer
+// elements from global memory than naive.
 //
-// What differs from the posts' kernels (post000_shared, post004_v1): it takes M, N, K, alpha and
-// beta instead of structures, all precisions, and addresses of 64 bits. Its guards compare the row
-// and the column in the matrix with the sizes, where post 000 compares those in the tile and reads
-// out of bounds, and post 004 has no guards. The barrier before post 004's loop is gone. If beta is
-// 0 it does not read C; post 004's kernel does.
+// Differences from the posts' kernels (post000_shared, post004_v1): it takes M, N, K, alpha and
+// beta instead of structures, supports all precisions, and uses 64-bit addresses. Its guards
+// compare the row and column within the matrix with the sizes. Post 000 compares those within the
+// tile and reads out of bounds, and post 004 has no guards. The barrier before post 004's loop is
+// gone. If beta is 0 it does not read C; post 004's kernel does.
 
 extern "C" __global__ void gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {
     __shared__ TA As[TILE][TILE];

@@ -23,7 +23,7 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 
 // Our reconstruction of the first stage of "Building a matrix-multiplication kernel from scratch
 // using CUDA and applying it to Neural Networks": tiles without more work per thread. The post
-// prints only the code of its last stage and says that until then the accesses were not coalesced;
+// prints only the code of its last stage and says that the accesses were not coalesced until then;
 // this is wpt with one result per thread. Compared with tiled: threadIdx.x runs down the rows.
 //
 //      A, M x K             As               C tile          the threads x, x+1, ... of a warp
@@ -34,12 +34,12 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 //      |x+2|# |   |           ...               ...
 //      +---+--+---+        one bank or two   y: the column, the same for TILE threads
 //
-// Bound by these accesses: a load of global memory takes 16 or 32 transactions, and a load of As 8
-// or 32 cycles of shared memory (all elements lie in 2 banks for TILE = 16, in one for 32).
+// Bound by these accesses: a load from global memory takes 16 or 32 transactions, and a load from As
+// takes 8 or 32 cycles of shared memory (all elements lie in 2 banks for TILE = 16, in one for 32).
 //
 // Unlike the post's last stage, it is not tied to the network, in which rows of a batch lie
-// maxNeurons apart, however narrow the layer. As in the post, bias and activation are a separate
-// pass over C.
+// maxNeurons apart no matter how narrow the layer is. As in the post, bias and activation are a
+// separate pass over C.
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
     gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C) {

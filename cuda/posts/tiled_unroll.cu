@@ -23,10 +23,10 @@ accesses:
 source: https://github.com/kHarshit/cuda-programming
 ---*/
 
-// Our reconstruction of a step that "Matrix Multiplication in CUDA" names without code: loop
-// unrolling only. Compared with tiled_plain: the pragma, and padded tiles for the other layouts. The
-// compiler unrolls a loop of 16 known steps by itself, so adding a pragma shows no gain; UNROLL=1
-// takes the unrolling away.
+// Our reconstruction of a step that "Matrix Multiplication in CUDA" mentions without showing code:
+// only loop unrolling. Compared with tiled_plain, it adds the pragma, and padded tiles for the other
+// layouts. The compiler unrolls a loop of 16 known steps by itself, so adding a pragma shows no
+// gain; UNROLL=1 takes the unrolling away.
 //
 //      UNROLL = 1                          UNROLL = 4
 //        LDS  a                              LDS.64  a0 a1            wider: one load for two steps
@@ -38,16 +38,16 @@ source: https://github.com/kHarshit/cuda-programming
 //      for each k                            4 FFMA
 //                                            add, compare, branch     for every fourth k
 //
-// What it saves: the counter, the test and the address arithmetic of each step; the wait for each
-// single pair of loads; and loads of As, whose elements lie side by side along k (nvcc 13 loads two
-// at once with UNROLL=4, four when the whole loop is straight-line code, two where rows are
-// padded).
+// Unrolling saves the counter, the test and the address arithmetic of each step; the wait for each
+// single pair of loads; and loads of As, whose elements are adjacent along k (nvcc 13 loads two at
+// once with UNROLL=4, four when the whole loop is straight-line code, two where rows are padded).
 //
-// Bound by shared memory like tiled: 1.25 loads per multiply-add at best.
+// Bound by shared memory, like tiled: 1.25 loads per multiply-add at best.
 //
-// The post names this step without code. It would start from the post's shared-memory kernel, whose
-// bug is fixed here: its guards compare the row and column within the tile with the sizes of the
-// matrices, so it reads out of bounds when a size is not a multiple of the tile.
+// The post mentions this step but shows no code for it. It would start from the post's
+// shared-memory kernel, whose bug is fixed here: its guards compare the row and column within the
+// tile with the sizes of the matrices, so it reads out of bounds when a size is not a multiple of
+// the tile.
 
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))  // padded where a layout transposes the tile
 #define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))  // on its way, so that stores hit different banks

@@ -8,7 +8,7 @@ params:
   BM: [64, 128]
   BN: [64, 128]
   BK: [4, 8, 16]
-  WM: [16, 32, 64]              # a warp's part of the block tile; 32 x 16 by columns in the post
+  WM: [16, 32, 64]              # a warp's part of the block tile; the post's 32 x 16 by columns
   WN: [32, 16, 64]              # is 16 x 32 by rows
   TM: [4, 8]
   TN: [4, 8]
@@ -31,9 +31,9 @@ source: https://github.com/Deyht/frugal_ai
 ---*/
 
 // From "Complementary material for the Frugal AI PSL week": its custom SGEMM. Compared with blocktile_2d:
-// the warp becomes a level between block and thread. Its 32 threads cover a compact WM x WN part of
-// the block tile, so they read few different elements of As and Bs. And each thread's elements are
-// adjacent: nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
+// the warp becomes a level between block and thread. Its 32 threads cover a compact WM x WN part of the
+// block tile, so they read few different elements of As and Bs. Each thread's elements are also adjacent,
+// so nvcc 13 needs 8 loads of 16 bytes for the 64 multiply-adds of a tile.
 //
 //      C tile, BM x BN               a warp, WM x WN              a lane, TM x TN
 //      +-------+-------+             +--+--+--+--+--+--+--+--+    +---------+
@@ -43,25 +43,26 @@ source: https://github.com/Deyht/frugal_ai
 //      :       :       :             :                       :    | . . . . |
 //          32      32                +-----------------------+    +---------+
 //
-// The post stores matrices by columns. Its C read by rows is C^T = B^T A^T, so its A is our B and
-// its B our A: layout nn, with the same memory accesses. A row of a tile of our B is contiguous. Of
-// our A, a block reads only BK = 4 elements per row at a time, 16 bytes of each 32-byte sector, and
-// columns of C are stored TN apart. A thread loads adjacent elements, one if the tile has one per
-// thread; with larger tiles, neighbours in a warp load elements that far apart.
+// The post stores matrices column by column. Its C, read by rows, is C^T = B^T A^T, so its A is our
+// B and its B is our A: layout nn, with the same memory accesses. A row of a tile of our B is
+// contiguous. Of our A, a block reads only BK = 4 elements per row at a time, 16 bytes of each
+// 32-byte sector, and columns of C are stored TN apart. A thread loads adjacent elements, or one if
+// the tile has one per thread; with larger tiles, neighbours in a warp load elements that far
+// apart.
 //
 // Bound by latency: with BK = 4 there is a barrier after every 64 multiply-adds, and the loads of
 // the next tile wait for it.
 //
-// What differs from the post's kernel (post001_custom): it takes row-major matrices of all layouts
-// and precisions, other tiles, and no unused arguments; it computes addresses in 64 bits, declares
-// the size of its block (`__launch_bounds__`), and guards every load and store, where the post
+// Differences from the post's kernel (post001_custom): it takes row-major matrices of all layouts
+// and precisions, other tiles, and no unused arguments. It computes addresses in 64 bits, declares
+// the size of its block (`__launch_bounds__`), and guards every load and store; the post's kernel
 // drops the last K % 4 products and goes out of bounds unless M and N are multiples of 64. If beta
-// is 0 it does not read C; the post's kernel does. Two things may change its speed further: one
-// barrier after both loads instead of one after each, and unrolled load loops, whose length is a
-// run-time value in the post.
+// is 0 it does not read C; the post's kernel does. Two more things may change its speed: there is
+// one barrier after both loads instead of one after each, and the load loops, whose length is a
+// run-time value in the post, are unrolled.
 //
-// The post's text promises 60 % of cuBLAS, its output shows 49 %, and its GFLOPS count N cubed
-// operations instead of 2 N cubed.
+// The post's text promises 60 % of cuBLAS, but its output shows 49 %, and its GFLOPS count N cubed operations instead
+// of 2 N cubed.
 
 #define THREADS (BM / TM * (BN / TN))
 #define PER_A ((BM * BK + THREADS - 1) / THREADS)  // elements of a tile per thread

@@ -24,11 +24,11 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
   cuda-and-applying-it-to-neural-networks-8da95a296de5"
 ---*/
 
-// Our reconstruction of the second stage of "Building a matrix-multiplication kernel from scratch
-// using CUDA and applying it to Neural Networks": more work per thread, before its memory accesses
-// were fixed. The post prints only the code of its last stage. Compared with tiled_uncoalesced: the tile
-// stays, the block shrinks to TILE x RTS threads with WPT results each, so an element of As, once
-// in a register, serves WPT multiply-adds.
+// Our reconstruction of the second stage of "Building a matrix-multiplication kernel from scratch using
+// CUDA and applying it to Neural Networks": more work per thread, before its memory accesses were fixed.
+// The post prints only the code of its last stage. Compared with tiled_uncoalesced: the tile stays the
+// same, and the block shrinks to TILE x RTS threads with WPT results each. An element of As, once in a
+// register, serves WPT multiply-adds.
 //
 //      Bs   k  [ . . o . . . o . . . o . . . o . ]   y, y + RTS, ... : the same for a whole row of
 //                    |       |       |       |       threads, a broadcast
@@ -39,17 +39,17 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 //              +-----------------------------+
 //
 // The post writes its layers for column-major matrices: out^T = weights^T in^T, with the fast
-// thread index along a column. Its C^T is our C (in: A, weights: B, layout nn). This kernel uses
-// the same fast index on row-major matrices: threadIdx.x moves by one row everywhere, in A, B and C
-// (in every layout it takes the direction that is not contiguous) and in As, which it reads TILE
-// words apart. A warp then hits 2 banks for TILE = 16, one for TILE = 32.
+// thread index running along a column. Its C^T is our C (in: A, weights: B, layout nn). This kernel
+// uses the same fast index on row-major matrices. threadIdx.x moves by one row everywhere: in A, B
+// and C (in every layout it takes the direction that is not contiguous) and in As, which it reads
+// TILE words apart. A warp then hits 2 banks for TILE = 16, one for TILE = 32.
 //
-// Bound by these accesses: a load from global memory takes 16 or 32 transactions, one from As 8 or
-// 32 cycles of shared memory.
+// Bound by these accesses: a load from global memory takes 16 or 32 transactions, and one from As takes 8
+// or 32 cycles of shared memory.
 //
 // Unlike the post's last stage, it is not tied to the network, in which rows of a batch lie
-// maxNeurons apart, however narrow the layer, so that small layers fetch memory that they do not
-// use. As in the post, bias and activation are a separate pass over C.
+// maxNeurons apart no matter how narrow the layer is, so small layers fetch memory that they do
+// not use. As in the post, bias and activation are a separate pass over C.
 
 #define RTS (TILE / WPT)
 

@@ -27,8 +27,8 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 
 // From "Building a matrix-multiplication kernel from scratch using CUDA and applying it to Neural
 // Networks": its last stage, the one whose code it prints. Compared with wpt: only the direction of the
-// fast thread index changes. Neighbours in a warp now load, read and store neighbouring addresses,
-// in global and in shared memory, and an element of As is a broadcast.
+// fast thread index changes. Neighbouring threads of a warp now load, read and store neighbouring
+// addresses in global and shared memory, and an element of As is a broadcast.
 //
 //              Bs   k  [ . . x x+1 . . ]         one element of Bs, in a register, serves WPT
 //                            |  |                multiply-adds; neighbours read neighbouring banks
@@ -42,18 +42,18 @@ source: "https://medium.com/@robinheijmans/building-a-matrix-multiplication-kern
 //              +---------------------+
 //
 // Bound by shared memory: 1 + WPT loads, most of them broadcasts, for WPT multiply-adds (fewer
-// where the compiler joins four steps of As). And by global memory: with tiles of 16, each element
-// of A and B is fetched again for every 16 columns or rows of C. (TILE = 16 with WPT = 8 is a block
-// of one warp: an SM has room for 32 blocks, which is half of its warps.) Where an operand is
-// transposed on its way to shared memory, rows are padded by 32 / TILE words, which sends the
-// stores of a warp to 32 banks.
+// where the compiler joins four steps of As). It is also bound by global memory: with tiles of 16,
+// each element of A and B is fetched again for every 16 columns or rows of C. (TILE = 16 with WPT =
+// 8 is a block of one warp. An SM has room for 32 such blocks, which fill half of its warp slots.)
+// Where an operand is transposed on its way to shared memory, rows are padded by 32 / TILE words,
+// which sends the stores of a warp to 32 banks.
 //
-// What differs from the post's kernel (post003_forward): it takes alpha, beta, all layouts and
-// precisions, and adds the bias and applies ReLU before it stores, where the post makes passes of
-// their own; it computes addresses in 64 bits, declares the size of its block
-// (`__launch_bounds__`), and multiplies with an element of Bs that it holds in a register. Rows of
-// a batch lie side by side, where the post's lie maxNeurons apart, however narrow the layer, so
-// that small layers fetch memory that they do not use.
+// Differences from the post's kernel (post003_forward): it takes alpha, beta, all layouts and
+// precisions, and it adds the bias and applies ReLU before it stores, where the post makes
+// separate passes. It computes addresses in 64 bits, declares the size of its block
+// (`__launch_bounds__`), and multiplies by an element of Bs that it holds in a register. Rows of a
+// batch are adjacent here. The post's lie maxNeurons apart no matter how narrow the layer is, so
+// small layers fetch memory that they do not use.
 
 #define RTS (TILE / WPT)
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))

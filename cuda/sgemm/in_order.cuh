@@ -1,5 +1,5 @@
-// Multiply-adds of a thread's tile of sums in an order that ptxas keeps, and helpers of the main loop of sgemm_tma and
-// sgemm_splitk; sgemm_tma explains the order.
+// Multiply-adds of a thread's tile of sums in an order that ptxas keeps, and helper functions for the main loop of
+// sgemm_tma and sgemm_splitk; sgemm_tma explains the order.
 
 #pragma once
 
@@ -19,7 +19,7 @@ __device__ inline void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in source order.
+// Volatile, so that multiply-adds keep their source order.
 __device__ inline void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
@@ -30,20 +30,20 @@ __device__ inline void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed anew in every
-// iteration.
+// A value whose origin ptxas cannot see, so it stays in a register instead of being recomputed in every iteration.
 __device__ inline unsigned opaque(unsigned value, int lane) { return __shfl_sync(0xffffffffu, value, lane); }
 
-// The column visited at step `step` in row i of a thread's tile at k. Back and forth, with the two columns at the turn
-// in the order that suits the bank of the row's register: a[k] and a[k + 1] lie in different banks.
+// The column visited at step `step` in row i of a thread's tile, for a given k. It goes back and forth, and the two
+// columns at the turn are in the order that suits the bank of the row's register: a[k] and a[k + 1] lie in different
+// banks.
 __device__ constexpr int column(int i, int k, int step) {
     const int j = i % 2 ? TN - 1 - step : step;
     if (k % 2 == 0) return j >= TN - 2 ? 2 * TN - 3 - j : j;
     return j < 2 ? 1 - j : j;
 }
 
-// Volatile, so that the result gets separate registers. Otherwise ptxas may group the sums themselves in fours for the
-// store, in the bank of b: in layout tn with BN=256, half of the FFMA in the main loop would read a bank twice.
+// Volatile, so the result gets separate registers. Otherwise ptxas may group the sums themselves in fours for the
+// store, in the bank of b. In layout tn with BN=256, half of the FFMA in the main loop would then read a bank twice.
 __device__ inline float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll

@@ -740,7 +740,7 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 ---*/
 
 // Chooses a kernel by the shape, the number of tiles of C and the number of SMs of the GPU. (Up to four rows or columns
-// beyond whole tiles of 64 x 64 do not count, because sgemm_splitk uses no tiles for them.)
+// beyond whole tiles of 64 x 64 do not count, because sgemm_splitk handles them without tiles.)
 //
 //      the first that holds                         the kernel
 //      ---------------------------------------------------------------------------------
@@ -781,11 +781,11 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 //
 // An H100 timed 20 to 60 candidates at each of about 4000 drawn shapes. The costs of each group of rows are fitted to
 // these times: non-negative least squares of the relative errors, then one cost at a time where that improves the
-// choice, above all where a library is as fast. At shapes outside the fit, the chosen kernel takes 1 to 2 % longer than
-// the best one where K is over 32, and 4 to 7 % longer where a launch takes a few microseconds. The rules for one
-// column are from a decision tree, those for one long row of a multiple of 1024 columns come from the times themselves,
-// and other conditions from bytes and waves counted by hand. Where a tile would be cut into more than four parts,
-// sgemm_tma does not compete: it was rarely the best, and its estimate does not cover such parts.
+// choice, above all where a library is as fast. For shapes outside the fit, the chosen kernel takes 1 to 2 % longer
+// than the best one where K is over 32, and 4 to 7 % longer where a launch takes a few microseconds. The rules for one
+// column come from a decision tree, those for one long row of a multiple of 1024 columns come from the times
+// themselves, and other conditions come from bytes and waves counted by hand. Where a tile would be cut into more than
+// four parts, sgemm_tma does not compete: it was rarely the best, and its estimate does not cover such parts.
 //
-// Where the tiles of sgemm_tma just fill the GPU once, stream-K has nothing to even out and is off. Its bound is that
-// of the chosen kernel.
+// Where the tiles of sgemm_tma fill the GPU exactly once, stream-K has nothing to even out and is off. It is bound by
+// whatever bounds the chosen kernel.

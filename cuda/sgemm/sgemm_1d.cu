@@ -28,8 +28,9 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 ---*/
 
 // Compared with tiled: an element of Bs, once loaded into a register, serves TM results instead of
-// one, so TM + 1 loads from shared memory feed TM multiply-adds, where tiled needs 2 TM. The tiles
-// are no longer tied to the block's shape: BK is a parameter, and a thread loads several elements.
+// one. TM + 1 loads from shared memory then feed TM multiply-adds, whereas tiled needs 2 TM. The
+// tiles are no longer tied to the block's shape: BK is a parameter, and a thread loads several
+// elements.
 //
 //               k                    a thread's results: rows ty ... ty + TM - 1 of column tx
 //            +--+-------+ Bs
@@ -43,8 +44,8 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 //   +-----+  +--+-------+
 //                 BN
 //
-// Still bound by shared memory: a is read again for every column. The next rung adds a second
-// dimension and keeps a in a register too.
+// It is still bound by shared memory: a is read again for every column. The next rung adds a second
+// dimension and keeps a in a register as well.
 
 #define THREADS (BM / TM * BN)
 #define PITCH_A (BK + (TRANS_A ? 16 / sizeof(TA) : 0))  // padded against bank conflicts where a tile
@@ -62,8 +63,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     TACC sum[TM] = {};
     for (int k0 = 0; k0 < K; k0 += BK) {
-        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the
-        // matrices.
+        // Neighbouring threads load neighbouring addresses in every layout. Zeros outside the matrices.
 #pragma unroll
         for (int e0 = 0; e0 < BM * BK; e0 += THREADS) {
             const int e = e0 + threadIdx.x;

@@ -39,9 +39,9 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 ---*/
 
 // Compared with sgemm_pipelined: cp.async copies from global to shared memory without passing
-// through registers, so several tiles can be in flight without using registers. With 8 x 16 results
-// per thread, 128 FFMA need 6 shared loads. The latency that 8 warps per SM do not hide must be
-// hidden by the order of the instructions.
+// through registers, so several tiles can be in flight without using any. With 8 x 16 results per
+// thread, 128 FFMA need 6 shared loads. The latency that 8 warps per SM do not hide must be hidden
+// by the order of the instructions.
 //
 //      tile t             0           1           2           3        STAGES = 4
 //      copies of t + 3    |->......   |->......   |->......   |->...   into buffer (t + 3) % 4, which held t - 1
@@ -49,25 +49,26 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      wait, barrier     ^           ^           ^           ^         before the last k of each tile: then
 //                                                                      fragments of the next tile are loaded
 //
-// An operand whose rows run along K is transposed on the way by copies of one element: 8 lanes take
-// 8 neighbours of a row, a sector, and 32 lanes store to 32 banks, because the pitch is 4 more than
-// a multiple of 32. Other operands are copied 4 elements at a time where row lengths are multiples
-// of 16 bytes, otherwise one by one too. A tile is copied and read in slices of 8 k, so that the
-// body of the loop is the same for every BK.
+// An operand whose rows run along K is transposed on the way by copying single elements: 8 lanes
+// take 8 neighbouring elements of a row, which are a sector, and 32 lanes store to 32 banks,
+// because the pitch is 4 more than a multiple of 32. Other operands are copied 4 elements at a time
+// where row lengths are multiples of 16 bytes, and one by one where they are not. A tile is copied
+// and read in slices of 8 k, so the body of the loop is the same for every BK.
 //
 // Copies in the main loop need no edge guards. Past the edge of M or N the last row or column is
 // copied again; its products are never stored. The remainder of K, padded with zeros, comes in the
 // first tile.
 //
 // An FFMA needs three registers, and the register file has two banks: two operands must come from
-// different banks, or from the reuse cache. Along a row of the thread tile a stays the same; at its
-// end the next row is walked backwards, so b stays. The comments at fence, opaque, scaled and
-// keep_order explain how ptxas is kept from changing this order.
+// different banks, or from the reuse cache. Along a row of the thread tile, a stays the same. At
+// its end the next row is walked backwards, so b stays the same. The comments at fence, opaque,
+// scaled and keep_order explain how ptxas is prevented from changing this order.
 //
 // Bound by the issue of instructions: for sm_90a, nvcc 13's main loop has 1119 instructions for 8
-// k, 1024 of them FFMA (1127 where all is copied one by one), of which one in sixty reads the same
-// bank twice. At least 119 instructions lie between a load and its use. A group of copies costs
-// three empty loads, which ptxas puts before it, so the copies are not spread further.
+// k, and 1024 of them are FFMA (1127 instructions where everything is copied one by one). One FFMA
+// in sixty reads the same bank twice. At least 119 instructions lie between a load and its use. A
+// group of copies costs three empty loads, which ptxas puts before it, so the copies are not
+// spread further.
 
 constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code; with more, warps wait for instructions
 constexpr int kSlices = BK / kDepth;
@@ -79,8 +80,8 @@ constexpr int kTile = kSlices * kSlice;
 
 __device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after
-// wait_for_copies and a barrier.
+// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after wait_for_copies and a
+// barrier.
 template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
     if (BYTES == 16)
@@ -103,15 +104,15 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in source order.
+// Volatile, so that multiply-adds keep their source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. This
-// is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128 threads.
-// Without it, ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a
-// and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas uses another scheduling method, which respects the fences.
+// This is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128
+// threads. Without it, ptxas drops the fences before it schedules. In that case one fence per k is
+// best. (sm_100a and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -128,11 +129,10 @@ __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
-// anew in every iteration.
+// A value whose origin ptxas cannot see, so it stays in a register instead of being recomputed in every iteration.
 __device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
 
-// A thread's share of the copies of one operand, slice after slice along K. A slice is kept
+// A thread's share of the copies of one operand, slice after slice along K. A slice is stored
 // K-major, 8 x TILE. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
 // along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
@@ -176,8 +176,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     CopyA copy_a(A, M, K, blockIdx.y * BM, shared);
     CopyB copy_b(B, N, K, blockIdx.x * BN, shared + kToB);
 
-    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that groups count
-    // tiles.
+    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that counting groups counts tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
 #pragma unroll 1
     for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
@@ -233,8 +232,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time, because ptxas keeps the addresses of
-                // adjacent copies in registers.
+                // These come half a k after the loads, and few at a time, because ptxas keeps the addresses of adjacent
+                // copies in registers.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -255,8 +254,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, un
     wait_for_copies<0>();
 }
 
-// Volatile, so that the result gets separate registers. Otherwise ptxas groups the sums themselves
-// in fours for the store.
+// Volatile, so the result gets separate registers. Otherwise ptxas groups the sums themselves in fours for the store.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -273,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     extern __shared__ __align__(16) float shared[];  // dynamic: may exceed 48 KB
     keep_order();
 
-    // A lane's rows and columns come in fours, with those of its neighbours in between.
+    // The rows and columns of a lane come in fours, with those of its neighbours in between.
     // Neighbouring lanes differ in both, so no load is broadcast to two lanes: such loads return
     // two registers per cycle and take register-file ports from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
@@ -288,8 +286,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, kBlocks)
     else multiply<false>(M, N, K, A, B, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
-    // Through shared memory, one row per lane at a time, so that a warp stores whole rows of its
-    // tile.
+    // Stores go through shared memory, one row per lane at a time, so that a warp stores whole rows of its tile.
     const int row0 = blockIdx.y * BM + warp / kWarpsN * WM, column0 = blockIdx.x * BN + warp % kWarpsN * WN;
     constexpr int PITCH = WN + 4;
     float* const Cs = shared + warp * kLanesM * PITCH;

@@ -60,11 +60,11 @@ source: https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#coal
 //               2 2                the first and the last vector of a row is stored 16 bytes at a time.
 //      row 2        0 0 1 1 1
 //
-// Rows whose distance is a multiple of eight are shifted alike, and each thread has only such rows, so its columns of B
+// Rows whose distance is a multiple of eight are shifted alike. Each thread has only such rows, so its columns of B
 // stay the same. Threads that cover fewer rows at once shift by that number.
 //
-// Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per
-// 512 bytes, so up to a K of about 32 memory is the slower part. With K = 1 this is an outer product.
+// Bound by the stores to C. A row costs a warp DEPTH / 4 loads from shared memory and 4 DEPTH FFMA per 512 bytes, so
+// memory is the bottleneck up to a K of about 32. With K = 1 this is an outer product.
 
 #include "../common/launch.cuh"
 #include "../common/vector.cuh"
@@ -76,8 +76,8 @@ constexpr int kBlocks = (DEPTH <= 4 ? 1024 : DEPTH <= 8 ? 768 : DEPTH <= 16 ? 51
 
 using Columns = Vector<TN>::type;
 
-// Copies part of an operand to shared memory as TILE x DEPTH, or with K_MAJOR as DEPTH x TILE; zeros
-// outside. ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses.
+// Copies part of an operand to shared memory as TILE x DEPTH, or as DEPTH x TILE with K_MAJOR, with zeros outside.
+// ALONG_K: its rows in memory run along K. Neighbouring threads load neighbouring addresses in every layout.
 template <int TILE, bool ALONG_K, bool K_MAJOR>
 __device__ void stage(float* to, const float* matrix, int extent, int K, int x0, int k0) {
     const float* const from = matrix + (ALONG_K ? (long long)x0 * K + k0 : (long long)k0 * extent + x0);

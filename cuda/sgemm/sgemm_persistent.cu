@@ -48,16 +48,17 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#asynchr
 ---*/
 
 // With K = 40, a block of sgemm_small waits for its first stage as long as it multiplies, and nothing is multiplied
-// while it stores. Here there are as many blocks as fit on the GPU at once. Each works through a list of tiles, and its
-// ring of stages continues across tiles:
+// while it stores. Here there are exactly as many blocks as fit on the GPU at once. Each works through a list of tiles,
+// and its ring of stages continues across tiles:
 //
 //      copies     tile 0, k 0 .. 15 | 16 .. 31 | 32 .. 39 | tile 1, k 0 .. 15 | 16 .. 31 | ...
 //      multiply                       tile 0, k 0 .. 15 | 16 .. 31 | 32 .. 39 | tile 1, k 0 .. 15 | ...
 //      store                                                                   ^ tile 0, from registers
 //
-// cp.async copies rows of any length: 16 bytes at a time where they are multiples of 16 bytes, else 8 or 4. An operand
-// whose rows run along K is transposed on the way by copies of one element; 8 lanes take 8 neighbours of a row, a
-// sector, and 32 lanes write to 32 banks. So nothing is copied beforehand, and data in flight needs no registers.
+// cp.async copies rows of any length: 16 bytes at a time where they are multiples of 16 bytes, otherwise 8 or 4. An
+// operand whose rows run along K is transposed on the way by copying single elements: 8 lanes take 8 neighbouring
+// elements of a row, which are a sector, and 32 lanes write to 32 banks. So nothing has to be copied beforehand, and
+// data in flight needs no registers.
 //
 // Where tiles do not fill whole waves, STREAM_K gives each block the same number of stages. The block that finishes
 // last adds up the parts of a cut tile in the order of k, so every run gives the same bits:
@@ -68,7 +69,7 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#asynchr
 // Where the row length of C is not a multiple of 16 bytes, rows go through shared memory so that neighbouring lanes
 // store neighbouring elements.
 //
-// Bound by the issue of FFMA; with a K of less than about 32 by the stores to C.
+// Bound by the issue of FFMA, or by the stores to C if K is less than about 32.
 
 #include "../common/launch.cuh"
 #include "../common/parts.cuh"
@@ -100,10 +101,10 @@ template <int LATER> __device__ void wait_for_copies() {  // for all groups exce
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
 }
 
-// A thread's share of the copies of one operand, whose stages are kept K-major in shared memory.
-// Threads are laid out for a tile of a power of two; what lies beyond TILE is left out. Past the edge
-// of the matrix the last row or column is copied again, and never stored. `extent` is the operand's
-// other size, M or N. ALONG_K: its rows in memory run along K.
+// A thread's share of the copies of one operand, whose stages are stored K-major in shared memory.
+// Threads are laid out for a tile whose size is a power of two; the part beyond TILE is left out.
+// Past the edge of the matrix the last row or column is copied again, but never stored. `extent` is
+// the operand's other size, M or N. ALONG_K: its rows in memory run along K.
 template <int TILE, bool ALONG_K, int WIDTH> struct Copier {
     static constexpr int PITCH = TILE + 4, COVER = TILE <= 32 ? 32 : TILE <= 64 ? 64 : 128;
     static constexpr int UNITS = ALONG_K ? kCopiers / 8 : kCopiers * WIDTH;
@@ -146,10 +147,10 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Copier {
     }
 };
 
-// Four neighbouring sums in an order that spares bank conflicts: sgemm_small says why.
+// Four neighbouring sums in an order that avoids bank conflicts; sgemm_small explains why.
 __device__ float4 swapped(const float* sum) { return make_float4(sum[1], sum[0], sum[3], sum[2]); }
 
-// What is left for a block to do: `left` stages, beginning with stage `stage` of tile `tile`. It takes every
+// The work that a block has left: `left` stages, beginning with stage `stage` of tile `tile`. It takes every
 // gridDim.x-th tile as a whole; with STREAM_K, its share of all stages.
 struct Walk {
     int stages, share, tile, stage, left;  // stages of a tile, and of a block's share
@@ -174,14 +175,14 @@ struct Walk {
     // The blocks that have the first and the last stage of a tile.
     __device__ int first_block(int tile) const { return int((long long)tile * stages / share); }
     __device__ int last_block(int tile) const { return int(((long long)(tile + 1) * stages - 1) / share); }
-    // Where a block leaves its part of a tile in the workspace: it has room for two, the end of a tile
-    // and the beginning of another.
+    // Where a block leaves its part of a tile in the workspace, which has room for two: the end of one tile and the
+    // beginning of another.
     __device__ int find_slot(int block, int tile) const {
         return 2 * block + ((long long)block * share < (long long)tile * stages);
     }
 };
 
-// The sums of a thread in C: eight rows, and in each four columns from column(0) and from column(4) on.
+// The sums of a thread in C: eight rows, each with four columns from column(0) and four from column(4).
 struct Place {
     int m0, n0;  // of the warp's part of the tile
     int lane_m, lane_n;

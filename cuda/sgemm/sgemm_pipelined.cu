@@ -38,8 +38,8 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // Compared with sgemm_warptile, loads overlap with arithmetic. The next tile is loaded into
 // registers while this one is multiplied, and is stored to a second buffer when the multiply-adds
 // are nearly done. Within the tile, and across the border to the next one, the fragments of the
-// next k are loaded while those of this k are multiplied. So FFMA hide both kinds of latency, and
-// only one barrier per tile is left.
+// next k are loaded while those of this k are being multiplied. The FFMA therefore hide both
+// kinds of latency, and only one barrier per tile is left.
 //
 //      k of the tile      0       1       2    ...   BK - 1  |  0       1            BK = 8
 //      global -> regs     |--->. . . . . . . . .             |  |--->. . . .
@@ -49,14 +49,14 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      multiply k         0       1       2    ...    BK - 1 |  0       1
 //
 // The main loop has only one guard, for the last tile. Past the edge of M or N a thread fetches the
-// last row or column again; the resulting products are never stored. The remainder of K, padded
+// last row or column again, and the resulting products are never stored. The remainder of K, padded
 // with zeros, comes in the first tile, so all later tiles are whole. Operands whose rows are not
 // multiples of 16 bytes are fetched element by element, by a second copy of the loop in which
 // neighbouring threads fetch neighbouring addresses.
 //
 // Bound by the issue of instructions and by the banks of the register file: for sm_90, nvcc 13's
-// main loop has 1173 instructions, 1024 of them FFMA, of which one in six reads the same bank
-// twice.
+// main loop has 1173 instructions. Of these, 1024 are FFMA, and one FFMA in six reads the same
+// bank twice.
 
 #define WARPS_N (BN / WN)
 #define THREADS (BM / WM * WARPS_N * 32)
@@ -131,7 +131,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, fl
     Fetcher<BM, !TRANS_A, WIDE> fetch_a(A, M, K, blockIdx.y * BM);
     Fetcher<BN, TRANS_B, WIDE> fetch_b(B, N, K, blockIdx.x * BN);
 
-    // A lane's rows and columns come in fours, with those of its neighbours in between.
+    // The rows and columns of a lane come in fours, with those of its neighbours in between.
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int ty = warp / WARPS_N * WM + lane / LANES_N * 4, tx = warp % WARPS_N * WN + lane % LANES_N * 4;
     float a[2][TM], b[2][TN];  // for this k and the next

@@ -36,8 +36,8 @@ sass:                           # of the main loop; for other architectures see 
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// Compared with sgemm_cp_async: the main loop is the same; what changes is which block computes
-// what, and when.
+// Compared with sgemm_cp_async, the main loop is the same. Only the assignment of work to blocks and its order in time
+// change.
 //
 //      C in tiles, GROUP = 2          a wave of 12 blocks reads           one tile, SPLIT = 2, BK = 32
 //      +--+--+--+--+--+--+            2 tile rows of A, 6 columns           BK
@@ -47,7 +47,7 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      +--+--+--+--+--+--+                                                C = (sum of set 0) + (sum of set 1)
 //      |12|14| ...
 //
-// 1. Order. Blocks that run together should share panels of A and B while these are in L2. So
+// 1. Order. Blocks that run together should share panels of A and B while these are still in L2. So
 //    blocks go down GROUP tiles, then right. It pays off where the matrices outgrow L2, and costs a
 //    division.
 // 2. Waves. All SMs are busy only while there are tiles: choose the tile so that
@@ -60,9 +60,9 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //    order of k, which gives the same bits every time. Try BM=64 BN=128 BK=64 SPLIT=4, or BN=64 with
 //    BLOCKS=2.
 //
-// Bound by the issue of instructions like sgemm_cp_async and, with few tiles, by the cost of adding
+// Bound by the issue of instructions, like sgemm_cp_async, and with few tiles by the cost of adding
 // up the sets. Smaller tiles need more copies for the same sums (with SPLIT up to 24 of one element
-// for 8 k), and ptxas does not keep every order.
+// for 8 k), and ptxas does not preserve every order.
 
 constexpr int kDepth = 8;  // k in the body of the main loop: 18 KB of code; with more, warps wait for instructions
 constexpr int kSlices = BK / (kDepth * SPLIT);  // of a tile, in turn, each with 8 k for every set of warps
@@ -76,8 +76,8 @@ constexpr int kTile = kSlices * kSlice;
 
 __device__ unsigned address(const void* shared) { return unsigned(__cvta_generic_to_shared(shared)); }
 
-// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after
-// wait_for_copies and a barrier.
+// If `wanted`, start a copy of BYTES bytes, or of zeros if not `inside`. It has arrived after wait_for_copies and a
+// barrier.
 template <int BYTES> __device__ void copy_async(unsigned to, const float* from, bool wanted, bool inside) {
     const int bytes = inside ? BYTES : 0;
     if (BYTES == 16)
@@ -100,15 +100,15 @@ __device__ void load4(float* to, unsigned from) {
                  : "r"(from));
 }
 
-// Volatile, so that multiply-adds stay in source order.
+// Volatile, so that multiply-adds keep their source order.
 __device__ void multiply_add(float& sum, float a, float b) {
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(a), "f"(b));
 }
 
-// In a kernel with a setmaxnreg, ptxas schedules by another method, which respects the fences. This
-// is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128 threads.
-// Without it, ptxas drops the fences before it schedules; then one fence per k is best. (sm_100a
-// and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
+// In a kernel with a setmaxnreg, ptxas uses another scheduling method, which respects the fences.
+// This is the only reason for giving up 8 of 256 registers. It applies to whole groups of 128
+// threads. Without it, ptxas drops the fences before it schedules. In that case one fence per k is
+// best. (sm_100a and sm_120a have setmaxnreg too, but there it causes spills in some layouts.)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 constexpr bool kKeepsOrder = kThreads % 128 == 0;
 __device__ void keep_order() {
@@ -125,11 +125,10 @@ __device__ void fence(int M) {
     asm volatile("{ .reg .pred never; setp.lt.s32 never, %0, 0; @never exit; }" ::"r"(M) : "memory");
 }
 
-// A value whose origin ptxas cannot see, so that it is kept in a register instead of being computed
-// anew in every iteration.
+// A value whose origin ptxas cannot see, so it stays in a register instead of being recomputed in every iteration.
 __device__ unsigned opaque(unsigned value) { return __shfl_sync(0xffffffffu, value, threadIdx.x % 32); }
 
-// A thread's share of the copies of one operand, slice after slice along K. A slice is kept
+// A thread's share of the copies of one operand, slice after slice along K. A slice is stored
 // K-major, 8 * SPLIT x TILE. `extent` is the operand's other size, M or N. ALONG_K: its rows in
 // memory run along K.
 template <int TILE, bool ALONG_K, bool WIDE> struct Copier {
@@ -173,8 +172,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     CopyA copy_a(A, M, K, row0, shared);
     CopyB copy_b(B, N, K, column0, shared + kToB);
 
-    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that groups count
-    // tiles.
+    // Start the first STAGES - 1 tiles. Past the last tile a group is empty, so that counting groups counts tiles.
     const int tiles = (K + BK - 1) / BK, remainder = K - (tiles - 1) * BK;
 #pragma unroll 1
     for (int slice = 0; slice < (STAGES - 1) * kSlices; ++slice) {
@@ -230,8 +228,8 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
             load(ahead);
 #pragma unroll
             for (int m = 0; m < TM; ++m) {
-                // Half a k after the loads, and few at a time, because ptxas keeps the addresses of
-                // adjacent copies in registers.
+                // These come half a k after the loads, and few at a time, because ptxas keeps the addresses of adjacent
+                // copies in registers.
                 if (m == TM / 2) {
 #pragma unroll
                     for (int i = 0; i < CopyA::COUNT + CopyB::COUNT; ++i) {
@@ -252,8 +250,7 @@ __device__ void multiply(int M, int N, int K, const float* A, const float* B, in
     wait_for_copies<0>();
 }
 
-// Volatile, so that the result gets separate registers. Otherwise ptxas groups the sums themselves
-// in fours for the store.
+// Volatile, so the result gets separate registers. Otherwise ptxas groups the sums themselves in fours for the store.
 __device__ float4 scaled(float alpha, const float* sum) {
     float v[4];
 #pragma unroll
@@ -275,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     const int place = blockIdx.x - group * tile_columns;
     const int row0 = (group + place % height) * BM, column0 = place / height * BN;
 
-    // A lane's rows and columns come in fours, with those of its neighbours in between.
+    // The rows and columns of a lane come in fours, with those of its neighbours in between.
     // Neighbouring lanes differ in both, so no load is broadcast to two lanes: such loads return
     // two registers per cycle and take register-file ports from the multiply-adds.
     constexpr int kFew = kLanesM < kLanesN ? kLanesM : kLanesN;
@@ -290,9 +287,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, BLOCKS)
     else multiply<false>(M, N, K, A, B, row0, column0, address(shared), lane_m, lane_n, sum);
     __syncthreads();  // the buffers are free
 
-    // Through shared memory, one row per lane at a time: the sums of the sets meet, each set of
-    // warps adds up and stores a part, and a warp stores whole rows. Two areas alternate, so one
-    // barrier per row is enough.
+    // Stores go through shared memory, one row per lane at a time: the sums of the sets meet,
+    // each set of warps adds up and stores a part, and a warp stores whole rows. Two areas
+    // alternate, so one barrier per row is enough.
     constexpr int PITCH = WN + 4, AREA = kLanesM * PITCH;
     const int row1 = row0 + warp / kWarpsN * WM, column1 = column0 + warp % kWarpsN * WN;
     float* const mine = shared + (set * kWarps + warp) * AREA;

@@ -54,8 +54,8 @@ accesses:
 source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gemm.md
 ---*/
 
-// The large rungs have one good tile and need many of them. Here the tile follows from the shape. Three numbers say how
-// well a configuration suits it, and all of them can be counted before anything runs:
+// The large rungs have one good tile size and need many tiles. Here the shape determines the tile. Three numbers tell
+// how well a configuration suits it, and all of them can be computed before anything runs:
 //
 //      C of 40 x 300               empty part of the tiles       waves                   depth
 //      +----+----+----+--+         a side of 40 wants BM = 40:   tiles x split of        stages of K that one
@@ -69,28 +69,28 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //                                                        +----------+----------+  are added up in the order of k
 //      The slices' sums meet in shared memory.
 //
-// SLICES gives a small tile enough warps; a block with too few of them waits for latency. split follows from the number
-// of SMs: blocks fill one wave, all resident at once. Parts are added in a fixed order, so every run gives the same
-// bits.
+// SLICES gives a small tile enough warps, because a block with too few of them is bound by latency. split follows from
+// the number of SMs: blocks fill one wave and are all resident at once. Parts are added in a fixed order, so every run
+// gives the same bits.
 //
-// An FFMA that needs two registers of the same bank (even or odd) at once takes a second cycle; .reuse spares it one of
-// the three. A 16-byte load puts b0 b1 b2 b3 into even, odd, even and odd registers, and a 16-byte store needs its sums
-// in the same order. So the sums are stored in the order 1 0 3 2: then b and the sum that it is added to are always in
-// different banks, and a is reused over a row. A loop body of two k leaves the sums where they are; with four, ptxas
-// moves them about. 5 of 128 FFMA have such a conflict; in the natural order 31 had.
+// An FFMA that needs two registers of the same bank (even or odd) at once takes a second cycle; .reuse saves reading
+// one of the three. A 16-byte load puts b0 b1 b2 b3 into even, odd, even and odd registers, and a 16-byte store needs
+// its sums in the same order. So the sums are stored in the order 1 0 3 2. Then b and the sum that it is added to are
+// always in different banks, and a is reused over a row. A loop body of two k leaves the sums where they are; with
+// four, ptxas moves them around. Of 128 FFMA, 5 have such a conflict; in the natural order, 31 did.
 //
 // Every other instruction costs as much to issue as an FFMA, and registers are scarce, so the compiler would recompute
-// addresses in each stage. Therefore addresses are pointers that advance, accesses past an edge are predicated off, and
-// the last k of a stage have separate code: 64 x 64 with SLICES=2 spends 512 of about 630 instructions of a stage on
+// addresses in each stage. Addresses are therefore pointers that advance, accesses past an edge are predicated off, and
+// the last k of a stage have separate code. With 64 x 64 and SLICES=2, 512 of about 630 instructions of a stage are
 // FFMA.
 //
-// One launch does everything. As in sgemm_pipelined the next stage travels through registers while this one is
+// One launch does everything. As in sgemm_pipelined, the next stage travels through registers while this one is
 // multiplied, and the remainder of K comes first. Rows whose length is not a multiple of 16 bytes are fetched one or
-// two elements at a time by neighbouring threads, instead of being copied beforehand. The next launch is prepared
-// in parallel (pdl), but not before its blocks fit evenly on all SMs (launch.cuh).
+// two elements at a time by neighbouring threads, instead of being copied beforehand. The next launch is prepared in
+// parallel (pdl), but only once its blocks fit evenly on all SMs (launch.cuh).
 //
-// Bound by the issue of FFMA with large tiles, by latency with few stages: a tiny problem is a launch,
-// one or two fetches, and a store.
+// Bound by the issue of FFMA with large tiles and by latency with few stages: a tiny problem is a launch, one or two
+// fetches, and a store.
 
 #include "../common/launch.cuh"
 #include "../common/parts.cuh"
@@ -108,10 +108,10 @@ constexpr int kSums = kFours < kMostSums * kThreads ? (kFours + kThreads - 1) / 
 
 __device__ constexpr int cover(int tile) { return tile <= 16 ? 16 : tile <= 32 ? 32 : tile <= 64 ? 64 : 128; }
 
-// A thread's share of the stages of one operand, kept K-major in shared memory. Threads are laid out for a tile of a
-// power of two; what lies beyond TILE or past the edge of the matrix is left out: whatever shared memory holds there
-// only enters sums that are never stored. `extent` is the operand's other size, M or N. ALONG_K: its rows in memory run
-// along K, and are fetched 8 elements (a sector) at a time.
+// A thread's share of the stages of one operand, stored K-major in shared memory. Threads are laid out for a tile whose
+// size is a power of two. The part beyond TILE or past the edge of the matrix is left out: whatever shared memory holds
+// there only enters sums that are never stored. `extent` is the operand's other size, M or N. ALONG_K: its rows in
+// memory run along K, and are fetched 8 elements (a sector) at a time.
 template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     using Elements = typename Vector<WIDTH>::type;
     static constexpr int PITCH = TILE + 4, COVER = cover(TILE), LANES_K = 8 / WIDTH;
@@ -123,7 +123,7 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     const int k0, x0;       // where the thread's first unit is
     const int room;         // from there to the last row or column that the tile and the matrix have
     const float* from;      // the first unit of the next stage
-    float* to;              // and its place in shared memory
+    float* to;              // and where it goes in shared memory
     float values[STEPS][PASSES][WIDTH];
 
     __device__ Fetcher(const float* matrix, int extent, int K, int start, int begin, float* stage)
@@ -138,7 +138,7 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     __device__ bool has(int s, int p) const {
         return p * STEP_X <= room && (BK % STEP_K == 0 || k0 + s * STEP_K < BK);
     }
-    // Fetches the next stage: its first `depth` k come from the matrix, the others are zeros. WHOLE: depth is BK.
+    // Fetches the next stage: its first `depth` k come from the matrix, and the others are zeros. WHOLE: depth is BK.
     template <bool WHOLE> __device__ void fetch(int depth) {
 #pragma unroll
         for (int i = 0; i < (ALONG_K ? PASSES : STEPS); ++i) {
@@ -154,7 +154,7 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
         }
         from += ALONG_K ? depth : size_t(stride) * depth;
     }
-    // Stores the stage. The next one goes `on` elements further on.
+    // Stores the stage. The next one goes `on` elements further.
     __device__ void store(int on) {
         float* const stage = to;
         to += on;
@@ -173,8 +173,8 @@ template <int TILE, bool ALONG_K, int WIDTH> struct Fetcher {
     }
 };
 
-// The sums over begin <= k < end go to shared memory, slice after slice, the columns of each pair swapped. The first
-// stage has the remainder.
+// The sums over begin <= k < end go to shared memory, one slice after another, with the columns of each pair swapped.
+// The first stage includes the remainder.
 template <int WIDTH_A, int WIDTH_B>
 __device__ void multiply(const float* A, const float* B, int M, int N, int K, int2 at, int begin, int end,
                          float* shared) {
@@ -208,8 +208,8 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
             }
     };
 
-    // Hidden from the compiler: it would remove a loop of one iteration, and move stores up to where they wait for
-    // memory.
+    // Hidden from the compiler, which would otherwise remove a loop of one iteration and move stores up to a point
+    // where they wait for memory.
     const int k_end = kDepth == 2 * kUnroll ? kDepth * gridDim.y : kDepth;
     int stages = (end - begin + BK - 1) / BK, on = kBuffer;  // on: from one buffer to the other
     const int first = end - begin - (stages - 1) * BK;
@@ -252,8 +252,8 @@ __device__ void multiply(const float* A, const float* B, int M, int N, int K, in
 
 __device__ constexpr int common_divisor(int a, int b) { return b == 0 ? a : common_divisor(b, a % b); }
 
-// The threads share a tile of rows x columns: act(row, column) for each UNIT neighbours in a row. A thread stays in its
-// columns, so little has to be computed per element.
+// The threads share a tile of rows x columns: act(row, column) is called for each UNIT neighbours in a row. A thread
+// stays in its columns, so there is little to compute per element.
 template <int UNIT, typename ACT> __device__ void share_tile(int rows, int columns, const ACT& act) {
     constexpr int kLine = common_divisor(BN / UNIT, kThreads), kRows = kThreads / kLine;  // threads along a row; rows
     const int row = threadIdx.x / kLine, column = threadIdx.x % kLine * UNIT;
@@ -273,7 +273,7 @@ template <int SLICED> __device__ float4 add_slices(const float* shared, int row,
     return total;
 }
 
-// Stores four sums, whose pairs are swapped, in a C whose rows are multiples of 16 bytes.
+// Stores four sums whose pairs are swapped, in a C whose rows are multiples of 16 bytes.
 __device__ void store4(float* to, float alpha, float beta, float4 swapped) {
     float4& c = reinterpret_cast<float4&>(*to);
     float4 sum = make_float4(alpha * swapped.y, alpha * swapped.x, alpha * swapped.w, alpha * swapped.z);

@@ -78,16 +78,16 @@ sass:                           # of the main loop: what ptxas must keep as writ
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distributed-shared-memory
 ---*/
 
-// Compared with sgemm_tma: 1024 x 1024 is only 32 of its tiles, for 132 SMs. It is 256 tiles of 64 x 64, but each of
+// Compared with sgemm_tma: 1024 x 1024 has only 32 of its tiles, for 132 SMs. It is 256 tiles of 64 x 64, but each of
 // those keeps a single warp busy, and a scheduler needs two warps to hide waits. So the warps of a block split the k of
-// a stage among them, and each covers the whole tile:
+// a stage among themselves, and each covers the whole tile:
 //
 //      stage:  A 64 x 32, B 32 x 64        warp 0: k 0 .. 7    warp 1: k 8 .. 15    warp 2: k 16 .. 23    warp 3: k 24 .. 31
 //
 //      once, at the end:                   tile      +         tile       +         tile        +         tile  -> C
 //                                               through shared memory, where the ring was
 //
-// Four slices on 64 x 64 make blocks of 4 such warps, two per SM. Where there are few tiles, more blocks share one:
+// Four slices of 64 x 64 make blocks of 4 such warps, two per SM. Where there are few tiles, more blocks share one:
 // CLUSTER of them add their sums through distributed shared memory, which takes a few microseconds less than through
 // global memory. But a cluster has at most 8 blocks and its SMs must be neighbours, so SPLIT serves a long K.
 //
@@ -96,16 +96,16 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#distrib
 //      3 tiles of 8 stages, 4 blocks:   tile 0         | tile 1         | tile 2
 //                                       block 0    | block 1    | block 2    | block 3
 //
-// A block then adds up and stores more than once. Then the ring also fills for its next tile: the sums have separate
-// memory, half as much, since the slices add theirs in two steps.
+// A block then adds up and stores more than once. The ring also fills for its next tile: the sums have separate memory,
+// half as much, since the slices add theirs in two steps.
 //
-// Up to four rows or columns beyond whole tiles get no extra tiles: they would use at most a sixteenth of each, and at
-// 1025 would add a second wave. A launch of matrix-vector products computes them from A and B as stored.
+// Up to four rows or columns beyond whole tiles get no extra tiles, which would be at most one-sixteenth full and, at
+// 1025, would add a second wave. A launch of matrix-vector products computes them from A and B as stored.
 //
 // The next launch does not begin before the blocks of this one have ended (launch.cuh).
 //
-// The loop is that of sgemm_tma, which explains its order. Its bound is that of sgemm_tma; at 1024, a fifth of the time
-// goes to the launch, the first fetch and the reduction.
+// The loop is that of sgemm_tma, which explains its order. It has the same bound as sgemm_tma; at 1024, a fifth of the
+// time goes to the launch, the first fetch and the reduction.
 
 #include "../common/hopper.cuh"
 
@@ -147,8 +147,8 @@ struct Work {
 };
 
 // What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of one, the beginning
-// of the next, or the middle of one), then whole tiles. No block waits for another: the block with the last part of a
-// tile to arrive finishes the tile.
+// of the next, or the middle of one), then whole tiles. No block waits for another: whichever block brings the last
+// part of a tile finishes the tile.
 struct Schedule {
     int columns, count, stages;  // of tiles; of K
     int cut, share;              // tiles that are cut, and the stages of them per block
@@ -185,8 +185,8 @@ struct Schedule {
         return w.tile < count;
     }
 
-    // Where part `part` of the k of a tile lies in the workspace: each block has room for two, the
-    // end of a tile and the beginning of the next.
+    // Where part `part` of the k of a tile lies in the workspace: each block has room for two, the end of one tile and
+    // the beginning of the next.
     __device__ int find_slot(const Work& w, int part) const {
         const int block = w.first + part;
         return 2 * block + (block * share < w.tile * stages);
@@ -205,11 +205,11 @@ struct Schedule {
     __device__ void locate(Work& w) const { w.at = make_int2(w.tile / columns * BM, w.tile % columns * BN); }
 };
 
-// Which operands are copied first. B is not copied where one row of tiles reads all of it: there the copy would cost
+// Which operands are copied first. B is not copied where one row of tiles reads all of it, because the copy would cost
 // more than the product.
 __device__ Arranged arrange_operands(int M, int N, int K) { return {M, N, K, TRANS_B || (N % 4 != 0 && M > BM)}; }
 
-// TMA cannot fetch B, and it is not copied, so all fetching threads bring it to the ring as stored.
+// TMA cannot fetch B, and it is not copied, so all fetching threads bring it to the ring as it is stored.
 __device__ bool fetched_by_threads(const Arranged& arranged, int N) { return N % 4 != 0 && !arranged.b; }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -255,7 +255,7 @@ __device__ void fetch_all(const Schedule& schedule, const Ring& ring, const CUte
     arrive(ring.filled + 8 * stage);
 }
 
-// Copies a tile of B, with zeros outside B. A warp takes 32 neighbours of a row.
+// Copies a tile of B, with zeros outside B. A warp takes 32 neighbouring elements of a row.
 __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int K) {
     constexpr int ROWS = kFetchThreads / BN;  // that the threads copy at once
     const int thread = threadIdx.x - kMathThreads, k = k0 + thread / BN, n = n0 + thread % BN;
@@ -281,7 +281,7 @@ __device__ void copy_b(unsigned tile, const float* B, int k0, int n0, int N, int
 __device__ void copy_all(const Schedule& schedule, const Ring& ring, const CUtensorMap* map_a, const float* B, int N, int K) {
     constexpr int kLag = STAGES / 2;  // STAGES - 1 would deadlock: readers release a stage after reading the next one
     const bool first = threadIdx.x == kMathThreads;
-    int stage = 0, parity = 1, behind = 0;  // stages that are not announced yet
+    int stage = 0, parity = 1, behind = 0;  // stages that have not been announced yet
     const auto arrive_back = [&](int back) { arrive(ring.filled + 8 * ((stage + STAGES - back) % STAGES)); };
     Work w;
     for (int turn = 0; schedule.work(turn, w); ++turn)
@@ -326,8 +326,8 @@ __device__ float4 load4_of(int rank, unsigned from) {
     return v;
 }
 
-// Adds up the slices of the block, into the tile of the first; then the blocks of the cluster, each of which finishes
-// ROWS rows; then the parts of k, which the last block to arrive does for all. The order of the additions does not
+// Adds up the slices of the block into the tile of the first; then the blocks of the cluster, each of which finishes
+// ROWS rows; then the parts of k, which the last block to arrive adds up for all. The order of the additions does not
 // depend on which block arrives first.
 __device__ void reduce_and_store(unsigned sums, const Schedule& schedule, const Work& w, int M, int N, int K, float beta,
                                  TC* C, void* workspace) {
@@ -531,7 +531,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(kMa
                     store4(to, v);
                 }
         };
-        meet_groups<kMathThreads>();  // the place of the sums is free
+        meet_groups<kMathThreads>();  // the memory for the sums is free
         if (!STREAM_K || slice >= kSumSlices) store_sums(false);
         meet_groups<kMathThreads>();
         if (STREAM_K) {

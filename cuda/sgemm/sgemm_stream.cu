@@ -24,12 +24,12 @@ let:
   places: BLOCKS * SMS          # of blocks that run at once
   most: K // (2 * step * AHEAD) # parts of a tile along K that are long enough
   wanted: min(places // tiles, most)
-  # Up to eight parts of a tile meet in a cluster. Of more than two blocks, not all SMs have room for one.
+  # Up to eight parts of a tile meet in a cluster. Not all SMs have room for a cluster of more than two blocks.
   met: min(8, most, max(min(2, wanted), places * 7 // 8 // tiles))
   cluster: met if met >= min(3, wanted) and met > 1 and places // tiles <= 12 else 1
   split: cluster if cluster > 1 else max(1, wanted)
   waves: cdiv(tiles * split, places)
-  # Whole parts leave more than a twentieth of the places empty, and there are 8 rounds for each place.
+  # Whole parts leave more than a twentieth of the slots empty, and there are 8 rounds for each slot.
   uneven: cluster == 1 and 20 * tiles * split < 19 * waves * places and tiles * (K // (step * AHEAD)) >= 8 * places
   blocks: places if uneven else tiles * split
   short: K * tiles <= 2 * step * AHEAD * blocks  # a block loads at most twice what it has in flight
@@ -60,7 +60,7 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 
 // If C has few rows (or columns), nearly all traffic is B (or A), and each of its elements takes part in only a few
 // multiply-adds. A tile of it in shared memory would gain nothing, so every thread loads 4 x 4 elements straight into
-// registers and multiplies them with all lines while the next loads are in flight. Only the small operand is in shared
+// registers and multiplies them by all lines while the next loads are in flight. Only the small operand is in shared
 // memory, a chunk along K at a time.
 //
 //                    B (C has fewer rows)        THREADS = 8, OUTPUTS = 16:
@@ -73,14 +73,14 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //     | chunk  |     | 4 5 6 7 |                 columns and A as M x K) 0 and 1 are neighbours along
 //     +--------+     +---------+                 K, so that a warp always loads whole rows of memory.
 //
-// Where there are fewer tiles than places for blocks, K is split among blocks: up to eight form a cluster and read each
-// other's sums from shared memory; more of them add up in device memory (parts.cuh). Where that would leave places
-// empty and K is long, there is one block per place, and all get the same share of the loads, as in sgemm_persistent.
+// Where there are fewer tiles than slots for blocks, K is split among blocks: up to eight form a cluster and read each
+// other's sums from shared memory; more than eight add up in device memory (parts.cuh). Where that would leave slots
+// empty and K is long, there is one block per slot, and all get the same share of the loads, as in sgemm_persistent.
 // The next launch is prepared in parallel (pdl).
 //
 // Where the row length is not a multiple of 16 bytes, a block starts each row up to three outputs further left, at a
-// multiple of 16 bytes in memory. Rows four apart are shifted alike, so a thread takes rows k, k + 4, k + 8 and k + 12
-// and always has the same four outputs. With N = 45 and OUTPUTS = 8:
+// multiple of 16 bytes in memory. Rows that are four apart are shifted alike, so a thread takes rows k, k + 4, k + 8
+// and k + 12 and always has the same four outputs. With N = 45 and OUTPUTS = 8:
 //
 //                       0 1 2 3 4 5 6 7   outputs of the block
 //      row 0            0 0 0 0 1 1 1 1
@@ -89,8 +89,8 @@ source: https://developer.nvidia.com/blog/how-implement-performance-metrics-cuda
 //      row 3      6 6 6 6 7 7 7 7
 //      row 4            0 0 0 0 1 1 1 1   The block keeps outputs 0 to 3, for which it has all k.
 //
-// Rows along K are then loaded element by element by neighbouring threads. C^T = B^T A^T makes a C of few columns one
-// of few rows.
+// Rows along K are then loaded element by element by neighbouring threads. C^T = B^T A^T turns a C of few columns into
+// one of few rows.
 //
 // Bound by memory while LINES is small. A thread needs one 16-byte load and LINES / 4 shared loads for 4 LINES FFMA, so
 // from about 24 lines on it is bound by the issue of FFMA.
@@ -115,13 +115,13 @@ struct Operands {
 
 __device__ void copy4(float* to, float4 v) { to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w; }
 
-// Where k of the small operand is in shared memory. SHIFTED: the four k of a thread are side by side.
+// The location of a given k of the small operand in shared memory. SHIFTED: the four k of a thread are adjacent.
 template <bool SHIFTED> __device__ unsigned slot(unsigned k) {
     return SHIFTED ? k / 16 * 16 + k % 4 * 4 + k / 4 % 4 : k;
 }
 
 // Copies the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines
-// beyond C may hold anything.
+// beyond C may have any contents.
 template <bool ALONG_K, bool SHIFTED, typename T>
 __device__ void stage(float* to, const Operands& operands, int line0, int k0, int end) {
     constexpr int WIDTH = ALONG_K ? sizeof(T) / sizeof(float) : 1;
@@ -137,7 +137,7 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
                 const T* const at = reinterpret_cast<const T*>(from + size_t(line) * operands.K + k);
                 reinterpret_cast<T&>(to[line * kPitch + slot<SHIFTED>(k)]) = inside ? __ldg(at) : T{};
             }
-    } else {  // its rows are those of K: where they are no longer than LINES, all of it is side by side
+    } else {  // its rows are those of K: where they are no longer than LINES, all of it is contiguous
         const float* const from = operands.small + size_t(k0) * operands.lines + line0;
         const unsigned present = min(LINES, lines);
         for (unsigned e0 = threadIdx.x; e0 < present * depth; e0 += AT_ONCE * THREADS) {
@@ -157,8 +157,8 @@ __device__ void stage(float* to, const Operands& operands, int line0, int k0, in
     }
 }
 
-// A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the
-// last output another is loaded again, and never stored.
+// A thread's share of a tile of the large operand. ALONG_K: its rows in memory run along K. Beyond the last output
+// another one is loaded again and never stored.
 template <bool ALONG_K, bool WIDE> struct Streamer {
     static constexpr bool SHIFTED = !WIDE && !ALONG_K, VECTORS = WIDE || SHIFTED;  // loads of 16 bytes
     static constexpr int SPAN = SHIFTED ? OUTPUTS - 4 : OUTPUTS;                   // outputs of a tile
@@ -238,7 +238,7 @@ template <bool ALONG_K, bool WIDE> struct Streamer {
     }
 };
 
-// The sums of a block, over begin <= k < end, go to shared memory: kDepthThreads times kSums, kSumPitch apart.
+// The sums of a block over begin <= k < end go to shared memory: kDepthThreads times kSums, kSumPitch apart.
 template <bool ALONG_K, bool SMALL_ALONG_K, bool WIDE>
 __device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, float* shared) {
     const Streamer<ALONG_K, WIDE> streamer(operands, output0);
@@ -246,7 +246,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + i * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
-        __syncthreads();  // the chunk before is no longer needed
+        __syncthreads();  // the previous chunk is no longer needed
         constexpr bool SHIFTED = streamer.SHIFTED;
         if (SMALL_ALONG_K && !SHIFTED && operands.K % 4 == 0)
             stage<SMALL_ALONG_K, SHIFTED, float4>(shared, operands, line0, chunk, end);
@@ -290,27 +290,27 @@ struct Shares {
     __device__ int most_parts() const { return max(1, (blocks + tiles - 1) / tiles) + 1; }  // of a tile
 };
 
-// Leaves the totals of a part of a tile in the workspace. The last block to do so replaces them by the
-// totals of the tile and returns true.
+// Leaves the totals of a part of a tile in the workspace. The last block to do so replaces them with the totals of the
+// tile and returns true.
 __device__ bool add_up(float (&total)[kTotals], const Shares& shares, int tile, void* workspace) {
     const long long start = (long long)tile * shares.rounds;
     const int first = shares.block_of(start), parts = shares.block_of(start + shares.rounds - 1) - first + 1;
     const int ints = counters(shares.most_parts());
     int* const arrivals = static_cast<int*>(workspace) + tile * ints;
-    // A block has room for two parts: the end of a tile, and the beginning of another.
+    // A block has room for two parts: the end of one tile and the beginning of another.
     float* const slots = static_cast<float*>(workspace) + (shares.tiles * ints + 3) / 4 * 4;
     const bool second = shares.begin(first) < start;
     const auto place = [=](int p) { return slots + size_t(2 * (first + p) + (p == 0 && second)) * kSums; };
     return add_parts<kSums, THREADS>(total, arrivals, blockIdx.x - first, parts, place);
 }
 
-// Stores the totals of a tile: thread i has number i, i + THREADS and so on. In a cluster, each block has the totals of
+// Stores the totals of a tile: thread i has totals i, i + THREADS and so on. In a cluster, each block has the totals of
 // its part, and adds up and stores its share of the tile.
 template <bool BY_ROWS, int SPAN>
 __device__ void store(const float (&total)[kTotals], const Operands& operands, int line0, int output0, float alpha,
                       float beta, float* shared, TC* C) {
     // The lines of C may be its columns. They are then transposed in shared memory, so that neighbouring threads store
-    // neighbours in C.
+    // neighbouring elements of C.
     constexpr int PITCH = LINES + 1;
     const int blocks = count_blocks_of_cluster(), rank = rank_in_cluster();
     if (!BY_ROWS || blocks > 1) {

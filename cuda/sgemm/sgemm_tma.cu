@@ -71,15 +71,15 @@ source: "https://docs.nvidia.com/cuda/parallel-thread-execution/index.html#data-
 // An FFMA needs three registers, and the register file has two banks: two operands must come from different banks, or
 // from the reuse cache. The order above achieves this. Besides 1024 multiply-adds there are 48 loads and little else:
 // 93 % of the instructions are FFMA. By default ptxas reorders them, which costs a fifth of the speed; in_order.cuh
-// explains how it is prevented. `gemmbench inspect --sass` shows the loop: look at it after every change, even one to
-// the epilogue.
+// explains how this is prevented. `gemmbench inspect --sass` shows the loop; look at it after every change, even one
+// to the epilogue.
 //
 // STREAM_K: 4096 x 4096 is 3.9 waves of tiles of 128 x 256. Whole waves are distributed as they are; the remaining
 // tiles are cut along K so that all blocks end together. The partial sums of a tile are added in the workspace, in a
 // fixed order.
 //
-// Bound by the issue of instructions: 7 % are not FFMA, and at 4096 on an H200 4 % of the issue
-// slots stay empty. benchmarks/ablations.py measures what each of the measures below is worth.
+// Bound by the issue of instructions: 7 % are not FFMA, and at 4096 on an H200 4 % of the issue slots stay empty.
+// benchmarks/ablations.py measures the effect of each technique below.
 
 #include "../common/hopper.cuh"
 
@@ -104,8 +104,8 @@ struct Work {
 };
 
 // What a block does, in order. With STREAM_K, first its share of the tiles that are cut (the end of one, the beginning
-// of the next, or the middle of one), then whole tiles. The block with the beginning of a tile finishes it. It waits
-// only for the first work of the blocks after it, so there is no deadlock.
+// of the next, or the middle of one), then whole tiles. The block that has the beginning of a tile finishes it. It
+// waits only for the first work of the blocks after it, so there is no deadlock.
 struct Schedule {
     int rows, columns, stages;  // of tiles; of K
     int cut, share;             // tiles that are cut, and the stages of them per block
@@ -200,8 +200,7 @@ struct Exchange {
         if (threadIdx.x == 0) raise_flag(flags + blockIdx.x);
     }
 
-    // Adds what the next blocks send, in the order of the blocks whichever arrives first, and
-    // resets their flags.
+    // Adds the sums that the next blocks send, always in the order of the blocks, and resets their flags.
     __device__ void receive(int count, float (&sum)[TM][TN]) const {
 #pragma unroll 1
         for (int block = blockIdx.x + 1; count > 0; --count, ++block) {
@@ -293,7 +292,8 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
 
 #pragma unroll 1
         for (int rounds = (w.end - w.begin) * kRounds; rounds > 0;) {
-            // Whether this iteration ends its stage; computed here or at its use, whichever was measured to be faster.
+            // Whether this iteration ends its stage; computed here or where it is used, depending on which was measured
+            // to be faster.
             bool last = kKnownEarly && --rounds % kRounds == 0;
             unsigned chunk = 0;
 #pragma unroll
@@ -357,8 +357,8 @@ extern "C" __global__ void __launch_bounds__(kMathThreads + kFetchThreads, kBloc
                 }
             }
         } else {
-            // Through shared memory, so that a warp stores neighbouring elements: rows are not aligned for stores of
-            // four.
+            // Goes through shared memory, so that a warp stores neighbouring elements: rows are not aligned for stores
+            // of four.
             float* const staged = reinterpret_cast<float*>(shared + kStagedAt) + warp * (8 * kPitch);
 #pragma unroll
             for (int i = 0; i < TM; ++i) {

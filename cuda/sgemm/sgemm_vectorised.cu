@@ -29,10 +29,10 @@ accesses:
 source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with-vectorized-memory-access/
 ---*/
 
-// Compared with blocktile_2d: every load and store moves 16 bytes, so a quarter of these
-// instructions is enough. An outer product of 8 x 8 now takes 4 shared loads instead of 16. This
-// needs four rows of a thread side by side in shared memory, so As is transposed on its way there,
-// and Bs where B is N x K.
+// Compared with blocktile_2d: every load and store moves 16 bytes, so only a quarter as many of
+// these instructions are needed. An outer product of 8 x 8 now takes 4 shared loads instead of 16.
+// This requires four rows of a thread to be adjacent in shared memory, so As is transposed on its
+// way there, and so is Bs where B is N x K.
 //
 //                 BN                        a thread's 8 x 8, in fours BM / 2 and BN / 2 apart:
 //             +---------+ Bs
@@ -49,21 +49,21 @@ source: https://developer.nvidia.com/blog/cuda-pro-tip-increase-performance-with
 //
 // A thread's float4 along K goes to four rows of As, one element each. With BK = 8 two lanes share
 // a row of A, 32 bytes, so a warp stores to 16 columns of rows k and k + 4, and the pitch BM + 4
-// puts the latter 16 banks further on. With BK = 16, four lanes share a row and two of them a bank,
-// but halving the barriers is worth more.
+// puts the latter 16 banks further. With BK = 16, four lanes share a row and two of them share a
+// bank, but halving the number of barriers is worth more.
 //
-// A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4.
-// If not, the operand is loaded, or C stored, element by element; all threads make the same choice.
+// A row of a packed matrix begins at a multiple of 16 bytes only if its length is a multiple of 4. If it is
+// not, the operand is loaded, or C stored, element by element; all threads make the same choice.
 //
-// Bound by latency: nothing is computed while a tile is in flight. Also, a warp is two rows of 16
+// Bound by latency: no thread computes while a tile is in flight. Also, a warp spans two rows of 16
 // threads, so it reads 16 rows of As and all 128 columns of Bs for its 16 x 128 results.
 
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
 
-// Four adjacent elements of row r, from column c on, of a matrix stored as rows x columns. Zeros
-// outside it.
+// Four adjacent elements of row r, starting at column c, of a matrix stored as rows x columns. Zeros
+// outside the matrix.
 __device__ float4 load(const float* matrix, int rows, int columns, int r, int c, bool wide) {
     const float* from = matrix + size_t(r) * columns + c;
     float4 value = {};
@@ -78,8 +78,7 @@ __device__ float4 load(const float* matrix, int rows, int columns, int r, int c,
 
 // A thread's share of a tile of EXTENT elements along M or N and BK along K. In memory order, its
 // float4 number l is unit THREADS * l + threadIdx.x. ALONG_K: the rows of the matrix run along K.
-// All of them are fetched before the first is stored (to rows of k), so that their latencies
-// overlap.
+// All of them are fetched before the first is stored (to rows of k), so their latencies overlap.
 template <int EXTENT, bool ALONG_K> struct Share {
     float4 values[EXTENT * BK / 4 / THREADS];
 

@@ -39,8 +39,8 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 // cover a compact WM x WN, 4 along M and 8 along N, instead of two rows across the whole block
 // tile. For 32 x 64 results a warp reads 32 + 64 values per k, instead of 16 + 128 for 16 x 128,
 // and most of its float4 serve several lanes at once. A larger thread tile, 16 x 8, takes 6 loads
-// for 128 FFMA where 8 x 8 takes 4 for 64, but leaves half as many warps, and here only other warps
-// hide a warp's waits; it pays off in the next rung. (load and Share below are those of
+// for 128 FFMA where 8 x 8 takes 4 for 64. It leaves half as many warps, though, and here only
+// other warps hide a warp's waits; it pays off in the next rung. (load and Share below are those of
 // sgemm_vectorised.)
 //
 //      C tile, BM x BN            a warp, WM x WN: its first 16 rows         a lane, 8 x 8
@@ -55,18 +55,19 @@ source: https://github.com/NVIDIA/cutlass/blob/main/media/docs/cpp/efficient_gem
 //      +-------+-------+          +--+--+--+--+--+--+--+--+--+--+
 //                                 lane 0's next rows, 16 to 19, follow here
 //
-// A load of Bs: 8 lanes read 8 adjacent float4, every bank once; the other three groups of 8 lanes
-// read the same 8. A load of As: 4 different float4, each for 8 lanes.
+// A load of Bs: 8 lanes read 8 adjacent float4, which hits every bank once; the other three groups of 8
+// lanes read the same 8. A load of As: 4 different float4, each for 8 lanes.
 //
-// Still bound by latency: the multiply-adds wait for the tile, the next tile for the multiply-adds.
+// It is still bound by latency: the multiply-adds wait for the tile, and the next tile waits for the
+// multiply-adds.
 
 #define WARPS_N (BN / WN)
 #define THREADS (BM / WM * WARPS_N * 32)
 #define LANES_M (WM / TM)
 #define LANES_N (WN / TN)
 
-// Four adjacent elements of row r, from column c on, of a matrix stored as rows x columns. Zeros
-// outside it.
+// Four adjacent elements of row r, starting at column c, of a matrix stored as rows x columns. Zeros
+// outside the matrix.
 __device__ float4 load(const float* matrix, int rows, int columns, int r, int c, bool wide) {
     const float* from = matrix + size_t(r) * columns + c;
     float4 value = {};
@@ -81,8 +82,7 @@ __device__ float4 load(const float* matrix, int rows, int columns, int r, int c,
 
 // A thread's share of a tile of EXTENT elements along M or N and BK along K. In memory order, its
 // float4 number l is unit THREADS * l + threadIdx.x. ALONG_K: the rows of the matrix run along K.
-// All of them are fetched before the first is stored (to rows of k), so that their latencies
-// overlap.
+// All of them are fetched before the first is stored (to rows of k), so their latencies overlap.
 template <int EXTENT, bool ALONG_K> struct Share {
     float4 values[EXTENT * BK / 4 / THREADS];
 

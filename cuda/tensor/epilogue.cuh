@@ -5,13 +5,13 @@
 #include "finish.cuh"
 #include "wgmma.cuh"
 
-// Store two neighbours of a row, which begin at a multiple of their size.
+// Store two neighbouring elements of a row, which begin at a multiple of their size.
 __device__ inline void store_pair(TC* c, float first, float second) {
     if constexpr (sizeof(TC) == 4) *reinterpret_cast<float2*>(c) = make_float2(first, second);
     else *reinterpret_cast<unsigned*>(c) = pack(first, second);
 }
 
-// Store those of two neighbours of a row that are in C; the first is in an even column.
+// Store whichever of two neighbouring elements of a row are in C; the first is in an even column.
 __device__ inline void store_neighbours(float sum, float next, int M, int columns, int m, int n, float alpha,
                                         float beta, TC* C, const TC* bias) {
     if (m >= M || n >= columns) return;
@@ -25,8 +25,8 @@ __device__ inline void store_neighbours(float sum, float next, int M, int column
     }
 }
 
-// Store the sums of a warpgroup, 64 x N of C from (row0, column0) on. Each thread stores its own, which are pairs of
-// neighbours: see multiply_add.
+// Store the sums of a warpgroup: 64 x N of C, starting at (row0, column0). Each thread stores its own sums, which are
+// pairs of neighbours: see multiply_add.
 template <int N>
 __device__ void store_sums(const float (&sum)[N / 2], int M, int columns, int row0, int column0, float alpha,
                            float beta, TC* C, const TC* bias) {

@@ -1,4 +1,4 @@
-// The products of a tile, stage by stage as the ring brings them, for one warpgroup.
+// The products of a tile for one warpgroup, stage by stage as the ring delivers them.
 
 #pragma once
 
@@ -31,11 +31,11 @@ template <typename RING> __device__ void promote_stage(const RING& ring, int sta
     }
 }
 
-// Add up the products of `steps` stages, the first of which is at `place`. A stage is released once its products are
+// Add up the products of `steps` stages, starting with the one at `place`. A stage is released once its products are
 // done, while the tensor cores work on those of the next one.
 template <typename CLUSTER, typename RING, typename SUM, int COUNT>
 __device__ void add_products(const RING& ring, Place& place, int steps, int group, int fetcher, SUM (&sum)[kParts][COUNT]) {
-    int last = 0;  // the stage before
+    int last = 0;  // the previous stage
     for (int step = 0; step < steps; ++step, place.advance()) {
         await(ring.filled(place.stage), place.parity);
         multiply_stage(ring, place.stage, group, sum, step > 0);

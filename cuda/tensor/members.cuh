@@ -11,7 +11,7 @@ constexpr int kBoxes = 2;  // of a warp: one is stored while the next is written
 
 constexpr int kFetcher = 128 * kGroups;  // the thread that fetches
 
-// Prefetch the tensor maps before the first tile is fetched or stored: reading one from device memory costs a
+// Prefetch the tensor maps before the first tile is fetched or stored: reading one from device memory takes a
 // microsecond. C has a map if its row length is a multiple of 16 bytes.
 __device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b, const CUtensorMap* c, int N) {
     prefetch(a);
@@ -20,7 +20,7 @@ __device__ inline void prefetch_maps(const CUtensorMap* a, const CUtensorMap* b,
 }
 
 // Fetch a part of a tile, number `part` of PARTS, for all `blocks` that share the tile. A tile that runs along M or N
-// comes in chunks of 128 bytes; where these cannot be shared out evenly, each is also cut along k.
+// comes in chunks of 128 bytes; where these cannot be divided evenly, each is also cut along k.
 template <int EXTENT, bool ALONG_K, int PARTS>
 __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, unsigned tile, int origin, int k,
                            unsigned barrier) {
@@ -39,8 +39,8 @@ __device__ void fetch_part(uint16_t blocks, int part, const CUtensorMap* map, un
     }
 }
 
-// A block's place in a cluster of CM x CN blocks. Those of one row have the same tile of A, those of one column
-// the same tile of B.
+// A block's place in a cluster of CM x CN blocks. Blocks of one row have the same tile of A, and those of one column
+// have the same tile of B.
 template <int CM, int CN> struct Member {
     static constexpr int BLOCKS = CM * CN, SHARERS = CM + CN - 1;  // SHARERS fetch for a block, itself included
     int row, column;
@@ -64,14 +64,14 @@ template <int CM, int CN> struct Member {
         fetch_part<BN, COLUMNS_ALONG_K, CM>(with_b, row, map_b, ring.b(stage), at.y, k, ring.filled(stage));
     }
 
-    // The bytes of a stage if tiles that no other block shares come in boxes with no more rows than C has.
+    // The bytes of a stage if the boxes of unshared tiles have no more rows than C.
     static __device__ int count_bytes(int M, int N) {
         const int rows_a = ROWS_ALONG_K && CN == 1 ? min(BM, M) : BM, rows_b = COLUMNS_ALONG_K && CM == 1 ? min(BN, N) : BN;
         return (rows_a + rows_b) * kRowBytes;
     }
 
-    // The block that thread number `thread` of a group tells when the group has read a stage: one of those that
-    // fetch for this block, -1 for none.
+    // The block that thread number `thread` of a group notifies when the group has read a stage: one of those that
+    // fetch for this block, or -1 for none.
     __device__ int find_fetcher(int thread) const {
         if (thread < CN) return thread * CM + row;
         return thread < SHARERS ? column * CM + (row + 1 + thread - CN) % CM : -1;
@@ -104,7 +104,8 @@ struct Boxes {
 
     // Write a box whose elements have 16 bits, as matrices. `row0` and `column0` say where it begins in C.
     __device__ void write_halves(unsigned to, const float* sum, int row0, int column0) const {
-        const int lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;  // of the matrices that the lane names
+        const int lane = threadIdx.x % 32, row = lane % 16, half = lane / 16;  // of the matrices whose address the
+                                                                               // lane supplies
 #pragma unroll
         for (int j = 0; j < 8; j += 2) {  // 16 columns
             unsigned v[4];
@@ -119,7 +120,7 @@ struct Boxes {
     }
 
     // Write a box whose elements have 32 bits, pair by pair. Rows 0 and 1 share banks, and so on; orders without such
-    // conflicts need more registers than there are.
+    // conflicts need more registers than are available.
     __device__ void write_words(unsigned to, const float* sum, int row0, int column0) const {
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -131,8 +132,8 @@ struct Boxes {
         }
     }
 
-    // Store the sums of a warpgroup, 64 x BN of C from (row0, column0) on. `stored` counts the boxes of the warp. With
-    // ANY_N, the row length of C need not be a multiple of 16 bytes.
+    // Store the sums of a warpgroup: 64 x BN of C, starting at (row0, column0). `stored` is the number of boxes that
+    // the warp has stored. With ANY_N, the row length of C need not be a multiple of 16 bytes.
     template <bool ANY_N, typename RING>
     __device__ void store(const float (&sum)[BN / 2], const RING& ring, int& stored, const CUtensorMap* map, int row0,
                           int column0) const {
@@ -161,6 +162,6 @@ struct Boxes {
         }
     }
 
-    // How many bytes a row of C has from this column on; negative beyond its end.
+    // The number of bytes that a row of C has from this column on; negative beyond its end.
     __device__ int bytes_left(int column) const { return (N - column) * int(sizeof(TC)); }
 };

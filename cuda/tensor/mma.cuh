@@ -1,4 +1,4 @@
-// The warp-level product for 16-bit operands, which all tensor cores have from compute capability 8.0 on.
+// The warp-level product for 16-bit operands, which all tensor cores since compute capability 8.0 have.
 
 #pragma once
 
@@ -6,9 +6,9 @@
 
 #include <type_traits>
 
-// d += A B, 16 x 8 and 16 k. Lane 4 g + t holds in a[0] and a[2] what row g of A has at k 2 t, 2 t + 1 and at 2 t + 8,
-// 2 t + 9, in a[1] and a[3] the same of row g + 8; in b0 and b1 what column g of B has at these k; in d[0] and d[1] the
-// sums of row g in columns 2 t and 2 t + 1, in d[2] and d[3] those of row g + 8.
+// d += A B, 16 x 8 and 16 k. Lane 4 g + t holds the elements of row g of A at k 2 t, 2 t + 1 and at 2 t + 8, 2 t + 9 in
+// a[0] and a[2], and those of row g + 8 in a[1] and a[3]; b0 and b1 hold the elements of column g of B at these k; d[0]
+// and d[1] hold the sums of row g in columns 2 t and 2 t + 1, and d[2] and d[3] those of row g + 8.
 __device__ inline void multiply_add(float (&d)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1) {
 #define MULTIPLY_ADD(TYPE)                                                                                        \

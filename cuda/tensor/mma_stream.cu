@@ -38,20 +38,20 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
 ---*/
 
-// As in sgemm_stream, if C has few rows (or columns), nearly all traffic is B (or A). A tile of it in shared memory
-// would not be reused, and TMA would fetch a whole tile of the small operand with it, most of it zeros. So each warp
-// loads 64 outputs of 32 k straight into registers, eight times 16 bytes per lane, in a form that mma.sync accepts: k
-// may be in any order as long as it is the same in both operands. Lane 4 g + t has k 8 t to 8 t + 7.
+// As in sgemm_stream, nearly all traffic is B (or A) if C has few rows (or columns). A tile of it in shared memory
+// would not be reused, and TMA would fetch a whole tile of the small operand along with it, most of it zeros. So each
+// warp loads 64 outputs of 32 k straight into registers, eight times 16 bytes per lane, in a form that mma.sync
+// accepts: k may be in any order as long as both operands use the same one. Lane 4 g + t has k 8 t to 8 t + 7.
 //
 //       rows of the large operand along K           rows along the outputs
 //
 //       part i: output 8 i + g, 8 k                 part i: k 8 t + i, outputs 8 g to 8 g + 7
 //       a product takes two parts as they are       a product takes elements of four parts, put together two by two
 //
-// The small operand lies in shared memory, line by line along K, a chunk at a time. Warps of a block share its k, and
-// blocks share K where there are fewer tiles than places (parts.cuh): all are resident at once, and the next launch is
-// prepared in parallel (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a time. C^T =
-// B^T A^T makes a C of few columns one of few rows.
+// The small operand lies in shared memory line by line along K, one chunk at a time. Warps of a block share its k, and
+// blocks share K where there are fewer tiles than slots (parts.cuh). All of them are resident at once, and the next
+// launch is prepared in parallel (pdl). Rows whose length is not a multiple of 16 bytes are loaded 4 or 2 bytes at a
+// time. C^T = B^T A^T turns a C of few columns into one of few rows.
 //
 // Bound by memory up to 8 lines, if the large operand keeps memory busy. With more lines, warps are busy with products
 // and shared-memory loads when they should request the next part, and on Hopper wgmma_splitk is faster.
@@ -75,7 +75,7 @@ struct Operands {
 };
 
 // Copy the lines from `line0` on, k0 <= k < end, to shared memory, with zeros up to a multiple of kRound. Lines beyond
-// C may hold anything.
+// C may have any contents.
 template <bool ALONG_K, typename T> __device__ void stage(TA* to, const Operands& operands, int line0, int k0, int end) {
     constexpr unsigned WIDTH = ALONG_K ? sizeof(T) / sizeof(TA) : 1, AT_ONCE = 64 / sizeof(T) > 8 ? 8 : 64 / sizeof(T);
     const unsigned depth = min(kChunk, (end - k0 + kRound - 1) / kRound * kRound);
@@ -141,7 +141,7 @@ template <bool ALONG_K, int WIDTH> struct Streamer {
             v[i] = load_eight<WIDTH>(at, ALONG_K ? (8 * i < outputs ? left : 0) : (i < left ? outputs : 0));
     }
 
-    // Add the products with the k of the small operand from `small` on, which are those of a step.
+    // Add the products with the k of the small operand starting at `small`, which are those of one step.
     __device__ void multiply(float (&sum)[4][LINES / 8][4], const uint4 (&v)[8], const TA* small) const {
         unsigned a[4][2][4];  // products of 16 outputs, in two halves of k
 #pragma unroll
@@ -166,7 +166,7 @@ template <bool ALONG_K, int WIDTH> struct Streamer {
     }
 };
 
-// The sums of a block over begin <= k < end, as its warps have them, go to shared memory.
+// The sums of a block over begin <= k < end go to shared memory in the order in which its warps hold them.
 template <bool ALONG_K, bool SMALL_ALONG_K, int WIDTH>
 __device__ void multiply(const Operands& operands, int line0, int output0, int begin, int end, int pitch, char* shared) {
     const Streamer<ALONG_K, WIDTH> streamer(operands, output0);
@@ -177,7 +177,7 @@ __device__ void multiply(const Operands& operands, int line0, int output0, int b
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) streamer.load(v[i], begin + (warp * AHEAD + i) * kStep, end);
     for (int chunk = begin; chunk < end; chunk += kChunk) {
-        __syncthreads();  // the chunk before is no longer needed
+        __syncthreads();  // the previous chunk is no longer needed
         if (SMALL_ALONG_K && operands.K % 8 == 0) stage<SMALL_ALONG_K, uint4>(small, operands, line0, chunk, end);
         else stage<SMALL_ALONG_K, unsigned short>(small, operands, line0, chunk, end);
         __syncthreads();
@@ -220,7 +220,8 @@ __global__ void __launch_bounds__(kThreads, BLOCKS)
     await_launch_before();
     multiply<ALONG_K, SMALL_ALONG_K, WIDTH>(operands, line0, output0, begin, end, PITCH, shared);
 
-    const auto line_of = [](int e) { return BY_ROWS ? e / kOutputs : e % LINES; };  // neighbours in C are neighbours here
+    const auto line_of = [](int e) { return BY_ROWS ? e / kOutputs : e % LINES; };  // neighbours in C are neighbours
+                                                                                    // here
     const auto output_of = [](int e) { return BY_ROWS ? e % kOutputs : e / LINES; };
     const float* const sums = reinterpret_cast<const float*>(shared);
     float total[kTotals];

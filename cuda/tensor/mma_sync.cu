@@ -33,8 +33,8 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-instructions-mma
 ---*/
 
-// Compared with wmma: the instruction itself, whose fragments PTX defines. Lane 4 g + t of a warp holds these elements
-// of a 16 x 8 product, two (of 16 bits) or one (of 32) to a register:
+// Compared with wmma: it uses the instruction itself, whose fragments PTX defines. Lane 4 g + t of a warp holds these
+// elements of a 16 x 8 product, two (of 16 bits) or one (of 32) per register:
 //
 //              t = 0  1  2  3  0  1  2  3             b0 has k of the left half, b1 of the right one
 //            +-----------+-----------+              +---------+
@@ -44,16 +44,16 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matri
 //            +-----------+-----------+              | c2 c3   |  row g + 8
 //                 16 bytes each                     +---------+
 //
-// ldmatrix fills four such registers of all lanes at once: it reads eight rows of 16 bytes four times. Rows of a tile
-// are multiples of 128 bytes, so eight rows below one another would lie in the same banks. So their 16-byte parts are
-// swizzled: part p of row r is at p XOR r % 8. An operand whose rows run along M or N is transposed by ldmatrix as it
-// is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes load one by one.
+// ldmatrix fills four such registers of all lanes at once: four times, it reads eight rows of 16 bytes. Rows of a
+// tile are multiples of 128 bytes, so eight rows below one another would lie in the same banks. So their 16-byte
+// parts are swizzled: part p of row r is at p XOR r % 8. An operand whose rows run along M or N is transposed by
+// ldmatrix as it is loaded; for 32-bit elements, which ldmatrix cannot transpose, lanes load one by one.
 //
 // cp.async copies the tiles of the next STAGES - 1 steps while the warps multiply, so there is one barrier for 128
-// bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile load.
-// For tiles inside the matrices each step copies its share without a check, so the main loop has no branches and the
-// compiler can put copies and loads between the products. Rows whose length is not a multiple of 16 bytes are copied
-// through registers.
+// bytes of K. It comes before the last products of a tile, which run while the first fragments of the next tile are
+// being loaded. For tiles inside the matrices, each step copies its share without a check, so the main loop has no
+// branches and the compiler can put copies and loads between the products. Rows whose length is not a multiple of 16
+// bytes are copied through registers.
 //
 // A warp of 64 x 64 loads 32 registers of fragments for 32 products, so it should be bound by the rate of mma.sync.
 
@@ -87,7 +87,7 @@ __device__ unsigned load_shared(unsigned from) {
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(from));
     return value;
 }
-// Lane i names row i % 8 of matrix i / 8; register j of a lane is what it holds of matrix j.
+// Lane i supplies the address of row i % 8 of matrix i / 8; register j of a lane is its part of matrix j.
 template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsigned row) {
     if (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -98,13 +98,13 @@ template <bool TRANSPOSED> __device__ void load_matrices(unsigned (&to)[4], unsi
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                      : "r"(row));
 }
-// TF32 keeps 10 bits after the point: round to nearest, since the instruction would truncate the others.
+// TF32 keeps 10 bits after the point: round to nearest, because the instruction would truncate the others.
 __device__ unsigned round_to_tf32(unsigned bits) {
     unsigned rounded;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
     return rounded;
 }
-// The sums of a lane: c0 to c3; in f16 two of them are a register.
+// The sums of a lane: c0 to c3; in f16, two of them share a register.
 struct Sums {
     float c[4] = {};
     __device__ float get(int i) const { return c[i]; }
@@ -134,7 +134,7 @@ __device__ void multiply_add(Sums& sum, const unsigned (&a)[4], unsigned b0, uns
 }
 
 // A tile of one operand: `EXTENT` rows or columns of the matrix, and kDepth k. ALONG_K: its rows in memory run along K.
-// Every row of the tile is one of memory, or a part of one. Addresses consist of a part that differs between lanes,
+// Every row of the tile is a row of memory, or a part of one. Addresses consist of a part that differs between lanes,
 // computed once, and of constants.
 template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int ROWS = ALONG_K ? EXTENT : kDepth, COLUMNS = ALONG_K ? kDepth : EXTENT;
@@ -142,14 +142,14 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     static_assert(kThreads % PARTS == 0 && ROWS % STRIDE == 0, "a thread copies the same part of every row");
     static_assert((STRIDE & (STRIDE - 1)) == 0, "rows STRIDE apart differ in other bits than the first STRIDE rows");
 
-    // What the part numbers of a row are XORed with. Single 32-bit loads need another order: four rows and eight
-    // neighbours of each must lie in 32 banks.
+    // The value with which the part numbers of a row are XORed. Single 32-bit loads need another order: four rows, with
+    // eight neighbouring elements each, must lie in 32 banks.
     static constexpr __device__ int exchange(int row) { return ALONG_K || !kTf32 ? row % 8 : row % 4 * 2; }
 
     // Where a part of a row lies.
     static __device__ unsigned place(int row, int part) { return row * PITCH + (part ^ exchange(row)) * kPart; }
 
-    // Copy the part that this thread copies of every row, zeros where the matrix of `rows` x `columns` elements
+    // Copy the part that this thread copies of every row, with zeros where the matrix of `rows` x `columns` elements
     // has none. `wide`: its rows begin at multiples of 16 bytes.
     template <typename T>
     static __device__ void copy(unsigned tile, const T* matrix, int rows, int columns, int row0, int column0,
@@ -170,7 +170,8 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         }
     }
 
-    // What lane `lane` adds to the address of a tile to load fragments of the rows or columns from `first` on.
+    // The offset that lane `lane` adds to the address of a tile to load fragments of the rows or columns starting at
+    // `first`.
     template <bool A_ORDER> static __device__ unsigned start(int first, int lane) {
         const int matrix = lane / 8;
         const int later = A_ORDER ? matrix % 2 : matrix / 2, right = A_ORDER ? matrix / 2 : matrix % 2;
@@ -179,10 +180,10 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         else return place(lane % 4, (first + lane / 4) / 4) + lane / 4 % 4 * 4;
     }
 
-    // Fragments of 16 rows or columns, number `number` from `start` on, for step number `step`. `a0`, `a1` differ in
-    // rows or columns and `a0`, `a2` in k where A_ORDER; else it is the other way round. The parts of a row are
-    // exchanged by XOR, and so are those that lie some parts further on: XOR with that number, which has no bit
-    // in common with the part of the lane.
+    // Fragments of 16 rows or columns, number `number` counted from `start`, for step number `step`. `a0` and `a1`
+    // differ in rows or columns and `a0` and `a2` in k if A_ORDER; otherwise it is the other way round. XOR
+    // exchanges the parts of a row, so it also finds the part that lies some parts further on: XOR with that number,
+    // which has no bit in common with the part of the lane.
     template <bool A_ORDER> static __device__ void load(unsigned (&to)[4], unsigned start, int number, int step) {
         if constexpr (ALONG_K) {
             load_matrices<false>(to, (start ^ step * 2 * kPart) + number * 16 * PITCH);
@@ -207,8 +208,8 @@ template <typename T, int EXTENT, bool ALONG_K> struct Copies {
     using Tile = ::Tile<EXTENT, ALONG_K>;
     const T* matrix;
     int rows, columns, begin;  // of the matrix, and where the block's part of M or N begins
-    bool wide, inside;         // inside: only the end of K can lie outside of the matrix
-    unsigned to;               // where this thread copies to in a tile; rows further on are constants away
+    bool wide, inside;         // inside: only the end of K can lie outside the matrix
+    unsigned to;               // where this thread copies to in a tile; later rows are at constant offsets
     const char* next;          // what it copies of the next tile
 
     __device__ Copies(const T* matrix, int extent, int K, int begin)
@@ -260,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         k0 += kDepth;
         filled = follow(filled);
     };
-    // Copy the tiles of one step. Past the last one the group is empty, so that groups count steps.
+    // Copy the tiles of one step. Past the last one the group is empty, so that counting groups counts steps.
     const auto copy = [&] {
         if (k0 < K) {
             copies_a.copy(filled, k0);
@@ -316,7 +317,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int tile = 0; tile < left; ++tile) multiply_tile(std::false_type{});
     wait_for_copies<0>();
 
-    // Four lanes hold eight neighbours of a row, two each, which are stored together where rows have pairs.
+    // Four lanes hold eight neighbouring elements of a row, two each, which are stored together where rows have pairs.
     const bool pairs = (size_t(C) | N * sizeof(TC)) % sizeof(Pair) == 0;
 #pragma unroll
     for (int m = 0; m < kTilesM; ++m) {

@@ -20,7 +20,7 @@ template <typename T> __device__ uint4 load_before(const char* at, const T* end)
     if (at + kPart <= last) return __ldcs(reinterpret_cast<const uint4*>(at));  // read once
     uint4 v = make_uint4(0, 0, 0, 0);
 #pragma unroll 1
-    while (last > at) {  // from the end on, each element moves up those behind it
+    while (last > at) {  // from the end on, each element moves up those after it
         last -= sizeof(Unit);
         v.w = __funnelshift_r(v.z, v.w, kUp), v.z = __funnelshift_r(v.y, v.z, kUp);
         v.y = __funnelshift_r(v.x, v.y, kUp), v.x = v.x << (32 - kUp) | *reinterpret_cast<const Unit*>(last);
@@ -28,7 +28,7 @@ template <typename T> __device__ uint4 load_before(const char* at, const T* end)
     return v;
 }
 
-// The value of the next lane; the last lane gets `wrapped` of the first one.
+// The value of the next lane; the last lane gets `wrapped` of the first lane.
 __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
     const int lane = threadIdx.x % 32, next = (lane + 1) % 32;
     const uint4 v = lane == 0 ? wrapped : mine;
@@ -37,9 +37,9 @@ __device__ inline uint4 take_next(uint4 mine, uint4 wrapped) {
                       __shfl_sync(kAll, v.w, next));
 }
 
-// Copy rows x columns elements, a segment of a row to a warp at a time, 16 bytes to a lane. The lane loads the aligned
-// 16 bytes in which its elements begin; those that follow are what the next lane has. The first row is aligned.
-// A warp begins with segment `item`. Returns the segment that it begins with in the next matrix.
+// Copy rows x columns elements. Each warp copies a segment of a row at a time, with 16 bytes per lane. The lane loads
+// the aligned 16 bytes in which its elements begin; the next lane has those that follow. The first row is aligned. A
+// warp begins with segment `item`. Returns the segment with which it begins in the next matrix.
 template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, int columns, int item, int warps) {
     constexpr int kAtOnce = 8, kSegment = 32 * kAtOnce;
     const int parts = padded(columns) / kWide, segments = (parts + kSegment - 1) / kSegment, lane = threadIdx.x % 32;
@@ -67,7 +67,7 @@ template <typename T> __device__ int pad_matrix(const T* from, T* to, int rows, 
     return item - rows * segments;
 }
 
-// What TMA fetches: the operands, or their copies, first that of A.
+// What TMA fetches: the operands or their copies, starting with A.
 struct Sources {
     int rows_a, columns_a, rows_b, columns_b;  // as stored
     bool copies_a, copies_b;
@@ -76,7 +76,7 @@ struct Sources {
         : rows_a(TRANS_A ? K : M), columns_a(TRANS_A ? M : K), rows_b(TRANS_B ? N : K), columns_b(TRANS_B ? K : N),
           copies_a(columns_a % kWide != 0), copies_b(columns_b % kWide != 0) {}
 
-    // The maps: first those of A and B, and from number `copies` on those of the copies.
+    // The maps: first those of A and B; those of the copies begin at number `copies`.
     __device__ const CUtensorMap* map_a(const CUtensorMap* maps, int copies) const {
         return maps + (copies_a ? copies : 0);
     }
@@ -84,7 +84,7 @@ struct Sources {
         return maps + 1 + (copies_b ? copies : 0);
     }
 
-    // Where the copy of B begins, and what is behind it, if the copies begin at `copies`.
+    // Where the copy of B begins, and what follows it, if the copies begin at `copies`.
     __device__ TB* copy_of_b(void* copies) const {
         return static_cast<TB*>(copies) + (copies_a ? size_t(rows_a) * padded(columns_a) : 0);
     }

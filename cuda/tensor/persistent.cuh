@@ -1,5 +1,5 @@
-// The work of a persistent cluster's blocks: one thread fetches stage after stage of tile after tile, the other
-// warpgroups multiply and store.
+// The work of a persistent cluster's blocks: one thread fetches stage after stage of tile after tile, and the
+// other warpgroups multiply and store.
 
 #pragma once
 
@@ -7,7 +7,8 @@
 #include "pad.cuh"
 #include "raster.cuh"
 
-// Compute C with all clusters of the grid. `maps` has those of A, B and C, and of the copies of A and B.
+// Compute C with all clusters of the grid. `maps` has the tensor maps of A, B and C, and those of the copies of
+// A and B.
 template <int CM, int CN>
 __device__ void multiply_tiles(int M, int N, int K, float alpha, float beta, TC* C, const TC* bias,
                                const CUtensorMap* maps, char* shared) {

@@ -1,13 +1,13 @@
-// A ring of STAGES pairs of tiles in shared memory, with the barriers between fetching and multiplying; behind the
-// tiles is room for BOXES boxes of C per warp.
+// A ring of STAGES pairs of tiles in shared memory, with the barriers between fetching and multiplying. After the
+// tiles there is room for BOXES boxes of C per warp.
 
 #pragma once
 
 #include "tile.cuh"
 
-constexpr int kGroups = 2, kThreads = 384;   // warpgroups that multiply; with the one that fetches
+constexpr int kGroups = 2, kThreads = 384;   // groups that multiply; threads, including the group that fetches
 constexpr int kParts = BM / (64 * kGroups);  // of 64 rows for each group
-#ifndef ROWS_ALONG_K  // a kernel may arrange the operands of its products otherwise
+#ifndef ROWS_ALONG_K  // a kernel may arrange the operands of its products differently
 #define ROWS_ALONG_K !TRANS_A
 #define COLUMNS_ALONG_K TRANS_B
 #endif
@@ -16,7 +16,7 @@ using TileB = Tile<BN, COLUMNS_ALONG_K>;
 constexpr int kStageBytes = TileA::BYTES + TileB::BYTES;
 constexpr int kBoxBytes = 16 * kRowBytes;    // 16 rows of C, 128 bytes each
 
-// The place in the ring: a stage, and the parity of the phase of its barriers that is waited for.
+// A position in the ring: a stage, and the parity of the phase of its barriers that is waited for.
 struct Place {
     int stage = 0;
     unsigned parity = 0;
@@ -26,8 +26,9 @@ struct Place {
     }
 };
 
-// Every second tile of a block goes from the end of K to its beginning, because what the previous tile fetched last is
-// still in L2. Returns which step comes in place of `step`, of those from `begin` up to `end`, in tile number `turn`.
+// Every second tile of a block goes from the end of K to its beginning, because the data that the previous tile
+// fetched last is still in L2. Returns which of the steps from `begin` up to `end` replaces `step` in tile number
+// `turn`.
 __device__ inline int turn_back(int step, int begin, int end, int turn) {
     return turn % 2 ? begin + end - 1 - step : step;
 }
@@ -45,7 +46,7 @@ template <int BOXES> struct Ring {
     }
     __device__ unsigned emptied(int stage) const { return filled(stage) + 8; }
 
-    // One thread makes the barriers; `readers` groups empty a stage.
+    // One thread initializes the barriers; `readers` groups empty a stage.
     __device__ void initialize_barriers(int readers) const {
         for (int stage = 0; stage < STAGES; ++stage) {
             initialize(filled(stage), 1);

@@ -138,9 +138,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      256 x 192 needs less time for its waves      wgmma_cluster with these tiles, as at 4097
 //      more                                         wgmma_cluster, tiles below one another share B
 //
-// In tf32 and 3xtf32, and in fp8 on fewer tiles, it is the rung of that precision, with smaller tiles where large ones
-// would leave SMs idle.
+// In tf32 and 3xtf32, and in fp8 with fewer tiles, it chooses the rung of that precision, with smaller tiles where
+// large ones would leave SMs idle.
 //
 // Within one wave, only neighbouring launches (pdl) overlap with the beginning and end of a launch, and every SM must
-// have work. With many waves, the fewer bytes leave L2 the better, so clusters and tiles are large. Its bound is that
-// of the chosen kernel.
+// have work. With many waves, as few bytes as possible should leave L2, so clusters and tiles are large. It is bound
+// by whatever bounds the chosen kernel.

@@ -1,9 +1,9 @@
 // A tile of A or B in shared memory, as TMA writes it and wgmma reads it.
 //
 // A tile has rows of 128 bytes, whose 16-byte parts TMA swizzles: part p of row r is at p XOR r % 8. Eight rows are a
-// block of 1024 bytes. A descriptor says where the tile begins and how far apart blocks are: those along the rows of a
-// tile that runs along K (`ALONG_K`), or those of the next 64 columns of one that runs along M or N. With elements of
-// 16 bits, 64 of which are a row:
+// block of 1024 bytes. A descriptor says where the tile begins and how far apart blocks are: the blocks along the rows
+// of a tile that runs along K (`ALONG_K`), or those of the next 64 columns of a tile that runs along M or N. With
+// 16-bit elements, 64 of which make a row:
 //
 //     ALONG_K: EXTENT rows of 64 k                   else: EXTENT / 64 chunks, each 64 k of 64 columns
 //
@@ -14,7 +14,7 @@
 //            | 8 rows|                                      | 8 k         |   bytes     |
 //            +-------+                                      +-------------+   on        |
 //
-// With elements of 32 bits a tile has 32 k, and a chunk 32 k of 32 columns, which wgmma cannot read.
+// With 32-bit elements a tile has 32 k, and a chunk has 32 k of 32 columns, which wgmma cannot read.
 
 #pragma once
 
@@ -28,7 +28,7 @@ template <int EXTENT, bool ALONG_K> struct Tile {
     static constexpr int BYTES = EXTENT * kRowBytes;
     static constexpr int STEP = ALONG_K ? 2 : 2 * kBlockBytes / 16;  // of a descriptor, from one instruction to the next
 
-    // Copy the tile that begins at `origin` along M or N, and at k.
+    // Copy the tile that begins at `origin` along M or N and at the given k.
     static __device__ void fetch_from(const CUtensorMap* map, unsigned tile, int origin, int k, unsigned barrier) {
         if (ALONG_K) {
             fetch(tile, map, origin, k, barrier);
@@ -39,7 +39,8 @@ template <int EXTENT, bool ALONG_K> struct Tile {
         }
     }
 
-    // A descriptor of the rows or columns from `first` on, a multiple of 64; or with EVERY of each EVERY-th block of 8.
+    // A descriptor of the rows or columns starting at `first`, a multiple of 64; or, with EVERY, of every EVERY-th
+    // block of 8.
     template <int EVERY = 1> static __device__ uint64_t describe(unsigned tile, int first) {
         constexpr uint64_t kSwizzled = 1;  // by 128 bytes
         const unsigned at = tile + first / 64 * kChunkBytes;

@@ -1,5 +1,5 @@
-// How a warp stores rows of C that do not begin at multiples of 16 bytes, which TMA cannot store. They are in a box: 16
-// rows of 128 bytes, in TMA's swizzle.
+// How a warp stores rows of C that do not begin at multiples of 16 bytes, which TMA cannot store. They are in a box of
+// 16 rows of 128 bytes, swizzled as TMA does it.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 constexpr int kPart = 16;  // bytes that a thread moves at once
 
-// The 16 bytes from byte `first` of `low` on, where `high` follows it.
+// The 16 bytes that begin at byte `first` of `low`, which `high` follows.
 __device__ inline uint4 take_bytes(uint4 low, uint4 high, int first) {
     unsigned words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
@@ -30,9 +30,10 @@ __device__ inline void store_some(char* to, uint4 bytes, int begin, int end) {
     }
 }
 
-// Store the 16 lines of memory, 128 bytes each, that begin in the box `before` or at the first byte of `box`: whole
-// lines, since L2 takes longer over parts of its 32 bytes. `box` begins at (row0, column0) of C. What is stored lies at
-// `begin` to `end`, in bytes from where a row of `box` begins; so the box `before` the first one does not matter.
+// Store the 16 lines of memory, 128 bytes each, that begin in the box `before` or at the first byte of `box`. They are
+// whole lines, since L2 takes longer to store part of a 32-byte sector. `box` begins at (row0, column0) of C. The bytes
+// stored are those from `begin` to `end`, counted from where a row of `box` begins, so the box `before` the first one
+// does not matter.
 __device__ inline void store_lines(TC* C, int M, int N, int row0, int column0, unsigned before, unsigned box, int begin,
                                    int end) {
     const int lane = threadIdx.x % 32;

@@ -26,7 +26,7 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 ---*/
 
 // Compared with mma_sync: four warps, a warpgroup, multiply together, and they take both operands from shared memory.
-// No register holds an element of A or B, so no fragments are loaded and ldmatrix is gone. One thread fetches both
+// No register holds an element of A or B, so there are no fragments to load and no ldmatrix. One thread fetches both
 // tiles with a few TMA instructions, which also swizzle the 16-byte parts of rows as wgmma requires.
 //
 //     thread 0        fetch A, B ----------+                     fetch A, B -----------+

@@ -1,4 +1,4 @@
-// Instructions that only Hopper's tensor cores have: 8 x 8 matrices, and products of warpgroups.
+// Instructions that only Hopper has: 8 x 8 matrices, and products of warpgroups.
 
 #pragma once
 
@@ -6,10 +6,10 @@
 
 #include "../common/hopper.cuh"
 
-struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do without
+struct __nv_fp8_e5m2;  // of <cuda_fp8.h>, which other types do not need
 
-// ---- Matrices of 8 x 8 elements of 16 bits. Lane i names row i % 8 of matrix i / 8; register j of a lane is what
-// it holds of matrix j: two neighbours in row lane / 4.
+// ---- Matrices of 8 x 8 elements of 16 bits. Lane i supplies the address of row i % 8 of matrix i / 8; register j of
+// a lane is its part of matrix j, two neighbouring elements of row lane / 4.
 
 __device__ inline unsigned pack(float low, float high) {
     unsigned pair;
@@ -32,7 +32,7 @@ __device__ inline void store_matrices(unsigned row, const unsigned (&v)[4]) {
 // ---- Products of a warpgroup: 64 rows of A, N columns of B and 32 bytes along K, all in shared memory; tile.cuh
 // describes the operands.
 
-// Writes to registers and shared memory before this are seen by the products after it.
+// Writes to registers and shared memory before this are visible to the products after it.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LATER> __device__ void wait_for_products() {  // of all groups but the last LATER
@@ -62,8 +62,8 @@ template <int LATER> __device__ void wait_for_products() {  // of all groups but
 #define SUMS_OF_64(KIND) SUMS_OF_48(KIND), SUMS_16(KIND, 48)
 #define SUMS_OF_96(KIND) SUMS_OF_64(KIND), SUMS_16(KIND, 64), SUMS_16(KIND, 80)
 #define SUMS_OF_128(KIND) SUMS_OF_96(KIND), SUMS_16(KIND, 96), SUMS_16(KIND, 112)
-// The operands after the sums continue their numbers: A, B, whether to add. 16-bit operands may run along M and N; two
-// more operands say so.
+// The operands after the sums continue their numbers: A, B, and whether to add. 16-bit operands may run along M and N,
+// which two more operands specify.
 #define MAJORS(ALONG_M, ALONG_N) ", %" ALONG_M ", %" ALONG_N
 #define NO_MAJORS(ALONG_M, ALONG_N)
 #define PRODUCT(N, REGISTERS, KIND, TYPES, A, B, ADDS, TAIL)                                                        \

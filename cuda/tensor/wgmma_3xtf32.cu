@@ -61,8 +61,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 //     a b = big_a big_b + big_a small_b + small_a big_b, and small_a small_b, which is left out: 2^-22 of a b at most
 //
-// A splits on its way into registers, because wgmma takes A from there. B must be in shared memory, and in tf32 it must
-// run along K. So a third warpgroup splits the tiles of B in the ring, in order, and transposes those that
+// A is split on its way into registers, because wgmma can read A from there. B must be in shared memory, and in tf32 it
+// must run along K. A third warpgroup therefore splits the tiles of B in the ring, in order, and transposes those that
 // run along N. A warp takes 32 columns of B, 4 KB, which occupy the same place either way.
 //
 //     group 3, one thread   fetch A, B
@@ -75,15 +75,17 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //
 // Tensor cores truncate when they add, always towards 0, and these errors accumulate. So they sum only PROMOTE k at a
 // time, and the partial sums are added in registers, where additions round to nearest. Small products go first, while
-// the sum is still small. With PROMOTE=0 the tensor cores sum everything, small products apart from the others.
+// the sum is still small. With PROMOTE=0 the tensor cores sum everything, with small products separate from the
+// others.
 //
 // Rows that TMA cannot fetch are first copied to longer ones, as in wgmma_cluster.
 //
-// The groups that multiply take turns: one has its products running while the other adds partial sums and splits
-// the next tile of A.
+// The groups that multiply take turns: the products of one are running while the other adds partial sums and splits the
+// next tile of A.
 //
 // Bound by the tensor cores, which do three times the work at the clock that the power limit allows, and by shared
-// memory, which B passes ten times: fetched, loaded, stored in two parts, and read three times by both groups.
+// memory, through which B passes ten times: it is fetched, loaded, stored in two parts, and read three times by both
+// groups.
 
 #include <climits>
 
@@ -97,11 +99,11 @@ constexpr int kBandRows = 16;           // tiles of C that are walked together
 constexpr bool kPromotes = PROMOTE > 0;
 constexpr int kSpan = kPromotes ? PROMOTE / kDepth : INT_MAX;  // stages that the tensor cores sum
 
-// K may be summed in any order. Element `slot` of the 8 k of an instruction is this one, so that lanes that load a
-// fragment of A, one row of A and 4 k or 8 rows and one k, find it in 32 banks of shared memory.
+// K may be summed in any order. Element `slot` of the 8 k of an instruction is this one. Lanes that load a fragment of
+// A (one row of A and 4 k, or 8 rows and one k) then find it in 32 banks of shared memory.
 __device__ constexpr int k_of_slot(int slot) { return TRANS_A ? slot % 4 * 2 + slot / 4 : slot; }
 
-// STAGES stages: tiles of A and B with the barriers of each, and the barriers at which groups take turns.
+// STAGES stages: tiles of A and B with the barriers of each stage, and the barriers at which groups take turns.
 struct Stages {
     static constexpr int BYTES = TileA::BYTES + 2 * TileB::BYTES;
     unsigned tiles;
@@ -126,14 +128,14 @@ struct Stages {
     }
 };
 
-// One warp arrives, after all of its lanes have done what the barrier waits for.
+// One warp arrives after all of its lanes have done what the barrier waits for.
 __device__ void arrive_as_warp(unsigned barrier) {
     __syncwarp();
     if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
-// A number as the sum of two TF32 numbers, except for its last bit. If the first one is beyond the largest number, it
-// is infinite; a NaN leaves at least one NaN.
+// A number as the sum of two TF32 numbers, except for its last bit. If the first one exceeds the largest number, it is
+// infinite; a NaN leaves at least one NaN.
 struct Parts {
     static constexpr unsigned TF32 = 0xffffe000, HALF = 0x1000;  // the bits that it has, and half of the last one
     unsigned big, small;
@@ -142,15 +144,15 @@ struct Parts {
         : big((__float_as_uint(value) + HALF) & TF32), small(__float_as_uint(value - __uint_as_float(big)) & TF32) {}
 };
 
-// Where tiles begin: up to kBandRows of them down a column, then the next column, so that concurrent blocks share rows
-// of A and columns of B in L2.
+// Where tiles begin: up to kBandRows of them down a column, then the next column, so concurrent blocks share rows of A
+// and columns of B in L2.
 __device__ int2 find_origin(int tile, int rows, int columns) {
     const int band = tile / (kBandRows * columns), rest = tile % (kBandRows * columns);
     const int height = min(rows - band * kBandRows, kBandRows);
     return make_int2((band * kBandRows + rest % height) * BM, rest / height * BN);
 }
 
-// Split a tile of B in place: 32 columns to a warp, one of them, with 32 k, to a lane.
+// Split a tile of B in place: each warp takes 32 columns, and each lane takes one of them, with 32 k.
 __device__ void split_tile(unsigned big, unsigned small) {
     const int lane = threadIdx.x % 32;
     for (int chunk = threadIdx.x % 128 / 32; chunk < BN / kDepth; chunk += kWarps) {
@@ -202,8 +204,8 @@ struct FragmentsA {
     }
 };
 
-// Queue the products of a stage, the small ones first. The other group has its turn while the big ones are in the
-// queue, so that its first product is ready when they are done.
+// Queue the products of a stage, the small ones first. The other group has its turn while the big ones are queued, so
+// that its first product is ready when they are done.
 __device__ void multiply_parts(float (&sum_of_small)[BN / 2], float (&sum)[BN / 2], const FragmentsA& a,
                                unsigned tile_big, unsigned tile_small, bool adds, unsigned next_turn) {
     using Split = Tile<BN, true>;

@@ -13,7 +13,8 @@ params:
   CLUSTER_N: [1, 2, 4, 8]       # side by side: the same tile of A
 let:
   cluster: CLUSTER_M * CLUSTER_N
-  # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, also cut along k.
+  # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, they are also cut
+  # along k.
   pieces_a: CLUSTER_N if BM / 64 % CLUSTER_N != 0 else 1
   pieces_b: CLUSTER_M if BN / 64 % CLUSTER_M != 0 else 1
   height_a: K if TRANS_A else M  # rows of A as it is stored, each of lda elements
@@ -22,14 +23,16 @@ let:
   copy_b: ldb % 8 != 0
   bytes_a: 16 * height_a * cdiv(lda, 8) if copy_a else 0  # of the copies
   bytes_b: 16 * height_b * cdiv(ldb, 8) if copy_b else 0
-  # Boxes that no other block shares have no more rows than C: TMA takes twice as long if one reaches beyond.
+  # Boxes that no other block shares have no more rows than C, because TMA takes twice as long if a box reaches beyond
+  # it.
   rows_a: min(BM, M) if CLUSTER_N == 1 else BM / CLUSTER_N
   rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
   box_a: 64 / pieces_a if TRANS_A else rows_a
   box_b: rows_b if TRANS_B else 64 / pieces_b
 require:
   - cluster <= 8
-  # Clusters of more than two fit on ten of eleven SMs, so they only serve where these have all the blocks.
+  # Clusters of more than two fit on ten of eleven SMs, so they are only useful where those SMs have room for all
+  # blocks.
   - cluster <= 2 or cluster * cdiv(M, BM * CLUSTER_M) * cdiv(N, BN * CLUSTER_N) <= SMS * 10 // 11
   - BM * BN <= 49152            # else the sums do not fit in registers
   - STAGES * ((BM + BN) * 128 + 16) + 32768 <= SMEM
@@ -70,9 +73,9 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Compared with wgmma_ring, less L2 traffic per product. A large product is bound by the energy of moving tiles from L2
-// to shared memory, so a cluster moves each tile only once: every block fetches a part of it, and TMA writes that part
-// into the shared memory of all blocks that need it.
+// Compared with wgmma_ring, there is less L2 traffic per product. The energy of moving tiles from L2 to shared memory
+// limits a large product, so a cluster moves each tile only once: every block fetches a part of it, and TMA writes that
+// part into the shared memory of all blocks that need it.
 //
 //         columns 0 to 255
 //       +----------------+         A of block 0  ------------------------> block 0
@@ -81,25 +84,25 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //       |    block 1     |         B, right half, fetched by block 1 ----> both
 //       +----------------+
 //
-// A stage may be filled again once the groups of all these blocks have read it, so they arrive at the `emptied`
-// barrier of each block that fetches for them.
+// A stage may be refilled once the groups of all these blocks have read it, so they arrive at the `emptied` barrier of
+// each block that fetches for them.
 //
-// The tiles of C are taken in groups of rows, up one column and down the next, so that concurrent tiles share rows of A
-// and columns of B in L2. Each warp writes its rows of C to shared memory with stmatrix, whose banks the swizzle keeps
-// apart, and TMA stores them while the warp goes on: 128 bytes of a row at a time instead of the 16 that four lanes
-// hold.
+// The tiles of C are processed in groups of rows, up one column and down the next, so concurrent tiles share rows of A
+// and columns of B in L2. Each warp writes its rows of C to shared memory with stmatrix, where the swizzle avoids bank
+// conflicts, and TMA stores them while the warp continues: 128 bytes of a row at a time instead of the 16 that four
+// lanes hold.
 //
 // A launch begins on SMs that the previous launch has left (pdl), sets up its barriers and fetches its tensor maps
 // there, and waits for that launch to end before it touches an operand. Where there is only one wave of tiles, this
 // hides a tenth of the time.
 //
-// A wide C with few rows (128 x 28672) is one wave of tiles in a row, which all need the same tile of A. There clusters
-// of eight fetch it once instead of eight times, which leaves more power and L2 bandwidth for B.
+// A wide C with few rows (128 x 28672) is one wave of tiles in a row, which all need the same tile of A. There,
+// clusters of eight fetch it once instead of eight times, which leaves more power and L2 bandwidth for B.
 //
 // TMA needs rows whose length is a multiple of 16 bytes. Other operands are first copied to the workspace with longer
 // rows, and each warp stores its rows of C itself, in whole lines of memory.
 //
-// Bound by the power limit: under a steady load the tensor cores run at 1.3 GHz instead of 1.98 GHz on an H200.
+// Bound by the power limit: under a steady load the tensor cores of an H200 run at 1.3 GHz instead of 1.98 GHz.
 
 #include "persistent.cuh"
 

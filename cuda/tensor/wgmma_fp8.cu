@@ -14,7 +14,8 @@ params:
 let:
   cluster: CLUSTER_M * CLUSTER_N
   partial: 1 if PROMOTED_EVERY else 0  # promotion needs the sums of 64 rows twice
-  # Boxes that no other block shares have no more rows than C: TMA takes twice as long if one reaches beyond.
+  # Boxes that no other block shares have no more rows than C, because TMA takes twice as long if a box reaches beyond
+  # it.
   rows_a: min(BM, M) if CLUSTER_N == 1 else BM / CLUSTER_N
   rows_b: min(BN, N) if CLUSTER_M == 1 else BN / CLUSTER_M
   copies: K % 16 != 0           # TMA needs rows that are multiples of 16 bytes: others are copied and padded
@@ -54,21 +55,21 @@ sass:
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Compared with wgmma_cluster: 8-bit elements. A row of a tile still has 128 bytes, which are now 128 k, and an
-// instruction multiplies 32 k in the time of 16: half the bytes, half the time. Ring, clusters, stores and the copies
-// of rows that TMA cannot fetch are the same. wgmma_hybrid has large clusters for fp8 too.
+// Compared with wgmma_cluster: elements have 8 bits. A row of a tile still has 128 bytes, which are now 128 k, and an
+// instruction multiplies 32 k in the time it took for 16: half the bytes, half the time. The ring, the clusters, the
+// stores and the copies of rows that TMA cannot fetch are the same. wgmma_hybrid has large clusters for fp8 as well.
 //
 // The tensor cores add 8-bit products with about 14 bits and truncate the rest. Over a long K these errors accumulate,
-// all of them towards 0. So e4m3 and e5m2 promote: the tensor cores sum the 128 products of a stage, and CUDA cores add
-// these partial sums in float. One group adds while the other multiplies:
+// and all of them are towards 0. So e4m3 and e5m2 promote their sums: the tensor cores sum the 128 products of a stage,
+// and CUDA cores add these partial sums in float. One group adds while the other multiplies:
 //
 //     tensor cores   | group 0, stage 0 | group 1, stage 0 | group 0, stage 1 | group 1, stage 1 | ...
 //     group 0          multiplies         adds               multiplies         adds
 //     group 1                             multiplies         adds               multiplies
 //
-// A group needs registers for both sums. With BM = 256 it therefore multiplies its two blocks of 64 rows one after
-// the other, and tiles are at most 256 x 128 or 128 x 192. The fast forms sum in the tensor cores and use tiles
-// like those of wgmma_cluster.
+// A group needs registers for both kinds of sums. With BM = 256 it therefore multiplies its two blocks of 64 rows
+// one after the other, and tiles are at most 256 x 128 or 128 x 192. The fast forms sum in the tensor cores and
+// use tiles like those of wgmma_cluster.
 //
 //          BN = 128
 //       +-------------+
@@ -78,8 +79,8 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //       | group 1     |  128 rows
 //       +-------------+
 //
-// Bound by the power limit on large problems, and with promotion also by shared memory: products of 64 x 128 read 96
-// bytes per cycle, TMA writes 48 more, and shared memory has 128.
+// Bound by the power limit on large problems and, with promotion, also by shared memory: products of 64 x 128 read 96
+// bytes per cycle, TMA writes another 48, and shared memory provides 128.
 
 #include "persistent.cuh"
 

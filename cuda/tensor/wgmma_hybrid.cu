@@ -9,13 +9,15 @@ params:
   BM: [256, 128]                # 256: each warpgroup has two blocks of 64 rows
   BN: [192, 256, 128]
   STAGES: [3, 4]
-  LARGE: [15, 14, 16]           # clusters of eight that run at once: how a GPU is wired, not how many SMs it has
+  LARGE: [15, 14, 16]           # clusters of eight that run at once; this depends on the wiring of a GPU, not on its
+                                # number of SMs
   STREAM_K: [1, 0]              # 1: tiles beyond whole waves are cut along K
 let:
   small: (SMS - 8 * LARGE) // 2
   wide: 128 // BYTES            # elements of a row of a tile
   partial: 1 if PROMOTED_EVERY else 0  # promotion needs the sums of 64 rows twice
-  # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, also cut along k.
+  # A tile that runs along M or N comes in chunks of 64 columns; where they cannot be dealt evenly, they are also cut
+  # along k.
   cuts_large: 1 if BN / 64 % 4 == 0 else 4
   cuts_small: 1 if BN / 64 % 2 == 0 else 2
 require:
@@ -54,10 +56,10 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Compared with wgmma_cluster, still less L2 traffic per product: a cluster of 4 x 2 blocks moves half as many bytes as
-// one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or 18 SMs: 15 such
-// clusters fill 120 of the 132, and 12 would be idle. A second launch puts clusters of two there, and both run side
-// by side.
+// Compared with wgmma_cluster, there is even less L2 traffic per product: a cluster of 4 x 2 blocks moves half as many
+// bytes as one of 2 x 1. But clusters of eight must lie within a GPC, and most GPCs of an H200 have 16 or 18 SMs: 15
+// such clusters fill 120 of the 132, which would leave 12 idle. A second launch puts clusters of two there, and both
+// launches run at the same time.
 //
 //      a GPC of 18 SMs                                  a large cluster's tile       four small ones' tiles
 //
@@ -70,10 +72,10 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //      |   large, 8    |   large, 8    |                 |       |       |            |       |       |
 //      +---------------+---------------+                 +-------+-------+            +-------+-------+
 //
-// Tiles of C are shared out in units of a large cluster's tile; the small clusters get a share in proportion to their
+// Tiles of C are assigned in units of a large cluster's tile; the small clusters get a share in proportion to their
 // SMs. The second launch starts while the first runs (pdl) and ends after it; otherwise the two are independent. The
-// first launch of the next GEMM is prepared in parallel, and lets its second one start only when all of this GEMM is
-// done:
+// first launch of the next GEMM is prepared in parallel, and allows its second one to start only when all of this
+// GEMM is done:
 //
 //     GEMM n         | large ------------------------|
 //                       | small --------------------|---|
@@ -81,14 +83,14 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                                                            | small --------
 //
 // STREAM_K: the tiles that are left after whole waves are cut along K so that all clusters of a part end together. The
-// partial sums of a tile are added in the workspace, in a fixed order. A cluster first computes the piece that others
+// partial sums of a tile are added in the workspace in a fixed order. A cluster first computes the piece that others
 // wait for, so no cluster waits for a piece that will never come.
 //
 // In fp8 an element has half the bytes and is multiplied in half the time, so the traffic is the same and reducing it
-// helps as much. Both operands run along K (nt); see wgmma_fp8 for the promotion of sums.
+// helps as much. Both operands run along K (nt); wgmma_fp8 explains the promotion of sums.
 //
-// Bound by the power limit of the GPU: even with its loads left out, the kernel cannot keep the full clock under a
-// steady load.
+// Bound by the power limit of the GPU: even without its loads, the kernel cannot keep the full clock under a steady
+// load.
 
 #include "main_loop.cuh"
 
@@ -99,11 +101,11 @@ constexpr int kRasterRows = 2048;  // of C that are walked together
 
 struct Work {
     int tile, begin, end;  // of the part; stages of K
-    int first_piece;       // the cluster with the first of the other pieces of this tile, -1 if there are none
+    int first_piece;       // the cluster that has the first of the other pieces of this tile, or -1 if there are none
     bool hands_over;       // to the cluster that has the last piece
 };
 
-// The tiles of one part, for one of its clusters. Large tiles are numbered in the order in which L2 sees them.
+// The tiles of one part, for one of its clusters. Large tiles are numbered in the order in which they pass through L2.
 template <bool IS_LARGE> struct Schedule {
     int rows, columns, steps;  // of large tiles; of K
     int mine, given;           // tiles of this part; large tiles that the small clusters take
@@ -146,7 +148,8 @@ template <bool IS_LARGE> struct Schedule {
     __device__ int2 origin(int tile, int row, int column) const {  // of the block in this place of its cluster
         const int all = rows * columns, kept = all - given;
         const int unit = IS_LARGE ? tile : tile / kSmallPerLarge, part = tile % kSmallPerLarge;
-        // At regular intervals a large tile goes to the small clusters: number `unit` of those that do not, or that do.
+        // At regular intervals a large tile goes to the small clusters: number `unit` of those that do not go to them,
+        // or of those that do.
         const int number = IS_LARGE ? unit + unit * given / kept : ((unit + 1) * kept + given - 1) / given + unit;
         constexpr int kHeight = kRasterRows / (BM * kLargeM);
         const int band = number / (kHeight * columns), rest = number % (kHeight * columns);

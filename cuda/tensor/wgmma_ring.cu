@@ -38,11 +38,11 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //                             | filled                                  ^ emptied
 //     groups 0 and 1          +--> multiply 0 | multiply 1 | multiply 2 | ...      | store a tile | multiply ...
 //
-// At most one block runs per SM. Each takes every gridDim.x-th tile of C, and fetches the next tiles while it stores
-// one. A thread that multiplies needs more registers than one that waits, so with BM = 256 the groups exchange them
-// (setmaxnreg).
+// At most one block runs per SM. Each takes every gridDim.x-th tile of C and fetches the next tiles while it stores
+// the current one. A thread that multiplies needs more registers than one that waits, so with BM = 256 the groups
+// exchange them (setmaxnreg).
 //
-// Bound by the tensor cores' clock on large problems, which the power limit lowers, and by L2: each block reads
+// Bound on large problems by the clock of the tensor cores, which the power limit lowers, and by L2: each block reads
 // its tiles by itself.
 
 #include "epilogue.cuh"

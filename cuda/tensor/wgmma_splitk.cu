@@ -59,10 +59,10 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Compared with wgmma_cluster: work for all SMs where C is small or narrow. C of 128 x 2048 has 32 tiles of 128 x 64;
-// only a quarter of a GPU's 132 SMs then fetch. Here four blocks share a tile, each with a quarter of K. When all have
-// written their sums to the workspace, each adds up a quarter of the tile, part by part in the order of k, so every run
-// gives the same bits.
+// Compared with wgmma_cluster, there is work for all SMs even where C is small or narrow. A C of 128 x 2048 has 32
+// tiles of 128 x 64, so only a quarter of a GPU's 132 SMs would fetch. Here four blocks share a tile, each with a
+// quarter of K. When all have written their sums to the workspace, each adds up a quarter of the tile, part by part in
+// the order of k, so every run gives the same bits.
 //
 //          K: part 0 | part 1  | part 2  | part 3      sums in the workspace      C, 8 columns to a block in turn
 //      +---------+---------+---------+---------+      +---+---+---+---+      +---+---+---+---+---+---+---+---+
@@ -72,11 +72,12 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 // Blocks that wait for one another must run at the same time, so K is never split into more blocks than there are SMs.
 //
 // Where C has fewer rows than a tile, TMA would fill the rest of the tile with zeros, but a box that reaches beyond an
-// operand takes about twice as long. So a box has as many rows as A has. If A has more rows than a tile, and few of the
-// last tile, boxes have 64, and those beyond the end are not fetched. Whatever is in their place is multiplied too, but
-// it only affects rows and columns beyond C.
+// operand takes about twice as long. So a box has as many rows as A. If A has more rows than a tile, and only a few in
+// the last tile, boxes have 64 rows, and boxes beyond the end are not fetched. Whatever is in their place is multiplied
+// as well, but it only affects rows and columns beyond C.
 //
-// Bound by memory where C is narrow, and by the time to launch and to add up the parts where the problem is small.
+// Bound by memory where C is narrow, and where the problem is small by the time it takes to launch and to add up the
+// parts.
 
 #include "main_loop.cuh"
 #include "pad.cuh"
@@ -90,9 +91,9 @@ static_assert(kParts == 1, "a group has 64 rows of a tile");
 // What a block fetches of an operand: the boxes of a tile that are not empty.
 template <int EXTENT, bool ALONG_K> struct TileFetcher {
     const CUtensorMap* map;
-    int origin, size, boxes;  // a box has `size` rows of an operand that runs along K, or columns of another
+    int origin, size, boxes;  // a box has `size` rows of an operand that runs along K, or columns of one that does not
 
-    // `all` is the whole operand's size along M or N.
+    // `all` is the size of the whole operand along M or N.
     __device__ TileFetcher(const CUtensorMap* map, int origin, int all) : map(map), origin(origin) {
         const int rest = all % EXTENT;
         size = !ALONG_K ? kDepth : all <= EXTENT ? all : rest == 0 || rest > kSmallBox ? EXTENT : kSmallBox;
@@ -110,9 +111,9 @@ template <int EXTENT, bool ALONG_K> struct TileFetcher {
     }
 };
 
-// Adds up the sums of a tile whose K is split. Each part has room for BM x BN sums in the workspace: four sums of
-// thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters say how many parts have
-// left their sums, and how many have read what they add up.
+// Adds up the sums of a tile whose K is split. Each part has room for BM x BN sums in the workspace: the four sums of
+// thread t that belong to columns 8 i to 8 i + 7 are quad i * kThreadsOfSums + t. Two counters hold how many parts
+// have left their sums and how many have read those that they add up.
 struct Exchange {
     static constexpr int kAtOnce = 8;  // parts from which a thread loads a quad before it adds them
     int count, mine;
@@ -139,7 +140,7 @@ struct Exchange {
         meet_groups<kThreadsOfSums>();
     }
 
-    // Add up this part's share of the tile, and pass on two sums at a time: `store(sum, next, row, column)`.
+    // Add up this part's share of the tile and pass on two sums at a time: `store(sum, next, row, column)`.
     template <typename STORE> __device__ void add_up(int rows, int columns, STORE store) const {
         const int threads = (rows + 15) / 16 * 32;  // that have left something
         const int all = (columns + 7) / 8 * threads;

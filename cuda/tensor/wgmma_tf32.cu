@@ -59,9 +59,9 @@ sass:                           # of the main loop
 source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions
 ---*/
 
-// Compared with wgmma_cluster: 32-bit elements, of which wgmma reads 19 bits (a row of a tile is 32 k). It transposes
-// 16-bit operands as it reads shared memory, but not 32-bit ones: both must run along K. But it also takes rows from
-// registers, and registers can be loaded from anywhere.
+// Compared with wgmma_cluster: elements have 32 bits, of which wgmma reads 19 (a row of a tile is 32 k). wgmma
+// transposes 16-bit operands as it reads shared memory, but not 32-bit ones, so both operands must run along K. But
+// it can also read rows from registers, and registers can be loaded from anywhere.
 //
 //     layout   rows of the product            columns of the product          result
 //
@@ -70,9 +70,9 @@ source: https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-war
 //     nn       B, runs along N: registers     A, in shared memory             C^T = B^T A^T
 //     tn       A, runs along M: registers     B, transposed in the workspace  C
 //
-// A fragment fixes only the order of k. The row of C that a lane computes is free, so a lane takes two rows that are
-// neighbours in memory with one 8-byte load. The swizzle has put the 16-byte parts of row k at p XOR k % 8. Half a warp
-// loads at a time, four k of four pairs of rows; the pairs lie 4 parts apart, so no two lanes share a bank:
+// A fragment fixes only the order of k. The row of C that a lane computes is free, so a lane uses one 8-byte load for
+// two rows that are neighbours in memory. The swizzle puts part p of row k, which has 16 bytes, at p XOR k % 8. Half a
+// warp loads at a time, four k of four pairs of rows; the pairs lie 4 parts apart, so no two lanes share a bank:
 //
 //     part       0        1        2        3        4        5        6        7
 //     k = 0    g = 0, 1                            g = 2, 3                          lanes 4 g + k
@@ -96,7 +96,7 @@ constexpr bool kSwaps = !TRANS_A && !TRANS_B, kCopies = TRANS_A && !TRANS_B;
 constexpr bool kThroughRegisters = !ROWS_ALONG_K;
 constexpr int kReaders = kThroughRegisters ? 4 * kGroups : kGroups;  // that release a stage: warps or groups
 
-// The rows of a group are shared among teams of one or two warps: 32 rows each, as many as a 128-byte row of a tile
+// The rows of a group are divided among teams of one or two warps: 32 rows each, as many as a 128-byte row of a tile
 // along M or N holds.
 constexpr int kTeamWarps = 2 / kParts;
 constexpr int kTeamBoxes = 2 / kParts;  // of 32 x 32 elements of C
@@ -106,8 +106,8 @@ struct Lane {
 
     __device__ int team() const { return warp / kTeamWarps; }
 
-    // The row of the team to which its sum 0 belongs, and how far below it are others: a sum of another part, or with
-    // half 1 one that multiply_add has 8 rows below.
+    // The row of the team to which its sum 0 belongs, and how far below it the others are: a sum of another part, or
+    // with half 1 the one that multiply_add has 8 rows below.
     __device__ int top() const {
         if (kThroughRegisters) return g / 2 % 2 * 16 + g / 4 * 4 + g % 2 * 2 + (kParts == 1 ? warp % 2 * 8 : 0);
         return g + (kParts == 1 ? warp % 2 * 16 : 0);
@@ -147,7 +147,7 @@ __device__ void multiply_step(const OPERAND& a, uint64_t b, float (&sum)[kParts]
     for (int part = 0; part < kParts; ++part) multiply_add<BN>(sum[part], a[part], b, adds);
 }
 
-// How C leaves a block: a team writes 32 columns of the product to a box, whose parts are exchanged as in a tile, and
+// How C leaves a block: a team writes 32 columns of the product to a box, whose parts are swizzled as in a tile, and
 // one lane stores it by TMA.
 struct Epilogue {
     int M, N;
@@ -156,7 +156,7 @@ struct Epilogue {
 
     // Turn the sums of a box into elements of C. The rows of the team begin at `row`, the box at `column`.
     __device__ void finish_sums(float (&sum)[kParts][BN / 2], int box, const Lane& lane, int row, int column) const {
-        const bool plain = beta == 0 && !BIAS;  // what lies outside of C is not read
+        const bool plain = beta == 0 && !BIAS;  // elements outside C are not read
 #pragma unroll
         for (int part = 0; part < kParts; ++part)
 #pragma unroll
@@ -170,8 +170,8 @@ struct Epilogue {
             }
     }
 
-    // Write them to shared memory. `turned` lanes go the other way round, so that lanes that store at the same time do
-    // not share a bank.
+    // Write them to shared memory. `turned` lanes go in the opposite order, so that lanes that store at the same time
+    // do not share a bank.
     static __device__ void write(unsigned to, const float (&sum)[kParts][BN / 2], int box, const Lane& lane) {
         if constexpr (kSwaps) {  // rows of the product are columns of C
             const bool turned = lane.t >= 2;
@@ -223,7 +223,7 @@ struct Epilogue {
     }
 };
 
-// Transpose B, 4 x 4 elements to a thread: a block of 64 k and 64 columns, a warp of 32 k and 16 columns.
+// Transpose B, 4 x 4 elements per thread: a block takes 64 k and 64 columns, and a warp takes 32 k and 16 columns.
 extern "C" __global__ void __launch_bounds__(256)
     transpose(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias,
               void* workspace, const CUtensorMap* maps) {
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) __cluster_dims__(Clust
                     if (i == 0) begin_products();
                     multiply_step(a, b + i * TileB::STEP, sum, step > 0 || i > 0);
                 }
-                if (!kThroughRegisters && i < kSteps - 1) continue;  // the products of a stage are one batch
+                if (!kThroughRegisters && i < kSteps - 1) continue;  // the products of a stage form one batch
                 commit_products();
                 wait_for_products<1>();
                 if (step > 0 && (!kThroughRegisters || i == 0)) Cluster::release(ring.emptied(last), fetcher);

@@ -28,7 +28,7 @@ block:
 source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definitions
 ---*/
 
-// Compared with blocktile_2d: a warp, not a thread, multiplies. It holds tiles of A, B and C in fragments, whose
+// Compared with blocktile_2d: a warp multiplies rather than a thread. It holds tiles of A, B and C in fragments, whose
 // elements are spread over its 32 lanes, and one instruction of the tensor cores multiplies 16 x 16 x 16 elements (16 x
 // 16 x 8 in tf32). Where an element lies in a fragment is unspecified; only loading, multiplying and storing are
 // defined.
@@ -43,12 +43,13 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definit
 //            |    |    |    |    |        |  |  |
 //            +----+----+----+----+        +--+--+
 //
-// A and B keep the order of rows and columns that they have in memory; a fragment is told whether its tile is stored by
-// rows or by columns. Rows in shared memory are padded by 16 bytes, so that 8 consecutive rows lie in different banks.
+// A and B keep the order of rows and columns that they have in memory; a fragment's type says whether its tile is
+// stored by rows or by columns. Rows in shared memory are padded by 16 bytes, so 8 consecutive rows lie in different
+// banks.
 //
 // Tensor cores truncate the lowest bits of a sum at every instruction. In tf32, whose instructions add only four
-// products per element, that accumulates: 17 u at K = 4096. So there the sums of each tile begin at 0 and are added to
-// the earlier ones by ordinary additions, which round.
+// products per element, this error accumulates: 17 u at K = 4096. There, the sums of each tile therefore begin at 0
+// and are added to the earlier ones by ordinary additions, which round.
 
 #include <mma.h>
 
@@ -107,7 +108,7 @@ __device__ void add(Sums& sums, const Sums& others) {
             for (int i = 0; i < FragmentC::num_elements; ++i) sums[m][n].x[i] += others[m][n].x[i];
 }
 
-// TF32 keeps 10 bits after the point: round to nearest, since the instruction would truncate the others.
+// TF32 keeps 10 bits after the point: round to nearest, because the instruction would truncate the others.
 template <typename Fragment> __device__ void round_to_tf32(Fragment& fragment) {
 #pragma unroll
     for (int i = 0; i < fragment.num_elements; ++i) fragment.x[i] = wmma::__float_to_tf32(fragment.x[i]);
@@ -162,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         __syncthreads();  // before the tiles are overwritten
     }
 
-    // Only a store reveals where the elements of a fragment belong, so each 16 x 16 goes through shared memory.
+    // Only a store reveals where the elements of a fragment belong, so each 16 x 16 tile goes through shared memory.
     TACC* const patch = patches[warp];
 #pragma unroll
     for (int m = 0; m < WM / 16; ++m) {

@@ -1,4 +1,4 @@
-"""A page on which a digit is drawn and classified by every row of `gemmbench mlp`: the demo of post 003.
+"""A page on which you draw a digit, which every row of `gemmbench mlp` classifies: the demo of post 003.
 
 __main__    the program: python -m examples.digits
 server      HTTP on 127.0.0.1, for whoever knows the token; it opens the rows

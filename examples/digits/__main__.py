@@ -1,4 +1,4 @@
-"""Draw a digit in a browser, and let every kernel classify it: python -m examples.digits [ROWS]."""
+"""Draw a digit in a browser and let every kernel classify it: python -m examples.digits [ROWS]."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main(
 
 @contextmanager
 def _note_ctrl_c() -> Iterator[Event]:
-    """An event that Ctrl-C sets: an exception could be lost if it came while an object is freed."""
+    """An event that Ctrl-C sets: an exception could be lost if it came while an object is being freed."""
     pressed = Event()
     previous = signal.signal(signal.SIGINT, lambda number, frame: pressed.set())
     try:

@@ -19,15 +19,15 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.run_request import TimeLimits
 
 _WINDOW = 5e-4
-"""Seconds that the launches of one measurement take together, if one alone takes less."""
+"""Seconds that the launches of one measurement take together, unless a single launch takes longer."""
 _MOST_LAUNCHES = 64
 
 
 @dataclass(frozen=True)
 class RowReading:
-    """What one row computed from an image, and how long a launch took.
+    """The result that one row computed from an image, and how long a launch took.
 
-    `outputs` are the probabilities of the digits, `seconds` those of one batch. `fault` says why
+    `outputs` are the probabilities of the digits, and `seconds` is the time of one batch. `fault` gives the reason why
     there are none, or what is wrong with them.
     """
 
@@ -51,8 +51,7 @@ class OpenRow:
 class Classifier:
     """Rows of one network on their devices. Use it from the thread that opened it.
 
-    Rows that fail keep their reason and cost the others nothing. Raises DeviceError and
-    OutOfMemory.
+    Rows that fail keep their reason and do not affect the others. Raises DeviceError and OutOfMemory.
     """
 
     def __init__(self, rows: Sequence[Chain], parameters: Parameters, machine: Machine, limits: TimeLimits, gate: bool):
@@ -87,7 +86,7 @@ class Classifier:
         return [self._classify(row, inputs[0], expected) for row in self._rows]
 
     def _expect(self, inputs: np.ndarray) -> ExpectedOutputs:
-        """What the whole batch must be: the same for each of its rows."""
+        """The expected outputs of the whole batch, which are the same for each of its rows."""
         one = propagate(self.network, self._parameters, inputs)
         shape = (self.network.batch, self.network.sizes[-1])
         return ExpectedOutputs(np.broadcast_to(one.outputs, shape), np.broadcast_to(one.bound, shape))

@@ -7,7 +7,7 @@
   const taken = {};
   let strokes = [], image = null, stroke = null, busy = false, waiting = false;
 
-  // The canvas: strokes in its own pixels, or a stored image.
+  // The canvas shows strokes in its own pixels, or a stored image.
   const color = () => getComputedStyle(pad).color;
   const paintImage = (context, pixels, side) => {
     const size = context.canvas.width / side;
@@ -74,7 +74,7 @@
     else if (/^[0-9]$/.test(event.key)) take(event.key);
   });
 
-  // Asking: one drawing at a time, always the latest.
+  // Requests: one drawing at a time, always the latest.
   const change = () => { paint(); ask(); };
   const ask = async () => {
     if (busy) { waiting = true; return; }

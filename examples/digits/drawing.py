@@ -1,9 +1,9 @@
-"""Strokes of a pen, made an image like those that the network was trained on.
+"""Strokes of a pen, converted to an image like those that the network was trained on.
 
-The digits of the training data were scanned, scaled to fill 32 x 32 black or white pixels, and
-counted in blocks of 4 x 4 (E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits",
-UCI, 1998). A drawing is treated the same: it is centred and scaled, keeping its proportions, and
-its pen is made as wide as it takes to blacken the usual share of the pixels.
+The digits of the training data were scanned, scaled to fill 32 x 32 black or white pixels, and counted in blocks of 4 x
+4 (E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI, 1998). A drawing is treated in the same
+way: it is centred and scaled, keeping its proportions, and its pen is made wide enough to blacken the usual share of
+the pixels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLACK = 0.3
 _PEN = (1.4, 4.0)
 """Fine pixels from the middle of a stroke to its edge, at least and at most."""
 _MOST_SEGMENTS = 300
-"""Of all strokes, and as many strokes; those of a longer drawing are thinned out."""
+"""The largest number of points of all strokes, and the largest number of strokes; longer drawings are thinned out."""
 
 
 def draw_image(strokes: Sequence[np.ndarray]) -> np.ndarray:
@@ -44,20 +44,20 @@ def _fit(strokes: Sequence[np.ndarray]) -> np.ndarray:
     if max(width, height) <= 1e-9:
         scale = 1.0  # a dot
     placed = [(stroke - (low + high) / 2) * scale + _FINE / 2 for stroke in strokes]
-    # So many that all drawings, of one stroke or of thousands of dots, take as long.
+    # A number that makes all drawings, of one stroke or of thousands of dots, take equally long.
     step = -(-sum(map(len, placed)) // _MOST_SEGMENTS)
     thinned = placed[:: -(-len(placed) // _MOST_SEGMENTS)]
     return np.concatenate([_cut(stroke, step) for stroke in thinned])
 
 
 def _cut(stroke: np.ndarray, step: int) -> np.ndarray:
-    """The segments of one stroke, between each `step`-th of its points; a point is a segment too."""
+    """The segments of one stroke, between every `step`-th of its points; a point is a segment too."""
     kept = np.concatenate([stroke[::step], stroke[-1:]])
     return np.stack([kept[:-1], kept[1:]], axis=1)
 
 
 def _measure_distances(segments: np.ndarray) -> np.ndarray:
-    """How far the centre of each fine pixel is from the nearest segment (32 x 32)."""
+    """The distance from the centre of each fine pixel to the nearest segment (32 x 32)."""
     centres = np.arange(_FINE) + 0.5
     pixels = np.stack(np.meshgrid(centres, centres), axis=-1)[..., None, :]
     starts, along = segments[:, 0], segments[:, 1] - segments[:, 0]

@@ -1,4 +1,4 @@
-"""What the page and the server send each other, as JSON."""
+"""The messages that the page and the server exchange, as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FARTHEST = 1e6
 
 
 class Drawing(msgspec.Struct, forbid_unknown_fields=True):
-    """What is to be classified: the strokes of a pen, each a list of points x, y, or an image of 8 x 8."""
+    """A drawing to classify: the strokes of a pen, each a list of points x, y, or an image of 8 x 8."""
 
     strokes: list[list[tuple[float, float]]] = []
     image: list[list[int]] = []
@@ -45,7 +45,7 @@ def _check_strokes(strokes: list[list[tuple[float, float]]]) -> list[np.ndarray]
 
 
 class RowReply(msgspec.Struct):
-    """One row: what it read, and its seconds for one batch. None if it failed, for the reason in `fault`."""
+    """One row: the digit that it read, and its seconds for one batch. None if it failed for the reason in `fault`."""
 
     name: str
     digit: int | None
@@ -54,7 +54,7 @@ class RowReply(msgspec.Struct):
 
 
 class Reply(msgspec.Struct):
-    """The image as the network sees it, the probability of each digit by the first good row, and all rows."""
+    """The image as the network sees it, the probability of each digit from the first good row, and all rows."""
 
     image: list[list[int]]
     digit: int | None

@@ -18,11 +18,11 @@ from gemmbench.session.network_runs import PlannedNetwork
 _FOLDER = Path(__file__).parent
 _FILES = (_FOLDER / "digits.css", _FOLDER / "digits.js")
 _MOST_IMAGES = 12
-"""Stored test images of each digit that the page holds."""
+"""The number of stored test images of each digit that the page holds."""
 
 
 def render_page(planned: PlannedNetwork, machine: Machine) -> str:
-    """The page of one network and its rows. Its script asks the server that sent it."""
+    """The page of one network and its rows. Its script sends requests to the server that sent it."""
     digits = planned.parameters.digits
     assert digits is not None
     bar = tag("div", tag("span", "gemmbench", class_="brand"), tag("nav", "Draw a digit"), render_theme_button())

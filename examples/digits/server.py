@@ -1,8 +1,7 @@
-"""The server of the digit page: this machine only, and only for who knows the address.
+"""The server of the digit page, which serves only this machine, and only clients that know the address.
 
-It listens on 127.0.0.1. Every address begins with a random token, and the header Host must name
-this server, so that no other page in the browser reaches it, not even one whose name was made to
-point to 127.0.0.1 (DNS rebinding).
+It listens on 127.0.0.1. Every address begins with a random token, and the header Host must name this server, so no
+other page in the browser can reach it, not even one whose name was made to point to 127.0.0.1 (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class DigitServer(ThreadingHTTPServer):
 
     daemon_threads = True
     timeout = 0.2
-    """Seconds to wait for a request before looking whether to end."""
+    """Seconds to wait for a request before checking whether to end."""
 
     def __init__(self, page: str, answer: Answer, port: int = 0):
         self.page, self.answer, self.token = page.encode(), answer, secrets.token_urlsafe(16)
@@ -55,12 +54,12 @@ class DigitServer(ThreadingHTTPServer):
             raise UsageError(f"--port {port}: cannot listen there: {fault.strerror}; choose another port") from None
 
     def serve_until(self, is_ended: Callable[[], bool]) -> None:
-        """Answer requests, each in a thread of its own, until `is_ended`."""
+        """Answer requests, each in its own thread, until `is_ended`."""
         while not is_ended():
             self.handle_request()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread of its own, unless there are too many: then close the connection."""
+        """Answer in a separate thread, unless there are too many; in that case close the connection."""
         if not self._places.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -71,21 +70,21 @@ class DigitServer(ThreadingHTTPServer):
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer, in that thread."""
+        """Answer in that thread."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that went away; a fault of the program is one line."""
+        """Ignore a browser that went away, and report a fault of the program in one line."""
         fault = sys.exc_info()[1]
         if not isinstance(fault, OSError):
             print(f"digits: a request failed: {type(fault).__name__}: {fault}", file=sys.stderr)
 
     @property
     def names(self) -> set[str]:
-        """What the header Host may be."""
+        """The allowed values of the header Host."""
         return {f"{host}:{self.server_port}" for host in (HOST, "localhost")}
 
     @property
@@ -112,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     }
 
     def setup(self) -> None:
-        """Close the connection in the end, however slowly its bytes arrive."""
+        """Close the connection in the end, no matter how slowly its bytes arrive."""
         super().setup()
         self._end = Timer(_SECONDS, self._hang_up)
         self._end.daemon = True
@@ -144,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, "application/json", msgspec.json.encode(reply))
 
     def _read_path(self) -> str | None:
-        """The path after the token; None if the request is refused, which is then answered."""
+        """The path after the token; None if the request is refused, in which case it has been answered."""
         _, token, *rest = [*self.path.split("/", 2), ""]
         known = hmac.compare_digest(token.encode(), self.server.token.encode())
         if not known or self.headers.get("Host") not in self.server.names:
@@ -179,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing: the terminal belongs to the command."""
+        """Print nothing, because the terminal belongs to the command."""
 
 
 @contextmanager
@@ -188,8 +187,8 @@ def open_server(
 ) -> Iterator[DigitServer]:
     """The server, with every row that can run here open on its device. Raises GemmbenchError.
 
-    One thread owns the devices: a context of CUDA belongs to the thread that made it, and the
-    processes of the CPU device end with theirs.
+    One thread owns the devices: a CUDA context belongs to the thread that created it, and the processes of the CPU
+    device end with theirs.
     """
     planned = plan_network_rows(request, machine, batch, weights)
     _require_digits(planned)
@@ -218,6 +217,6 @@ def open_server(
 def _require_digits(planned: PlannedNetwork) -> None:
     network = planned.sweep.network
     if planned.parameters.digits is None:
-        raise UsageError("these weights have no digits; leave out --weights, or give a file with images")
+        raise UsageError("these weights come without digits; leave out --weights, or give a file with images")
     if network.activations[-1] != "softmax":
         raise UsageError("the network gives no probabilities; end its `activations` with softmax")

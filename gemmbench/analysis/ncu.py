@@ -172,7 +172,7 @@ _REFUSALS = (
         "this user may not read the GPU's counters (ERR_NVGPUCTRPERM): run as root, or permit all users, "
         "see https://developer.nvidia.com/ERR_NVGPUCTRPERM",
     ),
-    ("driver resource was unavailable", "another tool holds the GPU's counters: stop it (DCGM, another profiler)"),
+    ("driver resource was unavailable", "another tool holds the GPU's counters; stop it (DCGM, another profiler)"),
     ("Failed to initialize the profiler", "the driver refuses profilers: this may be a virtual machine"),
     ("not supported on", "this ncu does not support this GPU: install another release"),
 )
@@ -185,7 +185,7 @@ def _explain_failure(ran: toolkit.ToolRun, report: str, limit: float) -> Excepti
         if sign in everything:
             return DeviceError(f"{PROGRAM}: {meaning}")
     if ran.code is None:
-        return LaunchError(f"{PROGRAM} did not finish within {limit:g} s: take a smaller size")
+        return LaunchError(f"{PROGRAM} did not finish within {limit:g} s; choose a smaller size")
     own = re.search(r"^gemmbench: (.*)$", ran.err, re.MULTILINE)
     errors = re.findall(r"^==ERROR== (.*)$", everything, re.MULTILINE)
     return LaunchError(own[1] if own else f"{PROGRAM} counted nothing: {next(iter(errors), ran.last_words)}")

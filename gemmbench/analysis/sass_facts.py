@@ -178,7 +178,7 @@ def find_broken_limits(plan: Plan, facts: LoopFacts | None, sm: int) -> list[str
 
 def _explain_broken(limit: Expression, known: Mapping[str, int]) -> str:
     if missing := [name for name in limit.names if name not in known]:
-        return f"{limit}: there is no {missing[0]}, because the loop uses nothing from shared memory"
+        return f"{limit}: there is no {missing[0]}, because the loop does not use shared memory"
     return explain_limit(limit, known)
 
 

@@ -131,10 +131,10 @@ def find_nvcc() -> str:
     if chosen := os.environ.get("CUDACXX"):
         if found := shutil.which(chosen):
             return found
-        raise DeviceError(f"CUDACXX names '{chosen}', which is not an executable")
+        raise DeviceError(f"CUDACXX is '{chosen}', which is not an executable")
     if found := find_tool("nvcc"):
         return found
-    raise DeviceError("no nvcc found: install the CUDA toolkit, or name its compiler in CUDACXX")
+    raise DeviceError("no nvcc found: install the CUDA toolkit, or set CUDACXX to its compiler")
 
 
 def find_cuobjdump() -> str:
@@ -180,7 +180,7 @@ def nvcc_version(nvcc: str) -> str:
     except OSError as fault:
         raise DeviceError(f"{nvcc} does not run: {fault}") from fault
     except BuildTimeout:
-        raise DeviceError(f"{nvcc} --version did not end within {LOOKUP_LIMIT:g} s") from None
+        raise DeviceError(f"{nvcc} --version did not finish within {LOOKUP_LIMIT:g} s") from None
     if done.returncode:
         raise DeviceError(f"{nvcc} does not run: {done.stderr.strip() or f'exit code {done.returncode}'}")
     release = re.search(r"\bV(\d+[.\d]*)", done.stdout)

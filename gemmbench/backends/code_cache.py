@@ -34,7 +34,7 @@ from gemmbench.errors import DeviceError
 
 _PRIVATE = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_NEXT = "name another folder in GEMMBENCH_CACHE_DIR"
+_NEXT = "set GEMMBENCH_CACHE_DIR to another folder"
 
 
 def cache_folder() -> Path:

@@ -94,7 +94,7 @@ def write_checks(plan: Plan, symbols: Sequence[str]) -> str:
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f"constexpr auto {function} = &{symbol};"]
         count = f"gemmbench_count<decltype(+{function})>::value == {len(parameters)}"
         name = symbol.partition("<")[0]
-        fault = f"args: {len(parameters)} items, but {name} has another number of parameters"
+        fault = f"args: {len(parameters)} items, but {name} has a different number of parameters"
         lines += [f"#line {line} {quote_path(plan.variant.path)}", f'static_assert({count}, "{fault}");']
         for place, parameter in enumerate(parameters):
             kind = f"gemmbench_parameter<{place}, decltype(+{function})>::type"
@@ -131,5 +131,5 @@ def _list_field_checks(place: int, parameter: PassedParameter, kind: str) -> lis
         conditions.append(f"__builtin_offsetof({kind}, {argument.field}) == {offset}")
         conditions.append(f"sizeof({kind}::{argument.field}) == {struct.calcsize(letter)}")
         before += letter
-    fault = f"args: the fields of item {place + 1} are not all those of the structure in its order, with their types"
+    fault = f"args: the fields of item {place + 1} do not match those of the structure in order and type"
     return [(" && ".join(conditions), fault)]

@@ -161,7 +161,7 @@ def choose_device(option: str) -> DeviceChoice:
     """
     choice = parse_device(option)
     if why := find_entry(choice.primary).why_unusable(choice):
-        raise DeviceError(f"device {option} cannot be used: {why}; or take --device cpu")
+        raise DeviceError(f"device {option} cannot be used: {why}; or use --device cpu")
     return choice
 
 
@@ -182,7 +182,7 @@ def _choose_best() -> DeviceChoice:
     reasons: list[str] = []
     for entry in list_entries():
         if entry.automatic:
-            note = f"no GPU is used: {'; '.join(reasons)}; running on the CPU" if reasons else ""
+            note = f"not using a GPU: {'; '.join(reasons)}; running on the CPU" if reasons else ""
             choice = DeviceChoice(entry.name, note=note)
             if not (why := entry.why_unusable(choice)):
                 return choice

@@ -135,12 +135,12 @@ class _Inliner:
             most = f"{_MOST_LINES:,} lines or {_MOST_CHARACTERS:,} characters"
             raise BuildError(f"{self.name}: more than {most} of headers; include fewer of them")
         if self.inclusions > _MOST_INCLUSIONS:
-            why = "headers that include another twice double their number"
+            why = "a header that includes another one twice doubles the number"
             raise BuildError(
                 f"{self.name}: more than {_MOST_INCLUSIONS:,} inclusions of headers: {why}; include each once"
             )
         if len(self.open) > _DEEPEST:
-            raise BuildError(f"{self.name}: headers are more than {_DEEPEST} deep in each other; include fewer of them")
+            raise BuildError(f"{self.name}: headers are nested more than {_DEEPEST} deep; include fewer of them")
 
 
 def _read_header(path: Path) -> str:
@@ -314,7 +314,9 @@ def suggest_fix(error: str) -> str:
     if "No such file or directory" in error:
         return "add the folder of the header to `include`"
     if any(words in error for words in _NO_SUCH_KERNEL):
-        return "no kernel takes these template arguments and `args`, or several do; correct `symbol` or `args`"
+        return (
+            "no kernel matches these template arguments and `args`, or more than one does; correct `symbol` or `args`"
+        )
     return "correct `symbol` or `args`" if _IN_MANIFEST.match(error) else ""
 
 

@@ -306,7 +306,7 @@ def _refuse_other_code(chains: Sequence[Chain], built: Mapping[Plan, Built], ear
             where = "" if chain.network else f" at {chain.problem.size}"
             why = "its text, its compiler or its library has changed since"
             raise UsageError(
-                f"{chain.name}{where} was measured with other code: {why}; start a new run without --resume"
+                f"{chain.name}{where} was measured with different code: {why}; start a new run without --resume"
             )
 
 

@@ -30,10 +30,12 @@ SECTIONS = {
         "compare": CommandEntry(
             "gemmbench.cli.compare", "compare", "Measure KERNELs together and report which is faster."
         ),
-        "verify": CommandEntry("gemmbench.cli.verify", "verify", "Verify KERNELs on shapes where kernels often break."),
+        "verify": CommandEntry(
+            "gemmbench.cli.verify", "verify", "Verify KERNELs on shapes on which kernels often break."
+        ),
         "tune": CommandEntry("gemmbench.cli.tune", "tune", "Search for the fastest configuration of each KERNEL."),
         "check": CommandEntry(
-            "gemmbench.cli.check", "check", "Fail if KERNELs became slower than a saved run or a revision."
+            "gemmbench.cli.check", "check", "Fail if KERNELs became slower than in a saved run or a revision."
         ),
     },
     "Study a kernel": {
@@ -41,14 +43,16 @@ SECTIONS = {
         "list": CommandEntry(
             "gemmbench.cli.list", "list_variants", "List kernels and libraries, and what can run here."
         ),
-        "inspect": CommandEntry("gemmbench.cli.inspect", "inspect", "Show what the compiler made of KERNEL."),
+        "inspect": CommandEntry(
+            "gemmbench.cli.inspect", "inspect", "Show registers, occupancy and machine code of KERNEL."
+        ),
         "profile": CommandEntry(
             "gemmbench.cli.profile", "profile", "Profile one launch of KERNEL with Nsight Compute."
         ),
         "one-launch": CommandEntry(
             "gemmbench.cli.profile",
             "one_launch",
-            "Launch KERNEL once, in the range that a profiler records.",
+            "Launch KERNEL once, inside the range that a profiler records.",
             hidden=True,
         ),
     },
@@ -64,7 +68,7 @@ SECTIONS = {
         ),
     },
     "Set up": {
-        "doctor": CommandEntry("gemmbench.cli.doctor", "doctor", "Check whether this machine is fit to measure."),
+        "doctor": CommandEntry("gemmbench.cli.doctor", "doctor", "Check whether this machine is ready to measure."),
         "schema": CommandEntry(
             "gemmbench.cli.schema", "schema", "Print the JSON schema of a KIND of file, for an editor."
         ),
@@ -128,6 +132,6 @@ def _run_group() -> int:
         is_lost = end.number == signal.SIGHUP
         what = "the terminal was lost" if is_lost else "terminated"
         with suppress(OSError):
-            click.echo(f"gemmbench: {what}; a run keeps every row that was complete", err=True)
+            click.echo(f"gemmbench: {what}; every complete row is kept", err=True)
         return HUNG_UP if is_lost else TERMINATED
     return code if isinstance(code, int) else OK

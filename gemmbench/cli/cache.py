@@ -74,14 +74,14 @@ def _report_cache(contents: CacheContents) -> Report:
         rows += [[name, f"{str(time)[:16].replace('T', ' ')} UTC"] for name, time in uses.items()]
     headings = ["cache", "value"]
     statuses = ["ok"] * len(rows)
-    footer = ["Beyond its limit, what was used least recently is deleted first."]
+    footer = ["Above the limit, the least recently used entries are deleted first."]
     return Report([Table("", headings, rows, (), headings, statuses, fold=headings[1:])], footer)
 
 
 def _summarize_clearing(home: Path, deleted: Deleted) -> str:
     """Describe in one sentence what was deleted."""
     artifacts = count_noun(deleted.artifacts, "artifact")
-    kept = f"; kept {deleted.in_use} that a running gemmbench uses" if deleted.in_use else ""
+    kept = f"; kept {deleted.in_use} that a running gemmbench is using" if deleted.in_use else ""
     return f"deleted {artifacts} ({format_bytes(deleted.nbytes)}) from {home}{kept}"
 
 

@@ -54,12 +54,14 @@ class CheckOptions:
         "--accesses",
         is_flag=True,
         heading=REFERENCE,
-        help="Compare what each line's loads and stores ask for with a git revision, with g++; nothing is timed.",
+        help="Compare the memory requests of each line with those in a git revision, using g++; nothing is timed.",
     )
     margin: float = margin_option("3%", "How much longer a row may take.")
-    fail_on: tuple[str, ...] = fail_on_option("inconclusive: exit with 4 if a verdict is; slower always exits with 1.")
+    fail_on: tuple[str, ...] = fail_on_option(
+        "inconclusive: exit with 4 if a verdict is inconclusive; slower always exits with 1."
+    )
     force: bool = force_option()
-    config: str = config_option("quick", "Config to check against a git revision.")
+    config: str = config_option("quick", "Config for the check against a git revision.")
     problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -70,7 +72,7 @@ class CheckOptions:
         type=click.Path(),
         metavar="FILE",
         heading=OUTPUT,
-        help="Write a JUnit file with a case for each row.",
+        help="Write a JUnit file with one case per row.",
     )
     style: str | None = style_option()
 
@@ -85,7 +87,7 @@ class CheckOptions:
     common=("against", "margin", "fail_on", "accesses", "sizes", "precisions", "params", "device", "junit", "style"),
 )
 def check(request: RunRequest, options: CheckOptions) -> int:
-    """Fail if KERNELs became slower than a saved run or a revision.
+    """Fail if KERNELs became slower than in a saved run or a revision.
 
     \b
     gemmbench check mine --against main              a git revision or a saved run
@@ -132,13 +134,13 @@ def _choose_revision(request: RunRequest, options: CheckOptions) -> str:
     if options.against is None:
         raise UsageError("--accesses compares with a git revision; add one, as in --against HEAD~1")
     if is_results_name(options.against):
-        raise UsageError(f"--against {options.against}: no results file has accesses; name a git revision")
+        raise UsageError(f"--against {options.against}: results files do not contain accesses; give a git revision")
     options.where.refuse_fleet("--accesses")
     counted = replace(request.selection, sizes=None, precisions=(), layouts=(), params={}, baseline=None)
     given = replace(request, selection=counted).list_given()
     others = (("--baseline", request.selection.baseline), ("--junit", options.junit))
     if given := [*given, *(name for name, value in others if value)]:
-        raise UsageError(f"--accesses counts and times nothing; leave out {given[0]}")
+        raise UsageError(f"--accesses counts and does not time anything; leave out {given[0]}")
     return options.against
 
 
@@ -171,7 +173,7 @@ def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
     if checked.result.interrupted:
         return INTERRUPTED
     if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
-        print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
+        print_line("nothing ran: every row was skipped for the reasons above", to_stderr=True)
         return NO_DEVICE
     failed = [row for row in checked.check.rows if row.verdict in (regression_gate.BROKEN, regression_gate.REGRESSION)]
     if failed:

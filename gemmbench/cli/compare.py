@@ -43,10 +43,10 @@ class CompareOptions:
     """The options of `gemmbench compare`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, metavar="KERNELS...", type=VariantName())
-    config: str = config_option("quick", "Config that sizes and policy come from.")
+    config: str = config_option("quick", "Config that gives sizes and policy.")
     margin: float = verdict_margin_option()
     fail_on: tuple[str, ...] = fail_on_option(
-        "Exit with 1 if a kernel is slower than one named before it, with 4 if a verdict is inconclusive."
+        "Exit with 1 if a kernel is slower than one named before it, or with 4 if a verdict is inconclusive."
     )
     sweep: SweepOptions
 
@@ -127,7 +127,7 @@ def _compare_saved(reference_path: Path, path: Path, request: RunRequest, option
     """Compare two results files without measuring anything."""
     sweep = options.sweep
     if given := [*request.list_given(), *sweep.reference.list_given()]:
-        raise UsageError(f"{given[0]}: saved runs are compared as they are, not measured; leave the option out")
+        raise UsageError(f"{given[0]}: saved runs are compared as they are, without measuring; leave out the option")
     reference, run = read_results(reference_path), read_results(path)
     refuse_same(reference, [run])
     refuse_other_device(reference.environment, run.environment.device, sweep.reference.force)

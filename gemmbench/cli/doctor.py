@@ -28,7 +28,7 @@ from gemmbench.session.machine import find_machine
 class DoctorOptions:
     """The options of `gemmbench doctor`."""
 
-    quick: bool = option("--quick", is_flag=True, help="Check only; measure nothing.")
+    quick: bool = option("--quick", is_flag=True, help="Only check; measure nothing.")
     where: FleetOptions
     out: str = out_option()
     limits: None = group(*LIMITS)
@@ -37,7 +37,7 @@ class DoctorOptions:
 
 @command(DoctorOptions)
 def doctor(request: RunRequest, options: DoctorOptions) -> int:
-    """Check whether this machine is fit to measure.
+    """Check whether this machine is ready to measure.
 
     Checks the driver, toolkit, compiler, permissions and load: each line is ok, a warning or a
     fault, with the next step. Then measures a GPU's copy bandwidth, arithmetic peak and launch

@@ -35,28 +35,28 @@ class InspectOptions:
         "--arch",
         metavar="ARCH",
         heading=DEVICE,
-        help="Architecture, such as 90, 90a or sm_90a.  [default: this GPU's, else 90]",
+        help="Architecture, such as 90, 90a or sm_90a.  [default: that of this GPU, or 90]",
     )
     sms: int | None = option(
         "--sms",
         type=click.IntRange(1),
         metavar="COUNT",
         heading=DEVICE,
-        help="Multiprocessors, for the waves and the bound of --accesses.  [default: those of a usual GPU]",
+        help="Number of multiprocessors, for the waves and the bound of --accesses.  [default: that of a typical GPU]",
     )
     clock: float | None = option(
         "--clock",
         type=click.FloatRange(0, min_open=True),
         metavar="GHZ",
         heading=DEVICE,
-        help="Clock in GHz, for the bounds of --sass-mix and --accesses.  [default: as --sms]",
+        help="Clock in GHz, for the bounds of --sass-mix and --accesses.  [default: like --sms]",
     )
     shape: None = group(*SHAPE)
     text: str | None = option(
         "--text",
         metavar="FILE",
         heading=OUTPUT,
-        help="Write the stand-alone .cu that is compiled to FILE, or to stdout with -.",
+        help="Write the stand-alone .cu file that is compiled to FILE, or to stdout with -.",
     )
     ptx: str | None = option(
         "--ptx", metavar="FILE", heading=OUTPUT, help="Write the PTX to FILE, or to stdout with -."
@@ -74,14 +74,14 @@ class InspectOptions:
         "--accesses",
         is_flag=True,
         heading=OUTPUT,
-        help="Count loads and stores by line instead, with g++: sectors, bank conflicts, and the bound on time.",
+        help="Count loads and stores by line instead, using g++: sectors, bank conflicts, and the bound on time.",
     )
     out: str | None = option(
         "--out",
         type=click.Path(),
         metavar="FILE",
         heading=OUTPUT,
-        help="Write what --accesses counts to FILE, as JSON.",
+        help="Write the counts of --accesses to FILE, as JSON.",
     )
     kernels: None = group("kernels")
     style: str | None = style_option()
@@ -89,7 +89,7 @@ class InspectOptions:
 
 @command(InspectOptions)
 def inspect(request: RunRequest, options: InspectOptions) -> int:
-    """Show what the compiler made of KERNEL.
+    """Show registers, occupancy and machine code of KERNEL.
 
     Registers, spills, shared memory, occupancy, blocks and waves. Needs nvcc but no GPU. With
     --sass-mix, exits with 1 if a loop breaks a limit that the manifest sets under `sass`.
@@ -101,13 +101,13 @@ def inspect(request: RunRequest, options: InspectOptions) -> int:
     if options.accesses:
         return _count_accesses(request, options)
     if options.out:
-        raise UsageError("--out is for what --accesses counts; add --accesses, or take --text, --ptx or --sass")
+        raise UsageError("--out writes the counts of --accesses; add --accesses, or use --text, --ptx or --sass")
     architecture = choose_architecture(options.arch, options.sms)
     inspected = inspect_kernel(request.selection, architecture)
     for skip in inspected.skips:
         print_line(f"skipped {skip.config}: {skip.reason}", to_stderr=True)
     if not inspected.plans:
-        raise UsageError(f"no configuration of {options.variant} is left to inspect")
+        raise UsageError(f"{options.variant} has no configuration left to inspect")
     print_reports([report_inspections(inspected.inspections, _describe_target(inspected))], options.style)
     _write_code(inspected, options)
     return _print_mix(read_hottest_loops(inspected, options.clock), options.style) if options.mix else OK
@@ -116,7 +116,7 @@ def inspect(request: RunRequest, options: InspectOptions) -> int:
 def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
     """Print and export the counts. The exit code is 3 if nothing was counted, and 1 if a manifest's limit is broken."""
     if options.mix or options.text or options.ptx or options.sass:
-        raise UsageError("--accesses replaces what nvcc says; leave out --sass-mix, --text, --ptx and --sass")
+        raise UsageError("--accesses replaces the output of nvcc; leave out --sass-mix, --text, --ptx and --sass")
     architecture = choose_architecture(options.arch, options.sms)
     counted = count_accesses(
         request.selection, architecture, options.clock, lambda text: print_line(f"not counted: {text}", to_stderr=True)
@@ -128,11 +128,11 @@ def _count_accesses(request: RunRequest, options: InspectOptions) -> int:
         write_text(Path(options.out), encode_json(export_accesses(counted)))
     for each in counted:
         if each.plan.variant.accesses and not has_whole_sectors(each.plan.problem):
-            why = "rows of its operands begin within sectors of 32 bytes"
-            print_line(f"limits of accesses not checked at {each.plan.problem}: {why}", to_stderr=True)
+            why = "the rows of its operands begin inside sectors of 32 bytes"
+            print_line(f"access limits not checked at {each.plan.problem}: {why}", to_stderr=True)
     broken = [(each.plan, fault) for each in counted for fault in find_broken_access_limits(each.plan, each.counts)]
     for plan, fault in broken:
-        print_line(f"limit of accesses broken: {plan.variant.name} {plan.config}: {fault}", to_stderr=True)
+        print_line(f"access limit exceeded: {plan.variant.name} {plan.config}: {fault}", to_stderr=True)
     return BAD_ROW if broken else OK
 
 
@@ -155,5 +155,5 @@ def _print_mix(loops: LoopReadings, style: str | None) -> int:
     print_line()
     print_reports([inspection_report.report_loops(loops.readings)], style)
     for limit in loops.broken_limits:
-        print_line(f"sass limit broken: {limit}", to_stderr=True)
+        print_line(f"sass limit exceeded: {limit}", to_stderr=True)
     return BAD_ROW if loops.broken_limits else OK

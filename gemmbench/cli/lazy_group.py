@@ -41,7 +41,7 @@ def _explain_undecodable(word: str) -> str:
         return f"'{printable(word)}' is not UTF-8; rename the file, or correct the option"
     name = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_CTYPE", "LANG"))), "C")
     encoding = sys.getfilesystemencoding()
-    return f"'{text}' cannot be read in the locale {name}, whose encoding is {encoding}; set LC_ALL=C.UTF-8"
+    return f"cannot read '{text}' in the locale {name}, whose encoding is {encoding}; set LC_ALL=C.UTF-8"
 
 
 class LazyGroup(click.Group):

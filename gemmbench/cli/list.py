@@ -39,12 +39,16 @@ class ListOptions:
 
     patterns: tuple[str, ...] = argument(nargs=-1, metavar="[PATTERN]...", type=VariantName())
     where: DeviceOptions
-    here: bool = option("--here", is_flag=True, help="Only what can run here.")
-    details: bool = option("--details", is_flag=True, heading=OUTPUT, help="A line for each, as for a PATTERN.")
-    long: bool = option(
-        "--long", is_flag=True, heading=OUTPUT, help="Also layouts, configurations, and why a kernel cannot run."
+    here: bool = option("--here", is_flag=True, help="Only kernels and libraries that can run here.")
+    details: bool = option(
+        "--details", is_flag=True, heading=OUTPUT, help="Print one line for each, as with a PATTERN."
     )
-    as_json: bool = option("--json", is_flag=True, heading=OUTPUT, help="Write JSON, with all of --long.")
+    long: bool = option(
+        "--long", is_flag=True, heading=OUTPUT, help="Also show layouts, configurations, and why a kernel cannot run."
+    )
+    as_json: bool = option(
+        "--json", is_flag=True, heading=OUTPUT, help="Write JSON, with everything that --long shows."
+    )
     style: str | None = style_option()
 
 
@@ -132,7 +136,9 @@ def _choose_variants(variants: Sequence[Variant], patterns: Sequence[str]) -> li
         found = [each for each in variants if any(fnmatchcase(name, pattern) for name in _list_names(each))]
         if not found:
             names = {name for each in variants for name in _list_names(each)}
-            raise UsageError(f"no kernel or family fits '{pattern}'{nearest(pattern, names)}; gemmbench list shows all")
+            raise UsageError(
+                f"no kernel or family matches '{pattern}'{nearest(pattern, names)}; gemmbench list shows all"
+            )
         chosen |= {each.name: each for each in found}
     return [each for each in variants if not patterns or each.name in chosen]
 
@@ -162,7 +168,7 @@ def _report_families(listed: Sequence[ListedVariant]) -> Report:
         families.setdefault(each.family, []).append(each.name if each.ready else f"({each.name})")
     cells = [[family, ", ".join(names)] for family, names in families.items()]
     table = Table("", _OVERVIEW, cells, left=_OVERVIEW[:1], fold=_OVERVIEW[1:])
-    more = "gemmbench list 'sgemm*' or a family: what each is. --here: what runs here. --long: everything."
+    more = "gemmbench list 'sgemm*' or a family describes each kernel. --here: those that run here. --long: everything."
     return Report([table], [f"{_count(listed, ' The others are in parentheses.')}", more])
 
 
@@ -171,7 +177,7 @@ def _report_rows(listed: Sequence[ListedVariant], long: bool) -> Report:
     cells = [each.long_cells if long else each.short_cells for each in listed]
     statuses = ["ok" if each.ready else "skipped" for each in listed]
     table = Table("", headings, cells, (), headings, statuses, fold, wide=long)
-    return Report([table], [_count(listed, "" if long else " --long tells why the others do not.")])
+    return Report([table], [_count(listed, "" if long else " --long explains why the others do not.")])
 
 
 def _count(listed: Sequence[ListedVariant], others: str) -> str:

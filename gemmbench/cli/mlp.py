@@ -52,7 +52,7 @@ class NetworkOptions:
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
     config: str = config_option("mlp")
-    batch: int | None = option("--batch", type=INTEGER, heading=PROBLEM, help="Rows in a batch of inputs.")
+    batch: int | None = option("--batch", type=INTEGER, heading=PROBLEM, help="Number of rows in a batch of inputs.")
     weights: str | None = option(
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
@@ -64,10 +64,12 @@ class NetworkOptions:
         "--digit",
         type=INTEGER,
         metavar="D",
-        help="Show a test image of the digit D and how the first row classifies it; time nothing.",
+        help="Show a test image of the digit D and how the first row classifies it, without timing anything.",
     )
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show what each row launches, skips and an estimate of the time; run nothing.")
+    dry_run: bool = dry_run_option(
+        "Show what each row launches, which rows are skipped, and an estimate of the time; run nothing."
+    )
     output: OutputOptions
 
 

@@ -25,15 +25,15 @@ class NewOptions:
         "--from",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Write NAME.yaml, a manifest for the code in FILE, which stays as it is.",
+        help="Write NAME.yaml, a manifest for the code in FILE, and leave FILE unchanged.",
     )
     symbol: str | None = option(
-        "--symbol", metavar="FUNCTION", help="The kernel or launcher of FILE.  [default: the one most like a GEMM]"
+        "--symbol", metavar="FUNCTION", help="The kernel or launcher in FILE.  [default: the one most like a GEMM]"
     )
     tried: bool = option(
         "--try",
         is_flag=True,
-        help="Find the manifest by running the kernel of FILE on the CPU device, which leaves nothing to check.",
+        help="Find the manifest by running the kernel in FILE on the CPU device, so that nothing is left to check.",
     )
 
 
@@ -53,11 +53,11 @@ def new(options: NewOptions) -> int:
     if options.source is not None:
         written = write_manifest(options.name, options.source, options.symbol, options.tried)
     elif options.tried:
-        raise UsageError("--try runs the kernel of a file; add --from FILE")
+        raise UsageError("--try runs the kernel in a file; add --from FILE")
     elif options.symbol is None:
         written = write_kernel(options.name)
     else:
-        raise UsageError("--symbol names a function of a file; add --from FILE")
+        raise UsageError("--symbol names a function in a file; add --from FILE")
     _print_written(written)
     _print_next(written.path, written.sizes)
     return OK
@@ -71,9 +71,9 @@ def _print_written(written: NewVariant) -> None:
     marked = count_noun(draft.doubts, "line")
     print_line(f"wrote {written.path} for {draft.symbol}; {marked} marked `# check`")
     if draft.others:
-        print_line(f"other functions of the file, for --symbol: {', '.join(draft.others)}")
+        print_line(f"other functions in the file, for --symbol: {', '.join(draft.others)}")
     if written.fault:
-        print_line(f"to correct first: {written.fault}")
+        print_line(f"correct this first: {written.fault}")
 
 
 def _print_next(path: Path, sizes: str) -> None:

@@ -202,7 +202,7 @@ T = TypeVar("T")
 Values = dict[str, Any]
 _PARAMETER, _GROUP, _MAKER = "click", "group", "maker"
 
-VARIABLES = "Every option can also be set by an environment variable: --max-time by GEMMBENCH_MAX_TIME."
+VARIABLES = "Environment variables set options too: GEMMBENCH_MAX_TIME sets --max-time."
 _WIDEST_NAME = 24
 
 
@@ -258,7 +258,7 @@ def command(
         @functools.wraps(function)
         def call(**values: Any) -> int:
             if list(values.values()).count(STDOUT) > 1:
-                raise UsageError("only one export can go to stdout, -; name a file for each of the others")
+                raise UsageError("only one export can go to stdout (-); give a file for each of the others")
             values |= complete(click.get_current_context())
             requests = [_read_request(values)] if takes_request else []
             return function(*requests, _build_options(kind, values))
@@ -411,7 +411,7 @@ def _device_option() -> Any:
     return option("--device", metavar="DEVICE", default="auto", show_default=True, heading=DEVICE, help=text)
 
 
-def config_option(default: str, text: str = "Name of a config, or a YAML file.") -> Any:
+def config_option(default: str, text: str = "Name of a config, or path of a YAML file.") -> Any:
     return option("-c", "--config", type=ConfigName(), default=default, show_default=True, heading=PROBLEM, help=text)
 
 
@@ -493,15 +493,16 @@ class OutputOptions:
         "--wide",
         is_flag=True,
         heading=OUTPUT,
-        help="All columns, also registers, occupancy, bound, clock and power; narrow screens get one block per row.",
+        help="Show all columns, including registers, occupancy, bound, clock and power; narrow screens get one "
+        "block per row.",
     )
     details: bool = option(
         "--details",
         is_flag=True,
         heading=OUTPUT,
-        help="A table for each size with all configurations, also of more than two sizes.",
+        help="Show a table for each size with all configurations, even for more than two sizes.",
     )
-    notes: bool = option("--notes", is_flag=True, heading=OUTPUT, help="Also how everything was measured.")
+    notes: bool = option("--notes", is_flag=True, heading=OUTPUT, help="Also show how everything was measured.")
     style: str | None = style_option()
 
     @property

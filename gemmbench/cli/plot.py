@@ -35,14 +35,14 @@ class PlotOptions:
         "--kind",
         type=click.Choice(list(CHARTS)),
         metavar="KIND",
-        help=f"{', '.join(CHARTS)}.  [default: what fits the results]",
+        help=f"{', '.join(CHARTS)}.  [default: whichever fits the results]",
     )
-    percent: bool = option("--percent", is_flag=True, help="Percent of the baseline, or shares of the job's time.")
-    highlight: str = option("--highlight", default="", metavar="KERNEL", help="Make one kernel stand out.")
-    x: str = option("--x", default="", metavar="PARAMETER", help="The parameter across a heat map.")
-    y: str = option("--y", default="", metavar="PARAMETER", help="The parameter up a heat map.")
+    percent: bool = option("--percent", is_flag=True, help="Show percent of the baseline, or shares of the job's time.")
+    highlight: str = option("--highlight", default="", metavar="KERNEL", help="Highlight one kernel.")
+    x: str = option("--x", default="", metavar="PARAMETER", help="The parameter on the horizontal axis of a heat map.")
+    y: str = option("--y", default="", metavar="PARAMETER", help="The parameter on the vertical axis of a heat map.")
     title: str = option("--title", default="", metavar="TEXT", help="Another title.")
-    size: str = option("--size", default="", heading=PROBLEM, help="The problem to draw: 4096 or 1024x768x512.")
+    size: str = option("--size", default="", heading=PROBLEM, help="The problem to draw, such as 4096 or 1024x768x512.")
     precision: str = option(
         "--precision", type=PRECISION_NAMES, default="", metavar="NAME", heading=PROBLEM, help="Only this precision."
     )

@@ -59,7 +59,7 @@ class PostsOptions:
     measure: None = group(*MEASURE)
     limits: None = group(*LIMITS)
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time for each post; run nothing.")
+    dry_run: bool = dry_run_option("Show plans, skips and a time estimate for each post; run nothing.")
     style: str | None = style_option()
 
 
@@ -105,7 +105,7 @@ def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
     runs = [read_results(Path(file)) for file in files]
     for run in runs:
         if run.environment.post not in known_posts():
-            raise UsageError(f"{run.path}: a run that repeats none of the known posts; use gemmbench show")
+            raise UsageError(f"{run.path}: this run does not repeat any of the known posts; use gemmbench show")
         print_warning(run)
     return ((OK, compare_rows(run)) for run in runs)
 

@@ -28,7 +28,7 @@ class OneLaunchOptions:
         default="4096",
         show_default=True,
         heading=PROBLEM,
-        help="One size: 4096 or 1024x768x1024 (M x N x K).",
+        help="One size, such as 4096 or 1024x768x1024 (M x N x K).",
     )
     shape: None = group("precisions", "layouts", "params")
     where: DeviceOptions
@@ -70,7 +70,7 @@ def profile(request: RunRequest, options: ProfileOptions) -> int:
 
 @command(OneLaunchOptions, "one-launch", hidden=True)
 def one_launch(request: RunRequest, options: OneLaunchOptions) -> int:
-    """Launch KERNEL once, in the range that a profiler records.
+    """Launch KERNEL once, inside the range that a profiler records.
 
     A warm-up launch precedes it.
     """

@@ -39,7 +39,7 @@ class ReportOptions:
         type=RunName(),
         metavar="NAME",
         heading=REFERENCE,
-        help="Also show differences from a saved run, or from a results file.",
+        help="Also show the differences from a saved run or a results file.",
     )
 
 

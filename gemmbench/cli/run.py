@@ -47,7 +47,7 @@ class SweepOptions:
         "--tuned",
         is_flag=True,
         heading=PROBLEM,
-        help="Run kernels without --param in the best configuration that tune found, if any.",
+        help="Run kernels without --param in the best configuration that tune has found, if any.",
     )
     where: FleetOptions
     measure: None = group(*MEASURE)
@@ -56,7 +56,7 @@ class SweepOptions:
     jobs: TransferOptions = made(read_transfers)
     reference: ReferenceOptions
     journal: JournalOptions
-    dry_run: bool = dry_run_option("Show plans, skips and an estimate of the time; run nothing.")
+    dry_run: bool = dry_run_option("Show plans, skips and a time estimate; run nothing.")
     output: OutputOptions
 
 

@@ -31,7 +31,7 @@ class FleetOptions(DeviceOptions):
         "--fleet",
         metavar="FLEET",
         heading=DEVICE,
-        help="Use many devices: local (all cards here; local:N for N workers), or a Dask scheduler, tcp://HOST:8786.",
+        help="Use many devices: local (all cards here; local:N for N workers), or a Dask scheduler at tcp://HOST:8786.",
     )
 
     def list_machines(self) -> Iterator[Machine]:
@@ -54,7 +54,7 @@ class JournalOptions:
         "--resume",
         is_flag=True,
         heading=RESULTS,
-        help="Continue the newest unfinished run: its command decides rows, unless options given now do.",
+        help="Continue the newest unfinished run, with the options of its command unless you give others.",
     )
     resume_from: str | None = option(
         "--resume-from",
@@ -85,7 +85,7 @@ def margin_option(default: str, text: str) -> Any:
 
 
 def verdict_margin_option() -> Any:
-    return margin_option(f"{MARGIN:.0%}", "A difference that does not matter.")
+    return margin_option(f"{MARGIN:.0%}", "Ignore differences up to this share.")
 
 
 def fail_on_option(text: str) -> Any:
@@ -94,7 +94,7 @@ def fail_on_option(text: str) -> Any:
 
 
 def force_option() -> Any:
-    text = "Compare even with a run on another device."
+    text = "Compare even with a run on a different device."
     return option("--force", is_flag=True, heading=REFERENCE, help=text)
 
 
@@ -110,7 +110,7 @@ class ReferenceOptions:
         type=RunName(),
         metavar="NAME",
         heading=REFERENCE,
-        help="Also compare with a saved run, or with a results file.",
+        help="Also compare with a saved run or a results file.",
     )
     force: bool = force_option()
 
@@ -138,6 +138,6 @@ class ReferenceOptions:
         if self.save is None:
             return
         if result.interrupted or not result.run.records:
-            print_line(f"not saved as {self.save}: the run is not complete", to_stderr=True)
+            print_line(f"not saved as {self.save}, because the run is not complete", to_stderr=True)
         else:
             print_line(save_run(result.run, Path(folder), self.save), to_stderr=True)

@@ -83,7 +83,7 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
 def refuse_incomplete_file(result: RunResult) -> None:
     """Raise StoreError if rows that were shown are missing in the results file."""
     if result.fault:
-        hint = ", and --resume continues it once that is solved" if result.run.planned else ""
+        hint = ", and --resume continues it once that is fixed" if result.run.planned else ""
         raise StoreError(f"{result.fault}; the run ended{hint}")
 
 
@@ -127,7 +127,7 @@ def choose_exit_code(records: Sequence[Record | TransferRecord], interrupted: bo
         return INTERRUPTED
     ran = [record for record in records if record.status != "skipped"]
     if not ran:
-        print_line("nothing ran: every row was skipped, for the reasons above", to_stderr=True)
+        print_line("nothing ran: every row was skipped for the reasons above", to_stderr=True)
         return NO_DEVICE
     return OK if all(record.status == "ok" for record in ran) else BAD_ROW
 
@@ -228,12 +228,12 @@ def _take_recorded(context: click.Context, values: Values, run: Run) -> Values:
     if any(_names_code(each, chosen.get(str(each.name))) for each in deciding):
         typed = ["gemmbench", str(context.info_name), *_list_words(context.command, values)]
         raise UsageError(
-            f"{run.path}: its command names files, and no results file chooses what code is run; if you trust them, "
-            f"type it: {shlex.join([*typed, '--resume-from', str(run.path)])}"
+            f"{run.path}: its command names files, and gemmbench does not let a results file choose the code "
+            f"to run; if you trust them, type: {shlex.join([*typed, '--resume-from', str(run.path)])}"
         )
     left_out = {name: value for name, value in recorded.items() if name not in chosen and name != "out"}
     if words := _list_words(context.command, left_out):
-        TERMINAL.message(f"{run.path}: left out of its command: {shlex.join(words)}; give again what you want")
+        TERMINAL.message(f"{run.path}: left out of its command: {shlex.join(words)}; repeat the options that you want")
     return values
 
 
@@ -275,7 +275,9 @@ def _parse_recorded(context: click.Context, run: Run) -> Values:
     except click.ClickException as fault:
         raise UsageError(f"{run.path}: its command cannot be repeated: {fault.format_message()}") from None
     except click.exceptions.Exit:
-        raise UsageError(f"{run.path}: its command measures nothing; start a new run without --resume-from") from None
+        raise UsageError(
+            f"{run.path}: its command does not measure anything; start a new run without --resume-from"
+        ) from None
 
 
 def _explain_other_command(context: click.Context, name: str, path: Path) -> str:

@@ -38,10 +38,13 @@ class ShowOptions:
 
     files: tuple[str, ...] = argument(nargs=-1, type=RunName())
     explain: str | None = option(
-        "--explain", metavar="ROW", heading=OUTPUT, help="Explain one row: its number in --wide, NAME or NAME@SIZE."
+        "--explain",
+        metavar="ROW",
+        heading=OUTPUT,
+        help="Explain one row, given by its number in --wide, NAME or NAME@SIZE.",
     )
     out: str = out_option()
-    sizes: str | None = option("--sizes", metavar="SIZES", heading=PROBLEM, help="Only these sizes: 1024,4096.")
+    sizes: str | None = option("--sizes", metavar="SIZES", heading=PROBLEM, help="Only these sizes, such as 1024,4096.")
     precisions: str | None = option(
         "--precision", type=PRECISION_NAMES, metavar="NAMES", heading=PROBLEM, help="Only these precisions."
     )
@@ -53,16 +56,20 @@ class ShowOptions:
         multiple=True,
         type=VariantName(),
         heading=PROBLEM,
-        help="Only this kernel or library, or those of a pattern such as 'sgemm*' (repeatable).",
+        help="Only this kernel or library, or those that match a pattern such as 'sgemm*' (repeatable).",
     )
     columns: str | None = option(
         "--columns",
         metavar="NAMES",
         heading=OUTPUT,
-        help="These columns of --wide or of the CSV file, such as time,registers,occupancy.",
+        help="Only these columns of --wide or of the CSV file, such as time,registers,occupancy.",
     )
     sort: str = option(
-        "--sort", default="", metavar="NAME", heading=OUTPUT, help="Order rows by a column; -NAME: largest first."
+        "--sort",
+        default="",
+        metavar="NAME",
+        heading=OUTPUT,
+        help="Sort rows by a column; -NAME sorts from largest to smallest.",
     )
     output: OutputOptions
 
@@ -115,13 +122,13 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _find_newest(folder: str) -> str:
     path = find_newest_run(Path(folder))
-    TERMINAL.message(f"the newest of {folder}: {path}")
+    TERMINAL.message(f"showing the newest file of {folder}: {path}")
     return str(path)
 
 
 def _list_folder(name: str, options: ShowOptions) -> None:
     if options.explain is not None or options.output.exports:
-        raise UsageError(f"{name} is a folder; name one of its results files, which gemmbench show {name} lists")
+        raise UsageError(f"{name} is a folder; give one of its results files, which gemmbench show {name} lists")
     print_reports([report_runs(name, list_runs(Path(name), TERMINAL))], options.output.style)
 
 

@@ -48,7 +48,7 @@ class TuneOptions:
     """The options of `gemmbench tune`."""
 
     variants: tuple[str, ...] = argument(nargs=-1, type=VariantName())
-    config: str = config_option("quick", "Config that sizes and policy come from.")
+    config: str = config_option("quick", "Config that gives sizes and policy.")
     strategy: str | None = option(
         "--strategy",
         metavar="NAME",
@@ -61,26 +61,26 @@ class TuneOptions:
         default="time",
         show_default=True,
         heading=MEASURING,
-        help="What the finals minimize: time; under a steady load, time or energy per launch.",
+        help="What the finals minimize: time; or, under a steady load, time or energy per launch.",
     )
     budget: str | None = option(
         "--budget",
         metavar="BUDGET",
         heading=STOPPING,
-        help="A time for all searches, such as 90s or 5m, or configurations for each search, such as 200.",
+        help="A time for all searches, such as 90s or 5m, or a number of configurations for each search, such as 200.",
     )
     earlier: str | None = option(
         "--earlier",
         type=click.Path(),
         metavar="FILE",
         heading=MEASURING,
-        help="Try first what was fastest in this results file.",
+        help="Start with the configurations that were fastest in this results file.",
     )
     write_pick: bool = option(
         "--write-pick",
         is_flag=True,
         heading=RESULTS,
-        help="Write what is best into the `pick` of a kernel that picks from others.",
+        help="Write the best choices into the `pick` of a kernel that picks from others.",
     )
     hold_out: float = option(
         "--hold-out",
@@ -89,16 +89,16 @@ class TuneOptions:
         default=0.2,
         show_default=True,
         heading=MEASURING,
-        help="The share of the problems that rows of a `pick` are tested on, and not chosen on.",
+        help="The share of the problems that test the rows of a `pick` and are not used to choose them.",
     )
-    show: bool = option("--show", is_flag=True, heading=OUTPUT, help="Show the winners that are kept; tune nothing.")
-    forget: bool = option("--forget", is_flag=True, heading=RESULTS, help="Forget winners; tune nothing.")
+    show: bool = option("--show", is_flag=True, heading=OUTPUT, help="Show the stored winners; tune nothing.")
+    forget: bool = option("--forget", is_flag=True, heading=RESULTS, help="Forget stored winners; tune nothing.")
     export: str | None = option(
         "--export",
         type=click.Path(),
         metavar="FILE",
         heading=OUTPUT,
-        help="Write the winners that are kept to this JSON file; tune nothing.",
+        help="Write the stored winners to this JSON file; tune nothing.",
     )
     problem: None = group(*SHAPE, *SCALARS)
     where: FleetOptions
@@ -136,7 +136,7 @@ def tune(request: RunRequest, options: TuneOptions) -> int:
     """
     chosen = [name for name in ("show", "forget", "export") if getattr(options, name)]
     if len(chosen) > 1:
-        raise UsageError(f"--{chosen[0]} and --{chosen[1]} do not go together; give one of them")
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined; give only one of them")
     if chosen:
         return _manage_winners(request, options)
     code = OK
@@ -185,7 +185,7 @@ def _print_searches(result: TuneResult, options: OutputOptions) -> None:
         print_line()
         print_reports([report_dispatch(result.dispatch, environment)], options.style)
         if result.dispatch.path:
-            print_line(f"pick of {result.dispatch.variant.name} written to {result.dispatch.path}", to_stderr=True)
+            print_line(f"wrote the pick of {result.dispatch.variant.name} to {result.dispatch.path}", to_stderr=True)
     if result.kept:
         for line in describe_kept(result.kept.added, result.kept.stayed, result.kept.path):
             print_line(line, to_stderr=True)

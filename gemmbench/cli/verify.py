@@ -28,7 +28,8 @@ class VerifyOptions:
         "--all",
         is_flag=True,
         heading=PROBLEM,
-        help="Every configuration, not only one change per parameter; on the CPU every precision and layout too.",
+        help="Verify every configuration, not only one change per parameter; on the CPU, also every precision and "
+        "layout.",
     )
     exit_first: bool = option("-x", "--exitfirst", is_flag=True, heading=STOPPING, help="Stop at the first failure.")
     sanitize: str | None = option(
@@ -46,7 +47,7 @@ class VerifyOptions:
         heading=STOPPING,
         default=240,
         show_default=True,
-        help="Time limit for one run of a tool.",
+        help="Time limit for each run of a tool.",
     )
     shape: None = group(*SHAPE, "epilogue")
     where: FleetOptions
@@ -55,13 +56,13 @@ class VerifyOptions:
         "--pdl/--no-pdl",
         default=True,
         heading=PROBLEM,
-        help="Also let products overlap, where a manifest says `pdl`.",
+        help="Also let products overlap where a manifest has `pdl`.",
     )
     watch: bool = option(
         "--watch/--no-watch",
         default=True,
         heading=MEASURING,
-        help="First watch every access on the host, at two small sizes, for faults that a right result hides.",
+        help="First watch every access on the host, at two small sizes, to find faults that a correct result hides.",
     )
     invariance: bool = option(
         "--invariance",
@@ -92,7 +93,7 @@ class VerifyOptions:
     ),
 )
 def verify(request: RunRequest, options: VerifyOptions) -> int:
-    """Verify KERNELs on shapes where kernels often break.
+    """Verify KERNELs on shapes on which kernels often break.
 
     \b
     gemmbench verify tiled                      one of gemmbench's kernels
@@ -135,7 +136,7 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
         announce_results(found.result, names)
         refuse_incomplete_file(found.result)
     for name in found.wrongly_launched:
-        print_line(f"{name}: the kernel is right, its launch is not: see above", to_stderr=True)
+        print_line(f"{name}: the kernel is correct, but its launch is not: see above", to_stderr=True)
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK
     return choose_exit_code(found.records, found.interrupted) or failed
 
@@ -147,7 +148,7 @@ def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...
     if found.interrupted:
         return INTERRUPTED
     if all(result.verdict is None for result in found.results):
-        print_line("nothing ran: every kernel was skipped, for the reasons above", to_stderr=True)
+        print_line("nothing ran: every kernel was skipped for the reasons above", to_stderr=True)
         return NO_DEVICE
     if not all(result.clean for result in found.results):
         return BAD_ROW

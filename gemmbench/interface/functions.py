@@ -291,7 +291,9 @@ def tune(
     {('tiled', '64 nn f32'): {'TILE': 16}}
     """
     if options.get("with_transfers"):
-        raise UsageError("tune takes no with_transfers: measure the winner with run(tuned=True, with_transfers=True)")
+        raise UsageError(
+            "tune does not accept with_transfers; measure the winner with run(tuned=True, with_transfers=True)"
+        )
     names, reporter = list_names(variants), NotebookReporter(progress)
     given = {"strategy": strategy, "goal": goal, "budget": budget, "earlier": earlier, "config": config}
     given |= {"device": device, "fleet": fleet, "kernels": kernels or None}

@@ -122,7 +122,7 @@ def takes(options: Mapping[str, Option]) -> Callable[[Callable[P, R]], Callable[
 
 def _explain(options: Mapping[str, Option]) -> str:
     lines = [f"    {keyword}: {each.in_python or _adapt(each.help)}" for keyword, each in options.items()]
-    return "\n".join(["Options; None leaves what `config` or the variant says.", "", "Keyword Args:", *lines])
+    return "\n".join(["Options; None leaves the choice to `config` or the variant.", "", "Keyword Args:", *lines])
 
 
 def _adapt(text: str) -> str:

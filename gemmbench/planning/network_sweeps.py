@@ -143,7 +143,7 @@ def read_network_sweep(
     path = find_config(request.config)
     document = read_document(path)
     if "layers" not in document.data:
-        raise document.error_at((), "no `layers`: this is not the config file of a network; use gemmbench run -c")
+        raise document.error_at((), "no `layers`: this is not a config file for a network; use gemmbench run -c")
     document, model = apply_on_cpu(document, NetworkModel, on_cpu)
     reader, selection = ConfigReader(document), request.selection
     return NetworkSweep(
@@ -190,7 +190,7 @@ def _find_weights(reader: ConfigReader, model: NetworkModel, config: Path, given
         path = Path(given) if given else config.parent / name
         if name == _RANDOM or is_file(path):
             return None if name == _RANDOM else path
-        advice = f"name a .npz with W1, b1, W2, ..., or write `{_RANDOM}`"
+        advice = f"give a .npz file with W1, b1, W2, ..., or write `{_RANDOM}`"
         raise UsageError(f"weights: no file {display_path(path)}; {advice}")
 
     return find(given) if given is not None else reader.check(("weights",), find, model.weights)
@@ -259,7 +259,7 @@ class _Planner:
         """Return the steps of one row, or the reason why it cannot run."""
         target = self.targets.get(self.device)
         if graph and target and not target.has_graphs:
-            return "a graph needs an NVIDIA GPU; this row runs on the CPU"
+            return "a graph needs an NVIDIA GPU, but this row runs on the CPU"
         if variant.computes == "mlp":
             whole = plan_network(self.network, variant, config, self.device, target, self.refuses)
             return whole.reason if isinstance(whole, Skip) else (whole,)

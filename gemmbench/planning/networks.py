@@ -125,8 +125,8 @@ def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) 
     for number, ((_, gives), (takes, _)) in enumerate(pairwise(pairs), 1):
         if gives != takes:
             raise UsageError(
-                f"layers: {layers[number]} does not fit {layers[number - 1]}: layer {number} gives {gives} values, "
-                f"layer {number + 1} takes {takes}; make the two equal"
+                f"layers: {layers[number]} does not fit {layers[number - 1]}: layer {number} gives {gives} "
+                f"values, but layer {number + 1} takes {takes}; make the two equal"
             )
     if len(activations) != len(pairs):
         raise UsageError(f"activations: {len(activations)} for {len(pairs)} layers; give one for each layer")
@@ -148,7 +148,7 @@ def change_batch(network: Network, batch: int) -> Network:
         raise UsageError(f"batch: {batch} is not positive; a batch needs at least one row, such as 256")
     changed = Network(network.sizes, network.activations, batch, network.precision_name)
     if max(batch * max(network.sizes), changed.parameters) > LARGEST:
-        raise UsageError(f"{changed}: more than {LARGEST} elements, the most a kernel's int can count")
+        raise UsageError(f"{changed}: more than {LARGEST} elements, the most that a kernel's int can count")
     return changed
 
 

@@ -176,7 +176,8 @@ def parse_budget(text: str | None) -> Budget:
         count = int(found[1])
         if count < _LEAST_CONFIGURATIONS:
             raise UsageError(
-                f"--budget {count}: a search compares at least {_LEAST_CONFIGURATIONS} configurations; give more"
+                f"--budget {count}: a search compares at least {_LEAST_CONFIGURATIONS} configurations; give at "
+                "least that many"
             )
         return Budget(configurations=count)
     seconds = float(found[1]) * _UNITS[found[2]]

@@ -44,15 +44,15 @@ _MOST_BITS = 14_000
 def check_plans(count: int) -> None:
     """Raise UsageError if a command has too many plans."""
     if count > _MOST_PLANS:
-        advice = "choose fewer sizes, or fewer values of parameters"
-        raise UsageError(f"{format_count(count)} plans are too many, at most {_MOST_PLANS:,}; {advice}")
+        advice = "choose fewer sizes or fewer values of parameters"
+        raise UsageError(f"{format_count(count)} plans are too many; at most {_MOST_PLANS:,} are allowed; {advice}")
 
 
 def check_configurations(name: str, count: int) -> None:
     """Raise UsageError if a variant has too many configurations."""
     if count > MOST_CONFIGURATIONS:
-        limit = f"at most {MOST_CONFIGURATIONS:,}; choose fewer values of its parameters"
-        raise UsageError(f"{name}: {format_count(count)} configurations are too many, {limit}")
+        limit = f"at most {MOST_CONFIGURATIONS:,} are allowed; choose fewer values of its parameters"
+        raise UsageError(f"{name}: {format_count(count)} configurations are too many; {limit}")
 
 
 def format_count(count: int) -> str:
@@ -218,7 +218,9 @@ def _parse_shapes(size: str, item: str) -> tuple[Shape, ...] | range:
             raise UsageError(f"size '{item}': the start is above the end; {_FORMS}")
         sizes = range(first, last + 1, step)
         if len(sizes) > MOST:
-            raise UsageError(f"size '{item}': {len(sizes)} sizes are too many, at most {MOST}; use a larger step")
+            raise UsageError(
+                f"size '{item}': {len(sizes)} sizes are too many; at most {MOST} are allowed; use a larger step"
+            )
         return sizes
     place = "" if size == item else f"size '{item}': "
     raise UsageError(f"{place}'{size}' is not a size; {_FORMS}")
@@ -231,6 +233,6 @@ def _check_part(part: str, item: str) -> int:
     if value < 1:
         raise UsageError(f"size '{item}': {value} is not positive; a matrix needs at least one row and column")
     if value > LARGEST:
-        limit = f"the largest size is {LARGEST}, which fits a kernel's int"
+        limit = f"the largest size is {LARGEST}, which fits in a kernel's int"
         raise UsageError(f"size '{item}': {value} is too large; {limit}")
     return value

@@ -66,8 +66,8 @@ def identify_sources() -> Sources:
         return Sources(name, tree)
     if given:
         raise UsageError(
-            f"{_VARIABLE}: the files of {given} in {', '.join(FOLDERS)} are not those that run here; "
-            f"name the right revision, or write {given}{CHANGED} for changed files"
+            f"{_VARIABLE}: the files of {given} in {', '.join(FOLDERS)} differ from those that run here; give "
+            f"the right revision, or write {given}{CHANGED} for changed files"
         )
     return Sources(name + CHANGED, tree)
 

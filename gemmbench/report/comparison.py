@@ -213,7 +213,7 @@ class RowFilter:
         self._check(comparison, [row.record.variant for each in comparison.problems for row in each.rows])
         if not left:
             held = ", ".join(str(each.problem) for each in comparison.problems) or "none"
-            raise UsageError(f"no row is selected; the results hold these problems: {held}")
+            raise UsageError(f"no row is selected; the results contain these problems: {held}")
         return replace(comparison, problems=left, transfers=[each for each in transfers if each.kernels])
 
     def _includes(self, problem: Problem) -> bool:
@@ -231,12 +231,12 @@ class RowFilter:
         for asked in self.variants:
             if not any(fnmatchcase(name, asked) for name in names):
                 held = ", ".join(dict.fromkeys(names))
-                raise UsageError(f"no row of '{asked}'{nearest(asked, set(names))}; the results hold: {held}")
+                raise UsageError(f"no row of '{asked}'{nearest(asked, set(names))}; the results contain: {held}")
         shapes = {each.problem.dimensions for each in comparison.problems}
         for size in self.sizes:
             if size not in shapes:
                 held = ", ".join(dict.fromkeys(each.problem.size for each in comparison.problems))
-                raise UsageError(f"no row of size {size_text(size)}; the results hold: {held}")
+                raise UsageError(f"no row of size {size_text(size)}; the results contain: {held}")
 
 
 def compare_rows(run: Run) -> Comparison:

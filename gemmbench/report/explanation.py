@@ -47,7 +47,7 @@ def _describe_sensors(found: Sustained) -> Iterator[str]:
         text = ", ".join([*values, *slowed])
         yield f"{text[0].upper()}{text[1:]}."
     if not found.settled:
-        yield "Clock, power or temperature still changed when counting began."
+        yield "Clock, power or temperature were still changing when counting began."
 
 
 _POLICY = ("rounds", "until", "max_time")
@@ -194,12 +194,12 @@ def _describe_check(record: Record) -> Iterator[str]:
         return
     yield f"the last check was '{record.check_rule}'."
     if record.error is not None:
-        unit = "sixteenths of what rounding may do" if record.network else "u (|alpha| |A| |B| + |beta| |C0|)"
+        unit = "sixteenths of the allowed rounding error" if record.network else "u (|alpha| |A| |B| + |beta| |C0|)"
         beyond = record.error > _ALLOWED_ERROR
         words = f"more than the {_ALLOWED_ERROR} that are allowed" if beyond else f"{_ALLOWED_ERROR} are allowed"
         yield f"Largest error: {number(record.error)} {unit}; {words}."
     if record.product_class:
-        yield f"Single products are of class {record.product_class}: off by at most"
+        yield f"Single products are of class {record.product_class}: they are off by at most"
         yield f"{number(record.product_error, 3)} units in the last place."
 
 
@@ -245,8 +245,8 @@ def _describe_method(row: Row) -> Iterator[str]:
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
     launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
     launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
-    launches += ", which may begin before the product before them has ended" if record.pdl else ""
-    launches += ", which perhaps begin before the product before them has ended" if record.overlap_unknown else ""
+    launches += ", which may begin before the previous product has ended" if record.pdl else ""
+    launches += ", which may have begun before the previous product had ended" if record.overlap_unknown else ""
     yield f"Each round has one window of {launches}, {number(window * 1e3)} ms{_describe_gate(row)}."
     yield f"Cache {record.cache}: {_describe_sets(record)}. Data: {record.data}, seed {record.seed}."
     if record.ranking:
@@ -278,7 +278,7 @@ def _describe_sets(record: Record) -> str:
 def _describe_gate(row: Row) -> str:
     if not row.environment.on_gpu(row.record.backend):
         return ""
-    return ", queued behind a gate" if row.record.gated else ", without a gate, so it may contain host time"
+    return ", queued behind a gate" if row.record.gated else ", without a gate, so it may include host time"
 
 
 def _describe_bound(row: Row) -> Iterator[str]:
@@ -289,7 +289,7 @@ def _describe_bound(row: Row) -> Iterator[str]:
         peak = "the memory bandwidth" if memory else "the peak at the measured clock"
         yield f"{'Memory' if memory else 'Compute'}-bound: reaches {number(roof.percent)} % of {peak}."
     elif row.record.samples:
-        yield "The bound is unknown, because the clock or the device's rates are."
+        yield "The bound is unknown, because the clock or the device's rates are unknown."
 
 
 def _describe_launch(row: Row) -> Iterator[str]:

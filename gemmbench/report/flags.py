@@ -42,11 +42,11 @@ MEANINGS = {
     "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * _LEAST_WINDOW:g} ms",
     "H": "hot: some or all operands were in the cache",
-    "R": "reads C: the kernel reads C although beta is 0, and is verified on a C without NaN",
-    "P": "PDL: a product may begin before the product before it has ended, and is not ranked",
-    "L": "launches unknown: whether its products overlap cannot be found out",
-    "E": "each product launched: the kernel takes no batch, so it was launched per product",
-    "U": "ungated: host time may be in some samples",
+    "R": "reads C: the kernel reads C although beta is 0, and is verified with a C that has no NaN",
+    "P": "PDL: a product may begin before the previous one has ended, and the row is not ranked",
+    "L": "launches unknown: gemmbench cannot find out whether its products overlap",
+    "E": "each product launched: the kernel does not take batches, so it was launched once per product",
+    "U": "ungated: some samples may include host time",
 }
 """Every letter and its meaning, in the order in which rows show them."""
 
@@ -106,9 +106,15 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
     record, telemetry = row.record, row.record.telemetry
     if is_forged(row.record):
         ratio = f"{row.record.elapsed_ratio:.1f}"
-        yield "G", f"its windows took {ratio} times as long as its process says, by gemmbench's own clock"
+        yield "G", f"its windows took {ratio} times as long by gemmbench's own clock as its process reports"
     elif row.too_good:
-        yield "G", "the time is shorter than the arithmetic takes at the highest clock, or the memory traffic"
+        yield (
+            "G",
+            (
+                "the time is shorter than the arithmetic takes at the highest clock, or shorter than the memory "
+                "traffic takes"
+            ),
+        )
     if (share := spread(record.clocks_hz)) > _MOST_CLOCK_SPREAD:
         low, high = min(record.clocks_hz) / 1e9, max(record.clocks_hz) / 1e9
         yield "C", f"the SM clock ranged from {low:.3f} to {high:.3f} GHz, {100 * share:.1f} % of its median"
@@ -131,18 +137,24 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     modes = stats.find_modes(record.samples)
     if modes and modes[1] - modes[0] > _LEAST_GAP * time.value:
         low, high = (f"{1e3 * seconds:.4g}" for seconds in modes)
-        yield "B", f"some rounds take about {low} ms, the others about {high} ms, and none takes a time between"
+        yield "B", f"some rounds take about {low} ms, others take about {high} ms, and none takes a time in between"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * _LEAST_WINDOW:
         yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
     if not record.gated and row.environment.on_gpu(record.backend):
-        yield "U", "the gate was off, or opened by itself twice while a window was queued"
+        yield "U", "the gate was off, or opened by itself twice while a window was being queued"
     if record.pdl:
-        yield "P", "it overlaps with the previous product, so a single one takes longer than the time per launch"
+        yield "P", "it overlaps with the previous product, so a single product takes longer than the time per launch"
     if record.per_product:
-        yield "E", f"launched per product, {record.problem.count} times: its manifest does not say `kinds: [one, many]`"
+        yield (
+            "E",
+            (
+                f"launched once per product, {record.problem.count} times, because its manifest does not have `kinds: "
+                "[one, many]`"
+            ),
+        )
     if record.overlap_unknown:
-        yield "L", "it launches by itself, and cannot be recorded as a CUDA graph, which would show it"
+        yield "L", "it launches by itself and cannot be recorded as a CUDA graph, which would show its launches"
     if record.reads_c:
         yield "R", "the manifest declares `reads_c`"
     if record.cache in ("hot", "partly cold"):

@@ -45,7 +45,7 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
 
 def explain_margin(margin: float) -> str:
     """Return the line above the verdicts, which says which differences they ignore."""
-    return f"Verdicts, where differences within {format_share(margin)} do not matter (--margin):"
+    return f"Verdicts, ignoring differences within {format_share(margin)} (--margin):"
 
 
 def _find_best_row(rows: Sequence[Row], name: str) -> Row | None:
@@ -109,7 +109,9 @@ def _judge_pair(earlier: str, one: Row, later: str, other: Row, margin: float) -
     word = stats.verdict(ratio, margin)
     if word == INCONCLUSIVE:
         low, high = describe_change(ratio.low, ratio), describe_change(ratio.high, ratio)
-        return Verdict(word, f"{later} against {earlier} is inconclusive{apart}: 95 % interval from {low} to {high}.")
+        return Verdict(
+            word, f"{later} against {earlier} is inconclusive{apart}: the 95 % interval runs from {low} to {high}."
+        )
     speed = f"{later} is {_format_speed(ratio)} {earlier}"
     low, high = interval_ends(ratio.invert() if word == SLOWER else ratio)
     interval = f"95 % interval {low}x to {high}x"

@@ -151,9 +151,9 @@ def _choose_row(variant: Variant, number: int, problems: Sequence[Problem], scor
     if not problems:
         return replace(row, reason="no problem of this search falls to it")
     if pick.estimate is not None:
-        return replace(row, reason="it has `costs`, which are those of its configuration")
+        return replace(row, reason="it has `costs`, which belong to its configuration")
     if pick.when is None:
-        return replace(row, reason="it has no condition, since it serves what no other row does")
+        return replace(row, reason="it has no condition, because it serves the problems that no other row does")
     assert pick.code is not None, "the catalog fills it in"
     needed = (set(pick.code.precisions) & set(variant.precisions)) | (set(pick.code.layouts) & set(variant.layouts))
     offered = {each.variant: {*each.code.precisions, *each.code.layouts} for each in variant.picks if each.code}
@@ -221,7 +221,7 @@ def write_rows(variant: Variant, rows: Sequence[ChosenRow], kernels: str | None)
     catalog = open_catalog(kernels)
     if catalog.get(variant.name).picks != variant.picks:
         path = catalog.find_file(variant.name)
-        raise StoreError(f"{path}: its pick, or what it picks, changed during the search; nothing is written")
+        raise StoreError(f"{path}: its pick, or a kernel that it picks, changed during the search; nothing is written")
     names = {pick.variant: [name for name, _ in pick.code.params] for pick in variant.picks if pick.code}
     changes = {}
     for row in rows:
@@ -253,5 +253,5 @@ def _replace_rows(variant: Variant, rows: Mapping[int, PickRow], catalog: Catalo
     except OSError as fault:
         raise StoreError(f"{path}: cannot be read: {fault.strerror}") from None
     if not os.access(path, os.W_OK):
-        raise StoreError(f"{path}: cannot be written: you have no permission; --write-pick changes this file")
+        raise StoreError(f"{path}: cannot be written: you do not have permission; --write-pick changes this file")
     return path, replace_pick_rows(text, rows, variant.path)

@@ -36,11 +36,11 @@ def examine_machine(option: str, results: Path) -> list[HealthCheck]:
     for name in _examined_backends(option, choice):
         checks += load_services(name).examine(choice, required=name == choice.primary)
     checks.append(_check_cache())
-    return [*checks, check_writable("results", results, "name another folder with --out")]
+    return [*checks, check_writable("results", results, "give another folder with --out")]
 
 
 def _check_cache() -> HealthCheck:
-    home, next_step = cache_folder(), "name another folder in GEMMBENCH_CACHE_DIR"
+    home, next_step = cache_folder(), "set GEMMBENCH_CACHE_DIR to another folder"
     try:
         refuse_unsafe(home)
     except DeviceError as fault:

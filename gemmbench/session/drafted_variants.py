@@ -49,10 +49,12 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             settle = f"{keep} --symbol {shlex.quote(fault.attempts[0].kernel)}"
             if chosen is None:
                 raise SpecError(
-                    place, None, f"no manifest: {fault}, and {assumption.reason}; write what is meant: {settle}"
+                    place, None, f"no manifest: {fault}, and {assumption.reason}; write the one that is meant: {settle}"
                 ) from None
             reporter.message(f"{place} has no manifest: {fault}; assumed {chosen.summary}")
-            reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
+            reporter.message(
+                f"  this is assumed {assumption.reason}; if it is not meant, write the manifest that is: {settle}"
+            )
             return read_drafted(path, chosen.text, text)
         if isinstance(fault, NotFound) and fault.unsupported:
             reporter.message(f"{place} has no manifest, and the CPU device, which finds one by trying, cannot run it")
@@ -60,10 +62,10 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
             return Variant.untried(name, fault.unsupported)
         if isinstance(fault, NotFound) and fault.compiler_error:
             raise _cite_compiler(fault.compiler_error, place) from None
-        message = f"no manifest, and none was found by trying: {fault}; write one: {keep}"
+        message = f"no manifest, and trying did not find one: {fault}; write one: {keep}"
         raise SpecError(place, None, message) from None
     if explained := _explain_attempts(found.attempts[:_MOST_USUAL]):
-        doubt = f"{place} has no manifest: {found.kernel} is right only as {found.summary}"
+        doubt = f"{place} has no manifest: {found.kernel} is correct only as {found.summary}"
         assumption = _Assumption(explained[0].attempt, "because a single mistake then explains its result")
         _report_assumption(doubt, assumption, f"{keep} --symbol {shlex.quote(found.kernel)} --try", reporter)
         return read_drafted(path, explained[0].attempt.text, text)
@@ -74,7 +76,7 @@ def draft_variant(path: Path, symbol: str, reporter: Reporter = SILENT) -> Varia
     others = f"; other kernels: {listed}" if listed and not symbol else ""
     reporter.message(f"  keep it: {keep} --symbol {shlex.quote(found.kernel)} --try{others}")
     if found.attempts:
-        reporter.message(f"  it is not right with the usual {found.attempts[0].summary.partition(';')[0]}")
+        reporter.message(f"  it is not correct with the usual {found.attempts[0].summary.partition(';')[0]}")
     variant = read_drafted(path, found.text, text)
     questions = (f"  {question_columns(variant, operand)}" for operand in found.by_columns)
     for line in (*_describe_broken_guards(found, variant), *questions):
@@ -111,7 +113,7 @@ class _Assumption:
 def _report_assumption(doubt: str, assumption: _Assumption, settle: str, reporter: Reporter) -> None:
     assert assumption.attempt is not None, "there is one to report"
     reporter.message(f"{doubt}; assumed {assumption.attempt.summary}")
-    reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write what is: {settle}")
+    reporter.message(f"  this is assumed {assumption.reason}; if it is not meant, write the manifest that is: {settle}")
 
 
 def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
@@ -140,7 +142,7 @@ def _choose_assumption(attempts: Sequence[Attempt]) -> _Assumption:
     rival = max(each.right for each in attempts if each.arguments != best.arguments)
     if best.right >= max(_LEAST_RIGHT, rival + _CLEARLY_MORE):
         return _Assumption(best, f"because {best.right:.0%} of its elements are right then")
-    return _Assumption(None, "its names do not say which argument is what")
+    return _Assumption(None, "its names do not tell which argument is which")
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,8 @@ def _describe_broken_guards(found: FoundManifest, variant: Variant) -> Iterator[
         cause = cause if result.is_inside else f"it writes outside C, so a guard on {lacking} is missing or wrong"
         only = "" if lacking in guard.tested else f" not {lacking}, and"
         yield (
-            f"  {found.kernel} tests {' and '.join(guard.tested)}, but{only} is right only where {guard.needed}: "
-            f"at {sizes}, {cause}"
+            f"  {found.kernel} tests {' and '.join(guard.tested)}, but{only} is correct only where "
+            f"{guard.needed}: at {sizes}, {cause}"
         )
 
 
@@ -221,4 +223,4 @@ def find_manifest_text(code: Path, home: Path, symbol: str | None) -> FoundManif
     except NotFound as fault:
         if fault.compiler_error:
             raise _cite_compiler(fault.compiler_error, display_path(code)) from None
-        raise UsageError(f"{display_path(code)}: no manifest was found by trying: {fault}; leave out --try") from None
+        raise UsageError(f"{display_path(code)}: trying did not find a manifest: {fault}; leave out --try") from None

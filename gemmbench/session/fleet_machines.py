@@ -67,7 +67,7 @@ def connect_fleet(device: str, fleet: str, reporter: Reporter) -> Iterator[tuple
 
 def _refuse_cluster(connection: Connection) -> None:
     name, others = connection.resource, connection.count_others()
-    found = f"{count_noun(others, 'worker')}, and none has the resource {name}" if others else "it has no workers"
+    found = f"{count_noun(others, 'worker')}, but none has the resource {name}" if others else "it has no workers"
     each = "card" if name == "GPU" else "host"
     raise DeviceError(
         f"no {name} in the cluster at {connection.address}: {found}; "
@@ -94,7 +94,7 @@ def _describe(connection: Connection, address: str, host: str, task: object) -> 
         why = f"it cannot run this gemmbench ({words}); install gemmbench {__version__} there"
         return WorkerFacts(address, host, None, why)
     if facts.gemmbench != __version__:
-        why = f"it has gemmbench {facts.gemmbench}, and this is {__version__}; install the same version there"
+        why = f"it has gemmbench {facts.gemmbench}, but this is {__version__}; install the same version there"
         return replace(facts, machine=None, fault=why)
     return facts
 
@@ -104,4 +104,4 @@ def _report_members(machine: FleetMachine, reporter: Reporter) -> None:
     members = count_noun(len(machine.members), "worker")
     reporter.message(f"fleet: {members} with {machine.primary.name} on {count_noun(len(hosts), 'host')}")
     if differences := machine.list_differences():
-        reporter.message(f"the workers differ, so their rows may too: {'; '.join(differences)}")
+        reporter.message(f"the workers differ, so their rows may differ too: {'; '.join(differences)}")

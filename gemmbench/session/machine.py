@@ -37,7 +37,7 @@ class LocalMachine(Machine):
     def refuse_transfers(self) -> None:
         """See Machine."""
         if why := registry.find_entry(self.choice.primary).no_transfers:
-            raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or take --device cuda")
+            raise DeviceError(f"transfers need a GPU: {why}; leave out --with-transfers, or use --device cuda")
 
     def why_refused(self, variant: Variant, device: str) -> str:
         """See Machine."""
@@ -115,7 +115,7 @@ def open_machine(device: str, fleet: str | None, reporter: Reporter) -> Iterator
         if len(machines) > 1:
             names = ", ".join(machine.primary.name for machine in machines)
             raise UsageError(
-                f"the fleet has cards of several kinds, {names}; a run is on one: start workers on one kind"
+                f"the fleet has several kinds of cards, {names}, but a run uses one kind; start workers on one kind"
             )
         yield machines[0]
 

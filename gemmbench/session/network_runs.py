@@ -59,7 +59,9 @@ def plan_network_rows(
     chosen = _look_up_variants(sweep, open_catalog(request.selection.kernels))
     room = min(target.memory for target in machine.targets.values())
     if sweep.network.bytes > room:
-        raise UsageError(f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, the device has {room:,}")
+        raise UsageError(
+            f"batch: {sweep.network.batch} needs {sweep.network.bytes:,} bytes, but the device has {room:,}"
+        )
     targets = machine.targets
     rows = plan_chains(sweep.network, chosen, machine.choice.primary, targets, machine.why_refused)
     return PlannedNetwork(sweep, given, rows)
@@ -138,10 +140,10 @@ def read_digit(
     planned = plan_network_rows(request, machine, batch, weights)
     digits = planned.parameters.digits
     if digits is None:
-        raise UsageError("--digit: these weights have no digits; leave out --weights, or give a file with images")
+        raise UsageError("--digit: these weights come without digits; leave out --weights, or give a file with images")
     if digit not in digits.labels:
         stored = ", ".join(map(str, sorted(set(digits.labels.tolist()))))
-        raise UsageError(f"--digit {digit}: there are test images of {stored}")
+        raise UsageError(f"--digit {digit}: there are only test images of {stored}")
     number = int(np.flatnonzero(digits.labels == digit)[0])
     row = _find_first_able(planned.rows)
     (device,) = registry.open_backends(machine, [row.device], gate=False).values()

@@ -46,7 +46,7 @@ def write_manifest(name: str, code: Path, symbol: str | None = None, tried: bool
     if not is_file(code):
         raise UsageError(f"no file at {printable(str(code))}; correct the path after --from")
     if code.suffix == ".py":
-        advice = "move the text of its kernel to a .cu file, and name that after --from"
+        advice = "move the source of its kernel to a .cu file, and give that file after --from"
         raise UsageError(f"{display_path(code)} is Python, whose strings are not read as CUDA; {advice}")
     path = _place(name, code.parent, ".yaml")
     if tried:
@@ -85,17 +85,17 @@ def _place(name: str, home: Path, suffix: str) -> Path:
     path = Path(name)
     stem = path.stem if path.suffix in SUFFIXES else path.name
     if not is_kernel_name(stem) or stem.startswith(".") or name.endswith("/"):
-        raise UsageError(f"'{printable(name)}' is not a name for a kernel, which takes {NAME_LETTERS}; write mine")
+        raise UsageError(f"'{printable(name)}' is not a name for a kernel, which may have {NAME_LETTERS}; write mine")
     folder = path.parent if path.parent != Path() else home
     if not is_folder(folder):
-        raise UsageError(f"no folder at {display_path(folder)}; make it first")
+        raise UsageError(f"no folder at {display_path(folder)}; create it first")
     return folder / (stem + suffix)
 
 
 def _write_new(path: Path, text: str) -> None:
     """Write a file that must not exist yet. Raises UsageError."""
     if exists(path) or path.is_symlink():
-        raise UsageError(f"{display_path(path)} exists already; choose another name, or remove it")
+        raise UsageError(f"{display_path(path)} already exists; choose another name, or remove it")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

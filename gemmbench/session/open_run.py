@@ -66,8 +66,8 @@ def find_resumed(file: str | Path) -> Path:
     path = Path(file)
     if is_compressed(path):
         raise UsageError(
-            f"{path}: compressed, so no row can be added to it; run gunzip {shlex.quote(str(path))}, and resume "
-            f"{path.with_suffix('')}"
+            f"{path}: compressed, so no row can be added to it; run gunzip {shlex.quote(str(path))}, then "
+            f"resume {path.with_suffix('')}"
         )
     return path
 
@@ -120,11 +120,11 @@ def _explain_difference(there: Run, here: Environment) -> str:
     for name in ("sweep", "post", "baseline"):
         before, now = getattr(earlier, name), getattr(here, name)
         if before != now:
-            return f"another experiment: its {name} is {before or 'none'}, that of this run is {now or 'none'}"
+            return f"another experiment: its {name} is {before or 'none'}, but that of this run is {now or 'none'}"
     for name in earlier.policy | here.policy:  # a run does not record what it left open
         before, now = (each.policy.get(name, "the default") for each in (earlier, here))
         if before != now:
-            return f"another experiment: its {name} is {before}, that of this run is {now}"
+            return f"another experiment: its {name} is {before}, but that of this run is {now}"
     return _explain_missing_rows(there, here)
 
 

@@ -39,9 +39,7 @@ def _leave_out_finished(names: list[str], destination: Destination) -> list[str]
         return names
     post = read_environment(destination.resume).post
     if post not in names:
-        raise UsageError(
-            f"{destination.resume}: not one of the posts that are asked for; start a new run without --resume"
-        )
+        raise UsageError(f"{destination.resume}: not one of the selected posts; start a new run without --resume")
     return names[names.index(post) :]
 
 
@@ -68,9 +66,9 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
         if names:
             raise UsageError(
                 f"{' and '.join(refused)}: post {short} is a network with its own sizes, layout and precision; "
-                "leave the option out, or name other posts"
+                "leave out the option, or name other posts"
             )
-        reporter.message(f"post {short} is left out: it is a network, which takes no {' or '.join(refused)}")
+        reporter.message(f"post {short} is left out: it is a network, which does not take {' or '.join(refused)}")
     return [name for name in chosen if name not in networks]
 
 

@@ -91,8 +91,8 @@ def _order_config(variant: Variant, record: Record) -> Config:
     if set(names) != set(record.config):
         recorded, declared = (", ".join(each) or "none" for each in (record.config, names))
         raise UsageError(
-            f"{record.variant}: the reference run has the parameters {recorded}, the kernel now has {declared}; "
-            "name other kernels, or save a new reference run"
+            f"{record.variant}: the reference run has the parameters {recorded}, but the kernel now has "
+            f"{declared}; name other kernels, or save a new reference run"
         )
     return Config(tuple((name, record.config[name]) for name in names))
 
@@ -138,7 +138,7 @@ def _plan_pairs(
         for skip in planned.skips:
             if not catalog.get(skip.variant.name).is_library:
                 raise DeviceError(f"{skip.variant.name} at {skip.problem} cannot be checked: {skip.reason}")
-        raise UsageError("check against a revision takes kernels, but nothing else can run here; name KERNELs")
+        raise UsageError("check against a revision needs kernels, but only libraries can run here; name KERNELs")
     baselines = {plan.problem: plan for plan in planned.plans if plan.variant.name == planned.sweep.baseline}
     groups: list[list[Chain]] = []
     new: list[str] = []
@@ -252,11 +252,13 @@ def _refuse_recorded_code(reference: Run, request: RunRequest, catalog: Catalog)
     rows = () if given else (record.variant for record in reference.records if record.status != "skipped")
     for name in dict.fromkeys([*given, *rows, reference.environment.baseline]):
         if (is_path(name) or MARK in name) and name not in given:
-            raise UsageError(f"{reference.path}: its row {name} names a file or a revision; name it too to run it")
+            raise UsageError(
+                f"{reference.path}: its row {name} names a file or a revision; name it on the command line to run it"
+            )
         if kernels and not request.selection.kernels and name and name not in catalog.names:
             raise UsageError(
-                f"{reference.path}: '{name}' is from the folder {kernels}, and no results file chooses what code is "
-                f"run; add --kernels {shlex.quote(kernels)}"
+                f"{reference.path}: '{name}' comes from the folder {kernels}, and gemmbench does not let a "
+                f"results file choose the code to run; add --kernels {shlex.quote(kernels)}"
             )
 
 
@@ -264,8 +266,8 @@ def _refuse_sweep_options(request: RunRequest) -> None:
     given = [*request.list_given(), *(["--config"] if request.config != RunRequest.config else [])]
     if given:
         raise UsageError(
-            f"{given[0]}: a saved run is repeated as it was measured; leave the option out, or name a git revision "
-            "with --against"
+            f"{given[0]}: a saved run is repeated as it was measured; leave out the option, or give a git "
+            "revision with --against"
         )
 
 
@@ -317,13 +319,17 @@ def _find_revision(revision: str, request: RunRequest) -> RevisionKernels:
         return list_kernels_at(revision, list_kernel_folders(request.selection.kernels))
     except UsageError as fault:
         hint = suggest_saved(revision, request.destination.folder)
-        raise UsageError(f"--against {revision}: no saved run, results file or git revision: {fault}{hint}") from None
+        raise UsageError(
+            f"--against {revision}: not a saved run, results file or git revision: {fault}{hint}"
+        ) from None
 
 
 def _refuse_libraries(names: Sequence[str], catalog: Catalog) -> None:
     for name in names:
         if catalog.get(name).is_library:
-            raise UsageError(f"{name} is a library, which has no git revision; name kernels, or check a saved run")
+            raise UsageError(
+                f"{name} is a library, which has no git revision; name kernels, or check against a saved run"
+            )
 
 
 def _judge_pairs(label: str, pairs: RevisionPairs, result: RunResult, margin: float) -> CheckResult:

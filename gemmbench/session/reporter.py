@@ -174,4 +174,4 @@ def announce_time_on_cpu(seconds: float, limits: TimeLimits, reporter: Reporter)
     if seconds > _VERY_LONG and not limits.long:
         raise UsageError(f"this {takes}; choose smaller problems, or start it with --yes")
     if seconds > _LONG:
-        reporter.message(f"this {takes}; smaller problems take less")
+        reporter.message(f"this {takes}; smaller problems take less time")

@@ -124,7 +124,10 @@ class _Checker:
             self.failed.append(FailedKernel(name, fault.location, str(fault)))
             return
         if variant.drafted:
-            raise UsageError(f"{name} has no manifest to plan its past by; write one: gemmbench new NAME --from {name}")
+            raise UsageError(
+                f"{name} has no manifest, which is needed to plan its earlier version; write one: gemmbench new "
+                f"NAME --from {name}"
+            )
         if name not in self.past.names:
             self.new.append(name)
             return

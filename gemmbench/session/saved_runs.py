@@ -81,8 +81,8 @@ def find_newest_saved(folder: Path) -> Path:
     saved = list_saved(folder)
     if not saved:
         raise UsageError(
-            f"nothing to check against: no saved run in {folder}; store one with gemmbench run --save main, or name "
-            "a results file or a git revision with --against"
+            f"nothing to check against: no saved run in {folder}; store one with gemmbench run --save main, or "
+            "give a results file or a git revision with --against"
         )
     return max(saved, key=_by_age)
 
@@ -116,8 +116,8 @@ def find_reference(text: str, folder: Path, kernels: Sequence[Path]) -> Path | N
     path = None if _COMMIT.fullmatch(text) else _find_by_name(text, folder)
     if path is not None and is_tracked(path) and any(find_commit(each, text) for each in kernels):
         raise UsageError(
-            f"--against {text}: a git revision, and a saved run that is in git too; write {path} for the run, or "
-            f"refs/heads/{text} or a hash for the revision"
+            f"--against {text}: both a git revision and a saved run that is in git; write {path} for the run, "
+            f"or refs/heads/{text} or a hash for the revision"
         )
     return path
 
@@ -175,8 +175,8 @@ def refuse_renamed(reference: Run) -> None:
         kernel = _RENAMED.get(record.variant)
         if kernel and record.artifact and not record.code and record.path == f"cuda/{record.variant}.cu":
             raise UsageError(
-                f"{reference.path}: its {record.variant} is the kernel that is now called {kernel}, so a difference "
-                "would be that of the kernels; measure it again"
+                f"{reference.path}: its {record.variant} is the kernel that is now called {kernel}, so a "
+                "difference would come from the kernels; measure it again"
             )
 
 
@@ -239,8 +239,8 @@ def refuse_other_device(reference: Environment, device: str, force: bool) -> Non
     """Raise UsageError if the reference run is from another device, unless `force` is set."""
     if reference.device != device and not force:
         raise UsageError(
-            f"the reference run {reference.run} was measured on {reference.device}, this one on {device}: "
-            "a difference would be that of the devices; use --force to compare anyway"
+            f"the reference run {reference.run} was measured on {reference.device}, this one on {device}; a "
+            "difference would come from the devices; use --force to compare anyway"
         )
 
 
@@ -255,7 +255,7 @@ def find_two_runs(names: Sequence[str], folder: Path, catalog: Catalog) -> tuple
     variants = [name for name in names if name not in runs]
     if variants:
         raise UsageError(
-            f"{next(iter(runs))} is a saved run and {variants[0]} is not; compare takes kernels, or two saved runs"
+            f"{next(iter(runs))} is a saved run but {variants[0]} is not; compare takes kernels, or two saved runs"
         )
     if len(names) != 2:
         raise UsageError("compare takes two saved runs at a time: gemmbench compare before.jsonl after.jsonl")

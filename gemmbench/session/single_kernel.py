@@ -45,7 +45,8 @@ def find_variant(selection: Selection) -> Variant:
     if variant.unsupported:
         keep = f"gemmbench new NAME --from {name.partition(':')[0]}"
         raise UsageError(
-            f"{name} has no manifest, and none is found, since it {variant.unsupported}; write one: {keep}"
+            f"{name} has no manifest, and gemmbench cannot find one, because it {variant.unsupported}; write "
+            f"one: {keep}"
         )
     return variant
 
@@ -70,12 +71,12 @@ def _plan_one_launch(selection: Selection, machine: Machine) -> Plan:
     check_memory([item.problem for item in expanded], machine.targets)
     if len(expanded) != 1:
         count = len(expanded)
-        raise UsageError(f"profile takes one launch, but there are {count}; give one size and one value per parameter")
+        raise UsageError(f"profile needs one launch, but there are {count}; give one size and one value per parameter")
     (plan,) = expanded
     if isinstance(plan, Skip):
         raise UsageError(f"{variant.name} cannot run here: {plan.reason}")
     if plan.device != machine.choice.primary:
-        raise UsageError(f"{variant.name} runs on the host: there is no kernel to profile")
+        raise UsageError(f"{variant.name} runs on the host, so there is no kernel to profile")
     return plan
 
 
@@ -162,7 +163,7 @@ class InspectedKernel:
         if len(self.plans) > 1:
             count = len(self.plans)
             raise UsageError(
-                f"--ptx and --sass take one configuration, but there are {count}; choose with --param and --sizes"
+                f"--ptx and --sass need one configuration, but there are {count}; choose with --param and --sizes"
             )
         return self.plans[0]
 
@@ -216,9 +217,9 @@ def read_hottest_loops(inspected: InspectedKernel, clock: float | None) -> LoopR
     """
     architecture = inspected.architecture
     if any(plan.variant.is_launcher for plan in inspected.plans):
-        raise UsageError("--sass-mix reads the kernels that gemmbench launches, not those of a launcher; take --sass")
+        raise UsageError("--sass-mix reads the kernels that gemmbench launches, not those of a launcher; use --sass")
     if architecture.sm < FIRST_SM:
-        raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on; sm_{architecture.sm} is older")
+        raise UsageError(f"--sass-mix reads machine code from sm_{FIRST_SM} on, and sm_{architecture.sm} is older")
     peak = _find_peak(architecture, clock)
     readings: list[HottestLoop] = []
     broken_limits: list[str] = []

@@ -59,7 +59,7 @@ def _check_rivals(planned: PlannedSweep, reporter: Reporter) -> None:
         library = sweep.baseline
         hint = f"; try gemmbench compare {others[0]} {library}" if library in able and library not in others else ""
         raise DeviceError(
-            f"{missing[0]} cannot run, and so is not compared with {others[0]}: {reasons[missing[0]]}{hint}"
+            f"{missing[0]} cannot run, so it is not compared with {others[0]}: {reasons[missing[0]]}{hint}"
         )
     for name in missing:
         reporter.message(f"{name} cannot run, so it is not compared: {reasons[name]}")
@@ -95,7 +95,9 @@ def plan_request(
     is_explicit = selection.baseline is not None
     planned = expand_sweep(sweep, is_explicit, catalog, devices, winners.find if winners else None)
     if winners and planned.expanded and winners.missing:
-        reporter.message(f"--tuned: no winner is kept for {winners.describe_missing()}; the default configuration runs")
+        reporter.message(
+            f"--tuned: no winner is stored for {winners.describe_missing()}; using the default configuration"
+        )
     return planned
 
 

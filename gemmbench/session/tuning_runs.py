@@ -252,7 +252,7 @@ def tune_kernels(
     """
     how, selection = how or SearchOptions(), request.selection
     if request.measuring.pdl:
-        raise UsageError("--pdl: a search ranks kernels, and overlapping products are not ranked; leave the option out")
+        raise UsageError("--pdl: a search ranks kernels, but overlapping products are not ranked; leave out the option")
     catalog = open_catalog(selection.kernels)
     dispatching = find_dispatching(selection.variants, catalog, how.write_pick)
     if dispatching and how.write_pick:
@@ -365,7 +365,9 @@ def _plan_tuning(
         raise UsageError(f"unknown goal '{goal}'{nearest(goal, GOALS)}; choose {', '.join(GOALS)}")
     loads = goal != "time"
     if loads and machine.on_cpu:
-        raise DeviceError(f"--goal {goal} needs a GPU, which can be put under a steady load; take --goal time")
+        raise DeviceError(
+            f"--goal {goal} needs a GPU, because only a GPU can be put under a steady load; use --goal time"
+        )
     sustained = request.measuring.sustained or (SUSTAINED_SECONDS if loads else 0.0)
     request = replace(request, measuring=replace(request.measuring, sustained=sustained))
     devices = AvailableDevices(machine.choice.primary, machine.targets, machine.default_baseline, machine.why_refused)

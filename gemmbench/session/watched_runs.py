@@ -39,7 +39,7 @@ _GLANCE = 0.2
 """Seconds between checks of whether to go on."""
 _HARMLESS = ("race", "never written")
 _OUTSIDE = ("writes outside", "reads outside", "writes nowhere", "reads nowhere", "crash")
-_NOT_LAUNCHED = "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it"
+_NOT_LAUNCHED = "not launched because of the fault above; --device cpu judges its results, --no-watch launches it"
 
 
 @dataclass

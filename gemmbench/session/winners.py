@@ -66,7 +66,7 @@ def read_winners(path: Path | None = None) -> list[Winner]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise StoreError(f"{path}: broken: {fault}; repair it, or delete it and tune again") from None
     if file.schema > SCHEMA:
-        raise StoreError(f"{path}: written by a newer gemmbench (schema {file.schema}); upgrade")
+        raise StoreError(f"{path}: written by a newer gemmbench (schema {file.schema}); upgrade gemmbench")
     return file.winners
 
 
@@ -99,7 +99,9 @@ def change_winners(change: Callable[[list[Winner]], list[Winner]]) -> Path:
         with hold_lock(path.with_suffix(".lock")):
             replace_file(path, _encode(change(read_winners(path))))
     except OSError as fault:
-        raise StoreError(f"{path}: cannot be written: {fault.strerror}; name a folder in GEMMBENCH_DATA_DIR") from None
+        raise StoreError(
+            f"{path}: cannot be written: {fault.strerror}; set GEMMBENCH_DATA_DIR to another folder"
+        ) from None
     return path
 
 

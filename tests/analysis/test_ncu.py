@@ -126,7 +126,7 @@ def test_metrics_that_this_gpu_has_not_are_asked_for_no_more(fake_tool):
         (
             "==ERROR== Profiling failed because a driver resource was unavailable. Ensure that no other tool (like "
             "DCGM) is concurrently collecting profiling data.",
-            "another tool holds the GPU's counters",
+            "another tool holds the GPU's counters;",
         ),
         ("==ERROR== Failed to initialize the profiler: LibraryNotLoaded", "refuses profilers"),
         ("==ERROR== Profiling is not supported on device 0.", "does not support this GPU"),
@@ -143,7 +143,7 @@ def test_a_machine_that_does_not_let_ncu_count_is_named_with_the_next_step(fake_
     [
         ("print('gemmbench: 10 bytes do not fit', file=sys.stderr); sys.exit(1)", 60, r"^10 bytes do not fit$"),
         ("print('==WARNING== No kernels were profiled.')", 60, r"ncu counted nothing: ==WARNING== No kernels were pr"),
-        ("time.sleep(60)", 0.1, "ncu did not finish within 0.1 s: take a smaller size"),
+        ("time.sleep(60)", 0.1, "ncu did not finish within 0.1 s; choose a smaller size"),
     ],
 )
 def test_a_program_without_counters_is_an_error_in_its_words_or_ncu_s(fake_tool, body, limit, message):

@@ -146,7 +146,7 @@ def test_a_limit_that_has_no_value_is_broken(facts, faults, loop_of):
     assert faults(facts, "ffma / 5 == 1") == ["ffma / 5 == 1: 64 / 5 leaves a remainder of 4"]
     assert faults(None, "spills == 0") == ["spills == 0: no loop has math"]
     (fault,) = faults(loop_of("FFMA R1, R2, R3, R1"), "load_distance > 60")
-    assert fault == "load_distance > 60: there is no load_distance, because the loop uses nothing from shared memory"
+    assert fault == "load_distance > 60: there is no load_distance, because the loop does not use shared memory"
 
 
 CATALOG = Catalog([Path(__file__).resolve().parents[2] / "cuda"])

@@ -227,7 +227,7 @@ def test_the_folder_can_be_chosen_and_a_new_one_is_private(cache, monkeypatch):
 @pytest.mark.parametrize(("mode", "who"), [(0o777, "everyone"), (0o1777, "everyone"), (0o775, "its group")])
 def test_a_folder_that_others_can_write_to_is_refused_with_the_next_step(cache, mode, who):
     code_cache.make_cache_folder().chmod(mode)
-    words = f"the cache {cache} is writable by {who}, who could put any code into it; chmod go-w {cache}, or name"
+    words = f"the cache {cache} is writable by {who}, who could put any code into it; chmod go-w {cache}, or set"
     with pytest.raises(DeviceError, match=words):
         code_cache.make_cache_folder()
 
@@ -241,13 +241,16 @@ def test_a_folder_that_others_can_only_read_is_fine(cache, mode):
 def test_a_folder_of_another_user_is_refused(cache, monkeypatch):
     code_cache.make_cache_folder()
     monkeypatch.setattr(code_cache.os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(DeviceError, match="belongs to another user, who could have put any code into it; name another"):
+    with pytest.raises(
+        DeviceError,
+        match="belongs to another user, who could have put any code into it; set GEMMBENCH_CACHE_DIR to another",
+    ):
         code_cache.refuse_unsafe(cache)
 
 
 def test_a_file_in_its_place_is_an_error_in_words(cache):
     cache.write_text("")
-    with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: File exists; name another folder"):
+    with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: File exists; set GEMMBENCH_CACHE_DIR"):
         code_cache.make_cache_folder()
 
 

@@ -16,8 +16,8 @@ def test_a_folder_that_can_be_made_is_fine_and_is_not_made(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_permission_is_a_fault_with_a_way_out(tmp_path):
     tmp_path.chmod(0o500)
-    found = check_writable("results", tmp_path / "a", "name another folder with --out")
-    assert (found.status, found.next_step) == ("fault", "name another folder with --out")
+    found = check_writable("results", tmp_path / "a", "give another folder with --out")
+    assert (found.status, found.next_step) == ("fault", "give another folder with --out")
     assert found.message.endswith("a is not writable: Permission denied")
 
 

@@ -42,13 +42,13 @@ def test_what_a_record_names_is_there(entry):
 
 
 def test_auto_takes_the_cpu_where_there_is_no_gpu_and_says_why(no_gpu):
-    note = "no GPU is used: no NVIDIA driver; running on the CPU"
+    note = "not using a GPU: no NVIDIA driver; running on the CPU"
     assert registry.choose_device("auto") == DeviceChoice("cpu", note=note)
 
 
 def test_auto_takes_a_gpu_that_is_there_and_one_that_is_not_is_refused(gpu):
     assert registry.choose_device("auto") == DeviceChoice("cuda")
-    with pytest.raises(DeviceError, match="device cuda:1 cannot be used: there is no GPU number 1; or take"):
+    with pytest.raises(DeviceError, match="device cuda:1 cannot be used: there is no GPU 1; or use"):
         registry.choose_device("cuda:1")
 
 

@@ -93,7 +93,9 @@ def test_headers_that_include_the_next_one_twice_are_refused(inline, tmp_path):
     for number in range(40):
         (tmp_path / f"h{number}.cuh").write_text(f'#include "h{number + 1}.cuh"\n' * 2)
     (tmp_path / "h40.cuh").write_text("")
-    with pytest.raises(BuildError, match="more than 10,000 inclusions of headers: headers that include another twice"):
+    with pytest.raises(
+        BuildError, match="more than 10,000 inclusions of headers: a header that includes another one twice"
+    ):
         inline('#include "h0.cuh"\n')
 
 
@@ -101,7 +103,7 @@ def test_a_long_chain_of_headers_is_refused(inline, tmp_path):
     for number in range(300):
         (tmp_path / f"h{number}.cuh").write_text(f'#include "h{number + 1}.cuh"\n')
     (tmp_path / "h300.cuh").write_text("int last;")
-    with pytest.raises(BuildError, match="headers are more than 200 deep in each other"):
+    with pytest.raises(BuildError, match="headers are nested more than 200 deep;"):
         inline('#include "h0.cuh"\n')
     assert "int last;" in inline('#include "h150.cuh"\n')
 

@@ -35,7 +35,7 @@ def batch(make_plan):
 def failed(make_record):
     """The record of a kernel that timed out at the smaller problem."""
 
-    def make(name="bad", tile=16, status="timeout", reason="did not end within 5 s\nmore", **changed):
+    def make(name="bad", tile=16, status="timeout", reason="did not finish within 5 s\nmore", **changed):
         return make_record(name, config={"TILE": tile}, size=8, status=status, reason=reason, **changed)
 
     return make
@@ -45,7 +45,7 @@ def test_a_hang_costs_one_time_limit_and_its_further_rows_name_the_first(batch, 
     left, (skip,) = HopelessRows().leave_out(batch(("naive", 16), ("bad", 16)), [failed()])
     assert [f"{chain.name} {chain.config}" for chain in left.chains] == ["naive TILE=16"]
     assert (skip.variant, skip.config, skip.status, skip.problem) == ("bad", {"TILE": 16}, "skipped", LARGE)
-    assert skip.reason == "not tried, because it timed out at 8 nn f32: did not end within 5 s"
+    assert skip.reason == "not tried, because it timed out at 8 nn f32: did not finish within 5 s"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
         (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; known: "),
         (
             ["run", "tiled", "--param", "TILES=8"],
-            "no chosen kernel has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",
+            "none of the chosen kernels has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",
         ),
         (["run", "naive", "--param", "BX"], "cannot parse --param 'BX'; write --param BM=64,128 or --param all"),
         (["run", "--precision", "f31"], "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
@@ -107,7 +107,7 @@ def test_cuda_that_is_not_there_ends_with_3_and_says_why(refused, monkeypatch):
     monkeypatch.setattr(probe, "why_no_gpu", lambda: "no NVIDIA driver")
     for device in ("cuda", "cuda:1"):
         message = refused("run", "naive", "--device", device, *FAST, code=3)
-        assert message == f"device {device} cannot be used: no NVIDIA driver; or take --device cpu"
+        assert message == f"device {device} cannot be used: no NVIDIA driver; or use --device cpu"
 
 
 def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypatch):
@@ -123,7 +123,7 @@ def test_nvcc_that_is_missing_ends_with_3_and_says_where_from(refused, monkeypat
         (["naive", "--arch", "hopper"], "unknown architecture 'hopper' in --arch; write a compute capability"),
         (["naive", "--arch", "sm_9"], "unknown architecture 'sm_9' in --arch"),
         (["naive", "--sizes", "x"], "'x' is not a size"),
-        (["tiled", "--param", "TILES=8"], "no chosen kernel has a parameter 'TILES'"),
+        (["tiled", "--param", "TILES=8"], "none of the chosen kernels has a parameter 'TILES'"),
     ],
 )
 def test_inspect_refuses_what_it_cannot_look_into(refused, monkeypatch, arguments, words):
@@ -136,7 +136,7 @@ def test_a_cache_that_cannot_be_written_ends_with_3_and_the_variable(refused, tm
     monkeypatch.setenv("GEMMBENCH_CACHE_DIR", str(tmp_path / "taken"))
     message = refused("run", "naive", "--device", "cpu", "--sizes", "8", *FAST, code=3)
     assert message.startswith(f"cannot write compiled code to {tmp_path}/taken: ")
-    assert message.endswith("; name another folder in GEMMBENCH_CACHE_DIR")
+    assert message.endswith("; set GEMMBENCH_CACHE_DIR to another folder")
 
 
 def test_a_range_of_very_many_sizes_is_refused_before_it_fills_the_memory():
@@ -162,13 +162,13 @@ def test_millions_of_plans_are_counted_and_refused(refused, tmp_path, name):
     variants, keys, count = CONFIGS[name]
     (tmp_path / "huge.yaml").write_text(f"variants: [{variants}]\n{keys}\n")
     said = refused("run", "-c", "huge.yaml", "--device", "fake")
-    assert said.startswith(count) and "plans are too many, at most 100,000; choose fewer sizes" in said
+    assert said.startswith(count) and "plans are too many; at most 100,000 are allowed; choose fewer sizes" in said
 
 
 @pytest.mark.parametrize("arguments", [["run", "naive"], ["verify"], ["compare", "naive", "tiled"]])
 def test_so_are_those_of_options(refused, arguments):
     sizes = ",".join(["1:10000:1"] * 101)
-    assert "plans are too many, at most 100,000" in refused(*arguments, "--device", "fake", "--sizes", sizes)
+    assert "plans are too many; at most 100,000" in refused(*arguments, "--device", "fake", "--sizes", sizes)
 
 
 def test_plans_whose_expressions_take_long_are_refused(refused, monkeypatch):

@@ -38,7 +38,7 @@ def test_it_shows_where_the_cache_is_and_what_it_holds(gemmbench, filled):
         "least recent use 2023-11-14 22:13 UTC",
         "last use 2023-11-14 22:13 UTC",
         "",
-        "Beyond its limit, what was used least recently is deleted first.",
+        "Above the limit, the least recently used entries are deleted first.",
     ]
     assert gemmbench("cache", "show").out == said.out
 

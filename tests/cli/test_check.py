@@ -127,7 +127,7 @@ def test_a_configuration_that_is_gone_is_named(gemmbench, write_kernel):
     assert said.code == 4 and "not measured: mine at 16 nn f32 T=8" in said.out
     write_kernel("mine.cu", params={"S": "[8]"})
     said = gemmbench("check", *call)
-    assert said.code == 2 and "mine: the reference run has the parameters T, the kernel now has S; " in said.err
+    assert said.code == 2 and "mine: the reference run has the parameters T, but the kernel now has S; " in said.err
 
 
 def test_the_reference_does_not_choose_what_code_is_run(gemmbench, write_kernel):
@@ -136,12 +136,18 @@ def test_the_reference_does_not_choose_what_code_is_run(gemmbench, write_kernel)
     call = ["--device", "fake"]
     gemmbench("run", "mine", "--kernels", "o'k", *call, *FAST, "--save", "main")
     said = gemmbench("check", *call)
-    assert said.code == 2 and """'mine' is from the folder o'k, and no results file chooses what""" in said.err
+    assert (
+        said.code == 2
+        and """'mine' comes from the folder o'k, and gemmbench does not let a results file choose the""" in said.err
+    )
     assert said.err.endswith("""add --kernels 'o'"'"'k'\n""")
     assert gemmbench("check", *call, "--kernels", "o'k").code == 0
     gemmbench("run", "./other.cu", "naive", *call, *FAST, "--save", "path")
     said = gemmbench("check", "--against", "path", *call)
-    assert said.code == 2 and "its row ./other.cu names a file or a revision; name it too to run it" in said.err
+    assert (
+        said.code == 2
+        and "its row ./other.cu names a file or a revision; name it on the command line to run it" in said.err
+    )
     assert gemmbench("check", "naive", "--against", "path", *call).code == 0
     assert gemmbench("check", "./other.cu", "--against", "path", *call).code == 0
     gemmbench("run", "naive", "--baseline", "./other.cu", *call, *FAST, "--save", "path")
@@ -151,11 +157,11 @@ def test_the_reference_does_not_choose_what_code_is_run(gemmbench, write_kernel)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sizes", "8"], "--sizes: a saved run is repeated as it was measured; leave the option out"),
+        (["--sizes", "8"], "--sizes: a saved run is repeated as it was measured; leave out the option,"),
         (["--config", "sgemm"], "--config: a saved run is repeated as it was measured"),
         (["--no-gate"], "--no-gate: a saved run is repeated"),
         (["tilde"], "results/saved/main.jsonl: no row of 'tilde' (did you mean 'tiled'?); it has naive, tiled, cublas"),
-        (["--against", "mian"], "--against mian: no saved run, results file or git revision: "),
+        (["--against", "mian"], "--against mian: not a saved run, results file or git revision: "),
         (["--against", "none.jsonl"], "none.jsonl: cannot be read"),
     ],
 )
@@ -324,7 +330,7 @@ def test_a_saved_run_that_git_has_too_is_not_taken_for_a_revision(gemmbench, on,
     gemmbench("run", "mine", *call, *FAST, "--save", "HEAD", "--out", history / "r")
     git(history, "add", "-f", "r")
     said = gemmbench("check", *call, "--against", "HEAD", "--out", history / "r")
-    assert said.code == 2 and "--against HEAD: a git revision, and a saved run that is in git too; write " in said.err
+    assert said.code == 2 and "--against HEAD: both a git revision and a saved run that is in git; write " in said.err
     assert gemmbench("check", *call, "--against", history / "r/saved/HEAD.jsonl").code == 0
 
 

@@ -154,11 +154,11 @@ def test_a_manifest_that_is_broken_now_fails(check):
         ((), "HEAD~7", "--against HEAD~7: no revision 'HEAD~7' in the git checkout of "),
         (("nothing",), "HEAD", "unknown kernel 'nothing'"),
         (("openblas",), "HEAD", "openblas"),
-        (("--rounds", "9"), "HEAD", "--accesses counts and times nothing; leave out --rounds"),
+        (("--rounds", "9"), "HEAD", "--accesses counts and does not time anything; leave out --rounds"),
         (("--junit", "x.xml"), "HEAD", "leave out --junit"),
         (("--fleet", "local"), "HEAD", "--accesses uses one device; leave out --fleet"),
-        (("--param", "BK=8"), "HEAD", "no chosen kernel has a parameter 'BK'"),
-        ((), "run.jsonl", "no results file has accesses; name a git revision"),
+        (("--param", "BK=8"), "HEAD", "none of the chosen kernels has a parameter 'BK'"),
+        ((), "run.jsonl", " results files do not contain accesses; give a git revision"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(check, arguments, against, fault):
@@ -167,7 +167,7 @@ def test_what_cannot_be_checked_is_refused(check, arguments, against, fault):
 
 
 def test_it_needs_a_revision_and_a_checkout(gemmbench, tmp_path):
-    assert "name a git revision" in gemmbench("check", "--accesses", "--against", "a.jsonl").err
+    assert "give a git revision" in gemmbench("check", "--accesses", "--against", "a.jsonl").err
     assert "add one, as in --against HEAD~1" in gemmbench("check", "--accesses").err
     (tmp_path / "loose").mkdir()
     (tmp_path / "loose" / "mine.cu").write_text(KERNEL)

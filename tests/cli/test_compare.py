@@ -44,7 +44,7 @@ def test_after_the_table_of_a_run_every_pair_ends_in_a_sentence(compare, saved):
 @pytest.mark.parametrize(("margin", "shown", "words"), [("1%", "1 %", "2.000x slower"), ("0.6", "60 %", "as fast as")])
 def test_the_margin_decides_and_is_named(compare, margin, shown, words):
     *_, head, sentence = compare("tiled", "naive", "--margin", margin).out.splitlines()
-    assert head == f"Verdicts, where differences within {shown} do not matter (--margin):"
+    assert head == f"Verdicts, ignoring differences within {shown} (--margin):"
     assert words in sentence
 
 
@@ -222,9 +222,12 @@ def test_a_manifest_of_the_past_that_is_not_understood_is_told(refused, history,
 def test_git_must_be_there(refused, history, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
-    assert said.startswith("cannot run git, which reads a revision: ")
+    assert said.startswith("cannot run git, which is needed to read a revision: ")
 
 
 def test_a_named_variant_that_cannot_run_is_an_exit_code_of_its_own(gemmbench):
     done = gemmbench("compare", "openblas", "cublas", "--device", "cpu", *FAST)
-    assert done.code == 3 and "cublas cannot run, and so is not compared with openblas: needs an NVIDIA GPU" in done.err
+    assert (
+        done.code == 3
+        and "cublas cannot run, so it is not compared with openblas: needs an NVIDIA GPU, but" in done.err
+    )

@@ -68,7 +68,7 @@ def test_a_compressed_run_is_found_by_id_and_listed_once(gemmbench, two_runs):
     packed = compress_results(path)
     folder, name = packed.parent, packed.name.removesuffix(".jsonl.gz").rpartition("-")[2]
     assert gemmbench("show", name, "--out", folder).code == 0
-    assert f"the newest of {folder}: {packed}" in gemmbench("show", "--out", folder).err
+    assert f"showing the newest file of {folder}: {packed}" in gemmbench("show", "--out", folder).err
     assert gemmbench("show", folder).out.count(name) == 2  # in the table, and in how to show it
     path.write_bytes(copy)
     assert gemmbench("show", folder).out.count(name) == 2
@@ -97,7 +97,7 @@ def test_a_compressed_run_is_not_resumed(gemmbench, run_naive, saved):
     packed = compress_results(path)
     before = packed.read_bytes()
     said = gemmbench("run", "--resume-from", packed)
-    message = f"{packed}: compressed, so no row can be added to it; run gunzip {packed}, and resume {path}"
+    message = f"{packed}: compressed, so no row can be added to it; run gunzip {packed}, then resume {path}"
     assert (said.code, said.err) == (2, f"gemmbench: {message}\n")
     assert f"--resume takes no file; use --resume-from {packed}" in gemmbench("run", packed, "--resume").err
     newest = gemmbench("run", "--resume")

@@ -271,15 +271,23 @@ def test_a_launch_with_one_size_for_several_is_right_for_a_right_kernel(verify):
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("(N + 15) / 16, (M + 15) / 16", "(M + 15) / 16, (N + 15) / 16", "grid [cdiv(M, 16), cdiv(N, 16)]; right with"),
-        ("(A, B, C, M, N, K)", "(dB, dA, dC, M, N, K)", "args [B, A, C, M, N, K]; right with args [A, B, C, M, N, K]"),
-        ("dim3(16, 16)>", "dim3(16, 8)>", "block [16, 8]; right with block [16, 16]"),
+        (
+            "(N + 15) / 16, (M + 15) / 16",
+            "(M + 15) / 16, (N + 15) / 16",
+            "grid [cdiv(M, 16), cdiv(N, 16)]; correct with",
+        ),
+        (
+            "(A, B, C, M, N, K)",
+            "(dB, dA, dC, M, N, K)",
+            "args [B, A, C, M, N, K]; correct with args [A, B, C, M, N, K]",
+        ),
+        ("dim3(16, 16)>", "dim3(16, 8)>", "block [16, 8]; correct with block [16, 16]"),
     ],
 )
 def test_a_wrong_launch_of_a_right_kernel_is_named_and_fails(verify, old, new, fault):
     said = verify(WRONG.replace("K - 1", "K").replace(old, new))
     assert f"as launched at line 10 it is wrong: {fault}" in said.err, said.err
-    assert said.code == 1 and "./mine.cu: the kernel is right, its launch is not" in said.err
+    assert said.code == 1 and "./mine.cu: the kernel is correct, but its launch is not" in said.err
 
 
 @pytest.mark.parametrize(
@@ -350,7 +358,7 @@ def test_a_right_kernel_is_not_assumed_to_be_anything(verify):
 
 def test_a_kernel_that_is_no_product_is_not_blamed_for_a_mistake(verify, hurried):
     said = verify(make_found_out(UNNAMED).replace("] * ", "] + "), sizes="31x61x97")
-    assert said.code == 2 and "its names do not say which argument is what; write what is meant" in said.err
+    assert said.code == 2 and "its names do not tell which argument is which; write the one that is meant" in said.err
 
 
 def test_tile_coordinates_and_steps_are_named_without_values_of_the_template(verify):
@@ -390,7 +398,7 @@ __global__ void mm(int M, int N, int K, const float* A, const float* B, float* C
 def test_a_kernel_that_tests_sizes_in_vain_fails(verify):
     body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace("(K + TILE - 1) / TILE", "K / TILE")
     said = verify(body, sizes="31x61x97")
-    assert "mm tests M and N and K, but is right only where K % 16 == 0: at 32x64x65, as if the last" in said.err
+    assert "mm tests M and N and K, but is correct only where K % 16 == 0: at 32x64x65, as if the last" in said.err
     assert said.code == 1 and "as if the last product of 97 were lost" in said.out, said.out + said.err
 
 
@@ -399,13 +407,13 @@ def test_a_kernel_that_tests_only_some_sizes_fails_where_the_others_are_no_multi
     body = WRONG.replace("K - 1", "K").replace("row >= M || col >= N", guard)
     said = verify(body, sizes="31x61x97")
     tested, other = (guard[-1], "MN".replace(guard[-1], ""))
-    assert f"tests {tested}, but not {other}, and is right only where {other} % 16 == 0: at" in said.err
+    assert f"tests {tested}, but not {other}, and is correct only where {other} % 16 == 0: at" in said.err
     assert said.code == 1 and "needs" not in said.err, said.out + said.err
 
 
 def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
     said = verify(FLOORED.replace("float sum", "if (row >= n) return; float sum"), sizes="33")
-    assert "tests N, but is right only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err
+    assert "tests N, but is correct only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err
 
 
 @pytest.mark.parametrize(
@@ -440,7 +448,9 @@ def test_a_failed_assertion_names_the_file_of_the_user(verify):
 
 def test_a_kernel_that_does_not_end_is_tried_twice(verify):
     said = verify(LOST.replace("++t", "t += 0"), "--launch-limit", "1")
-    assert "mm did not end within 2 s with 2 combinations of its arguments; assumed args [A, B, C, M, N, K]" in said.err
+    assert (
+        "mm did not finish within 2 s with 2 combinations of its arguments; assumed args [A, B, C, M, N, K]" in said.err
+    )
     assert said.code == 1 and "timeout" in said.out
 
 
@@ -474,19 +484,19 @@ def test_a_launch_of_one_block_is_what_the_text_says(verify):
     void run(int m, int n, int k) { mm<<<1, 1>>>(m, n, k, nullptr, nullptr, nullptr); }
     """
     said = verify(alone)
-    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert said.code == 1 and "the product is added to C although beta is 0;" in said.out
     assert "found the arguments of mm by trying (1 try" in said.err and "grid [1]; block [1]" in said.err
 
 
 def test_a_wrong_kernel_that_adds_to_its_result_has_written_it(verify):
     said = verify(FLOORED.replace("C[row * n + col] = sum", "C[row * n + col] += 2 * sum"), sizes="48")
     assert said.code == 1 and "C was never written" not in said.out
-    assert "C is read although beta is 0, and the result is wrong" in said.out
+    assert "C is read although beta is 0, and the result is also wrong" in said.out
 
 
 def test_arguments_without_names_are_found_for_a_kernel_that_adds_to_its_result(verify):
     said = verify(PLAIN.replace("ARGS", SIZES).replace("] = sum", "] += sum").replace("z", "out").replace("inner", "s"))
-    assert said.code == 1 and "the product is added to C although beta is 0" in said.out
+    assert said.code == 1 and "the product is added to C although beta is 0;" in said.out
     assert "args [A, B, C, M, K, N]" in said.err
 
 
@@ -527,7 +537,7 @@ __global__ void mm(const float* A, const float* B, float* C, int M, int N, int K
         (FIXED.replace("96", "4096").replace("64", "4096").replace("80", "4096"), "such as 4096, are too large to try"),
         (
             '#include "matrix.h"\n' + MATRIX.partition("Matrix;")[2],
-            'plain structure; left out, because not found: "matrix.h": name the folder',
+            'plain structure; left out, because not found: "matrix.h": give the folder',
         ),
         ("#if 0\n__global__ void mm() {}\n#endif", "; its code is left out by `#if 0` (mine.cu:1)"),
         (
@@ -588,7 +598,7 @@ def test_a_file_whose_kernel_needs_a_gpu_is_skipped_with_construct_and_line(veri
     assert "./mine.cu: skipped: uses inline PTX (mine.cu:5), which the CPU cannot execute" in said.out
     assert "to run it on a GPU, write one: gemmbench new NAME --from ./mine.cu" in said.err
     inspected = gemmbench("inspect", "./mine.cu")
-    assert (inspected.code, "since it uses inline PTX (mine.cu:5)" in inspected.err) == (2, True)
+    assert (inspected.code, "because it uses inline PTX (mine.cu:5)" in inspected.err) == (2, True)
 
 
 def test_a_file_is_run_in_the_precision_and_the_layout_that_it_has(folder, gemmbench):
@@ -607,7 +617,7 @@ def test_a_grid_is_not_that_of_another_size_which_is_larger(verify):
     said = verify(
         body.replace("blockIdx.y", "blockIdx.x").replace("blockIdx.w", "blockIdx.y") + launch, sizes="17x100x27"
     )
-    assert said.code == 1 and "wrong: grid [cdiv(K, 16), cdiv(M, 16)]; right with grid [cdiv(N, 16)" in said.err, (
+    assert said.code == 1 and "wrong: grid [cdiv(K, 16), cdiv(M, 16)]; correct with grid [cdiv(N, 16)" in said.err, (
         said.err
     )
 
@@ -644,10 +654,10 @@ def test_what_was_found_is_kept(folder, gemmbench):
         ("mien.cu", "no such file: mien.cu (did you mean 'mine.cu'"),
         ("./mien.cu:mm", "no such file: ./mien.cu (did you mean './mine.cu'"),
         ("tiled.cu", "no such file: tiled.cu (did you mean 'tiled'"),
-        ("./other/mine.cu", "no such file: ./other/mine.cu: there is no folder other; correct the path"),
-        ("./mine", "./mine is a folder; for all kernels in it use --kernels ./mine"),
-        ("mine", "mine is a folder; for all kernels in it use --kernels mine"),
-        ("./mine/old.cu", "./mine/old.cu is a folder; for all kernels in it use --kernels ./mine/old.cu"),
+        ("./other/mine.cu", "no such file: ./other/mine.cu: the folder other does not exist; correct the path"),
+        ("./mine", "./mine is a folder; to use all kernels in it, write --kernels ./mine"),
+        ("mine", "mine is a folder; to use all kernels in it, write --kernels mine"),
+        ("./mine/old.cu", "./mine/old.cu is a folder; to use all kernels in it, write --kernels ./mine/old.cu"),
     ],
 )
 def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, name, hint):
@@ -660,4 +670,4 @@ def test_a_name_that_is_no_file_is_answered_with_the_nearest(folder, gemmbench, 
 def test_text_of_cuda_in_python_is_refused(folder, gemmbench):
     (folder / "model.py").write_text('source = r"""__global__ void mm() {}"""\n')
     said = gemmbench("new", "kept", "--from", "model.py")
-    assert (said.code, "move the text of its kernel to a .cu file" in said.err) == (2, True)
+    assert (said.code, "move the source of its kernel to a .cu file" in said.err) == (2, True)

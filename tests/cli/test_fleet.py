@@ -14,9 +14,7 @@ def test_a_scheduler_that_does_not_answer_is_named(refused, monkeypatch):
     assert said.startswith("no Dask scheduler answers at tcp://127.0.0.1:9") and "use --fleet local" in said
 
 
-@pytest.mark.parametrize(
-    ("protocol", "message"), [("tls", "name the certificates for tls"), ("ucx", "another package")]
-)
+@pytest.mark.parametrize(("protocol", "message"), [("tls", "set the certificates for tls"), ("ucx", "another package")])
 def test_a_protocol_for_which_dask_lacks_something_is_refused_at_once(refused, protocol, message):
     address = f"{protocol}://127.0.0.1:9"
     assert message in refused("run", "naive", "--device", "fake", "--fleet", address, code=3)

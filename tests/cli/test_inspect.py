@@ -69,7 +69,7 @@ def test_a_broken_limit_ends_in_1_and_says_which(tools, write_kernel):
     said = tools("--sass-mix")
     assert said.code == 1
     (line,) = said.err.splitlines()
-    assert line.startswith("sass limit broken: mine") and line.endswith("ffma is 64, instructions is 104")
+    assert line.startswith("sass limit exceeded: mine") and line.endswith("ffma is 64, instructions is 104")
     assert tools().code == 0
 
 
@@ -82,7 +82,7 @@ def test_code_on_stdout_sends_the_tables_to_stderr(tools):
 
 def test_machine_code_of_old_architectures_is_refused(tools):
     said = tools("--sass-mix", "--arch", "61")
-    assert said.code == 2 and "--sass-mix reads machine code from sm_70 on; sm_61 is older" in said.err
+    assert said.code == 2 and "--sass-mix reads machine code from sm_70 on, and sm_61 is older" in said.err
 
 
 @pytest.mark.parametrize("arch", ["sm_90a", "compute_90a", "90a"])

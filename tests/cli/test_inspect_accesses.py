@@ -65,7 +65,7 @@ def test_each_line_has_its_requests_and_what_one_costs(inspect):
     assert found["load of A"] == ["4", "512", "4 sectors", "100 %"]
     assert found["store to As"] == ["4", "512", "8 wavefronts, 7 of them conflicts", "-"]
     assert found["store to C"] == ["4", "128", "4 sectors", "100 %"]
-    assert "64 nn f32: 16 of 16 blocks executed on this CPU" in said.out
+    assert "64 nn f32: ran 16 of 16 blocks on this CPU" in said.out
 
 
 def test_a_pad_removes_the_conflicts(inspect):
@@ -75,10 +75,10 @@ def test_a_pad_removes_the_conflicts(inspect):
 
 def test_totals_and_the_bound_for_the_named_card_are_below(inspect):
     said = inspect()
-    assert "asked of L1" in said.out and "FLOP per byte." in said.out and "accesses per multiply-add." in said.out
+    assert "L1 is asked for" in said.out and "FLOP per byte." in said.out and "accesses per multiply-add." in said.out
     assert "On an H100 or H200 (132 SMs at 1.98 GHz) it takes at least" in said.out
     assert re.search(r"L1 is busiest with mine\.cu:\d+, load of As: 38 % of its cycles\.", said.out)
-    assert "Not known here: hits in L1 and L2, registers" in said.out
+    assert "The CPU cannot count hits in L1 and L2, registers" in said.out
     assert "On an A100 (108 SMs at 1.41 GHz)" in inspect("--arch", "80").out
     assert "On an sm_90 (10 SMs at 1 GHz)" in inspect("--sms", "10", "--clock", "1").out
 
@@ -89,7 +89,10 @@ def test_without_nvcc_the_fewest_requests_are_counted_and_that_is_said(inspect):
     assert (
         rows(said)["load of As"] == ["16", "512", "4 wavefronts, 1 of them conflicts", "-"] or "load of As" in said.out
     )
-    assert "no-nvcc', which is not an executable. So accesses to shared memory are counted as few as nvcc" in said.out
+    assert (
+        "no-nvcc', which is not an executable. So accesses to shared memory are counted as the fewest that nvcc"
+        in said.out
+    )
 
 
 def test_counts_go_to_a_file(inspect, tmp_path):
@@ -134,8 +137,7 @@ def test_a_broken_limit_of_the_manifest_ends_in_1_and_says_which(inspect):
     said = inspect(text=text)
     assert said.code == 1 and "load of As" in said.out
     assert (
-        said.err
-        == "limit of accesses broken: mine PITCH=16: conflicts == 0 or PITCH > 16: conflicts is 88, PITCH is 16\n"
+        said.err == "access limit exceeded: mine PITCH=16: conflicts == 0 or PITCH > 16: conflicts is 88, PITCH is 16\n"
     )
     assert inspect("--param", "PITCH=18", text=text).code == 0
 
@@ -144,7 +146,7 @@ def test_limits_are_not_checked_where_rows_begin_within_sectors(inspect):
     text = (HEAD + KERNEL).replace("grid:", "accesses:\n  - load_sectors <= 1\ngrid:")
     said = inspect("--sizes", "36", text=text)
     assert said.code == 0
-    assert "limits of accesses not checked at 36 nn f32: rows of its operands begin within sectors" in said.err
+    assert "access limits not checked at 36 nn f32: the rows of its operands begin inside sectors" in said.err
 
 
 def test_the_screen_says_why_naive_rows_is_slower_and_in_which_line(gemmbench):
@@ -158,7 +160,7 @@ def test_the_screen_says_why_naive_rows_is_slower_and_in_which_line(gemmbench):
     assert f"L1 is busiest with naive_rows.cu:{line}, load of A: 94 % of its cycles." in said.out
     assert (
         f"naive_rows.cu:{line}, load of A: the threads of a warp read 64 bytes in 16 sectors of 32 bytes, because "
-        "neighbouring threads read words that are not neighbours; side by side, 2 would do." in said.out
+        "neighbouring threads read words that are not adjacent. If they were adjacent, 2 would be enough." in said.out
     )
     assert "The line is: sum += TACC(A[row * a_i + k * a_k])" in said.out
     assert "would do" not in gemmbench("inspect", "naive", "--accesses").out

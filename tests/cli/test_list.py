@@ -58,7 +58,7 @@ def test_a_pattern_or_a_family_chooses_and_shows_a_line_for_each(gemmbench, monk
 
 def test_a_pattern_that_fits_nothing_is_refused_with_the_nearest_name(gemmbench):
     said = gemmbench("list", "tild")
-    assert said.code == 2 and "no kernel or family fits 'tild' (did you mean 'tiled'?)" in said.err
+    assert said.code == 2 and "no kernel or family matches 'tild' (did you mean 'tiled'?)" in said.err
 
 
 def test_here_leaves_out_what_cannot_run(rows):
@@ -76,13 +76,16 @@ def test_long_holds_all(gemmbench, monkeypatch):
 
 def test_on_a_cpu_the_libraries_of_a_gpu_are_skipped_with_the_reason(gemmbench, rows):
     found = rows("--device", "cpu")
-    assert (found["cublas"]["ready"], found["cublas"]["reason"]) == (False, "needs an NVIDIA GPU; this run has none")
+    assert (found["cublas"]["ready"], found["cublas"]["reason"]) == (
+        False,
+        "needs an NVIDIA GPU, but this run has none",
+    )
     assert found["openblas"]["ready"] and found["naive"]["ready"]
-    assert "skipped: needs an NVIDIA GPU" in gemmbench("list", "--device", "cpu", "--long").out
+    assert "skipped: needs an NVIDIA GPU, but" in gemmbench("list", "--device", "cpu", "--long").out
     short = gemmbench("list", "--device", "cpu").out
-    assert "needs an NVIDIA GPU" not in short and short.splitlines()[-1].endswith("--long: everything.")
+    assert "needs an NVIDIA GPU, but" not in short and short.splitlines()[-1].endswith("--long: everything.")
     details = gemmbench("list", "library", "--device", "cpu").out
-    assert details.splitlines()[-1].endswith("--long tells why the others do not.")
+    assert details.splitlines()[-1].endswith("--long explains why the others do not.")
 
 
 def test_a_folder_of_one_s_own_adds_its_kernels_as_a_family(rows, write_kernel):

@@ -71,7 +71,7 @@ def test_a_word_that_the_locale_cannot_read_is_an_error_that_names_the_locale_an
 
     code, said = run("--kernels", "k \u00e9".encode(), **ASCII)
     assert code == 2 and "rename" not in said
-    assert "'k \xe9' cannot be read in the locale C, whose encoding is ascii; set LC_ALL=C.UTF-8" in said
+    assert "cannot read 'k \xe9' in the locale C, whose encoding is ascii; set LC_ALL=C.UTF-8" in said
     for environment in (ASCII, {}):
         code, said = run("--kernels", b"k\xff", **environment)
         assert code == 2 and r"'k\xff' is not UTF-8; rename the file" in said

@@ -89,11 +89,11 @@ def test_a_kernel_of_networks_is_no_row_of_run(gemmbench):
         (["--batch", "0"], "--batch 0: 0 is not positive; a batch needs at least one row"),
         (["tilde"], "unknown kernel 'tilde' (did you mean 'tiled'"),
         (["--weights", "gone.npz"], "weights: no file gone.npz"),
-        (["--param", "ROW=3"], "no chosen kernel has a parameter 'ROW' (did you mean 'ROWS'?)"),
+        (["--param", "ROW=3"], "none of the chosen kernels has a parameter 'ROW' (did you mean 'ROWS'?)"),
         (["--param", "ROWS"], "cannot parse --param 'ROWS'"),
         (["--rounds", "0"], "rounds: 0 is below 1"),
         (["--baseline", "cublass"], "unknown kernel 'cublass'"),
-        (["--digit", "1"], "--digit: these weights have no digits"),
+        (["--digit", "1"], "--digit: these weights come without digits"),
         (["--batch", str(10**9)], "more than 2147483647 elements"),
     ],
 )
@@ -124,7 +124,7 @@ def test_an_image_of_the_digit_is_shown_and_read(gemmbench, digit):
 
 def test_a_digit_without_an_image_is_refused(gemmbench):
     said = gemmbench("mlp", "mlp_fused", "--device", "fake", "--digit", "10")
-    assert fault(said) == "--digit 10: there are test images of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert fault(said) == "--digit 10: there are only test images of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
 
 
 def test_a_run_without_its_last_line_is_finished_without_measuring(call, gemmbench, journal):
@@ -143,4 +143,4 @@ def test_rows_of_another_network_are_not_mixed_in(call, journal):
 def test_rows_of_other_code_are_not_mixed_in(call, journal):
     cut_after(journal, 2)
     journal.write_text(journal.read_text().replace('"artifact":"fake-tiled', '"artifact":"fake-other'))
-    assert "\ngemmbench: tiled was measured with other code" in fault(call("--rounds", "10", "--resume"))
+    assert "\ngemmbench: tiled was measured with different code" in fault(call("--rounds", "10", "--resume"))

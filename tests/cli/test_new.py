@@ -32,12 +32,12 @@ def test_a_manifest_is_written_next_to_the_code_and_what_must_be_corrected_is_sa
     lines = said.out.splitlines()
     assert re.fullmatch(r"wrote theirs\.yaml for sgemm; \d+ lines marked `# check`", lines[0])
     assert lines[1:4] == [
-        "other functions of the file, for --symbol: other",
+        "other functions in the file, for --symbol: other",
         "next:",
         "  gemmbench verify ./theirs.yaml --sizes 384",
     ]
     said = gemmbench("new", "others", "--from", "code.cuh", "--symbol", "other")
-    assert said.code == 0 and "to correct first: others.yaml:5: args: no argument is B" in said.out
+    assert said.code == 0 and "correct this first: others.yaml:5: args: no argument is B" in said.out
 
 
 def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
@@ -48,9 +48,9 @@ def test_paths_with_spaces_are_quoted(gemmbench, tmp_path):
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (["mine"], "gemmbench: mine.cu exists already; choose another name, or remove it"),
+        (["mine"], "gemmbench: mine.cu already exists; choose another name, or remove it"),
         (["a", "--from", "b.cuh"], "gemmbench: no file at b.cuh; correct the path after --from"),
-        (["a", "--symbol", "f"], "gemmbench: --symbol names a function of a file; add --from FILE"),
+        (["a", "--symbol", "f"], "gemmbench: --symbol names a function in a file; add --from FILE"),
         (["a", "--from", "mine.cu"], "gemmbench: mine.cu: no kernel and no launcher"),
     ],
 )

@@ -115,7 +115,7 @@ WRONG = {
     "bytes.cu": "is not UTF-8 text (byte 6); convert or remove it",
     **dict.fromkeys(
         (r"bad\xff.cu", r"new\nline.cu", 'quo"te.cu', "a|b.cu", "=cmd.cu", "::error::pwned.cu", "é.cu"),
-        "the name of a kernel takes only letters of ASCII, digits and _ . + -; rename the file",
+        "the name of a kernel may have only ASCII letters, digits and _ . + -; rename the file",
     ),
 }
 
@@ -229,7 +229,7 @@ def test_a_pipe_among_the_results_is_left_alone(gemmbench, run_naive, saved):
     os.mkfifo(path.with_name("zz.jsonl"))
     assert gemmbench("show").code == 0
     said = gemmbench("show", path.with_name("zz.jsonl"))
-    message = f"gemmbench: {path.parent}/zz.jsonl: not a file but a pipe or a device; name a .jsonl\n"
+    message = f"gemmbench: {path.parent}/zz.jsonl: not a file but a pipe or a device; choose a .jsonl file\n"
     assert (said.code, said.err) == (2, message)
 
 

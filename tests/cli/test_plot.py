@@ -79,13 +79,19 @@ def test_a_row_that_is_wrong_is_counted_in_the_chart_and_not_drawn(gemmbench, ru
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-o", "x.png"], "x.png: unknown format '.png'; charts are written as SVG: end the name in .svg"),
-        (["-o", "x"], "x: no suffix; charts are written as SVG: end the name in .svg"),
-        (["--kind", "speed"], "speed over size needs right results at two or more square sizes; there is only 32"),
-        (["--kind", "transfers"], "nothing to draw: the results hold no transfers"),
+        (["-o", "x.png"], "x.png: unknown format '.png'; charts are written as SVG, so end the name in .svg"),
+        (["-o", "x"], "x: no suffix; charts are written as SVG, so end the name in .svg"),
+        (
+            ["--kind", "speed"],
+            "speed over size needs correct results at two or more square sizes, but there is only 32",
+        ),
+        (["--kind", "transfers"], "nothing to draw: the results contain no transfers"),
         (["--kind", "ladder", "--x", "BM"], "the chart 'ladder' has no choice 'x'; it has highlight, layout"),
         (["--variant", "tild"], "no row of 'tild' to draw (did you mean 'tiled'?)"),
-        (["--size", "64"], "nothing to draw: no row fits the choices; the results hold these problems: 32 nn f32"),
+        (
+            ["--size", "64"],
+            "nothing to draw: no row matches the choices; the results contain these problems: 32 nn f32",
+        ),
         (["--x", "BM"], "'BM' does not vary for naive"),
     ],
 )

@@ -48,7 +48,7 @@ def test_posts_refuses_what_it_would_not_do(gemmbench, option):
 def test_of_all_posts_the_network_is_left_out_with_a_message(gemmbench):
     said = gemmbench("posts", "--sizes", "16", *FAST)
     assert said.code == 0, said.err
-    assert "post 003-neural-network is left out: it is a network, which takes no --sizes" in said.err
+    assert "post 003-neural-network is left out: it is a network, which does not take --sizes" in said.err
     assert "784-100-100-10" not in said.out and "CUDA 007 - GEMM" in said.out
 
 
@@ -85,4 +85,4 @@ def test_a_post_that_is_not_asked_for_is_not_resumed(gemmbench, saved):
     gemmbench("posts", "004", "--sizes", "64", *FAST)
     cut_after(saved()[0], 1)
     said = gemmbench("posts", "001", "--resume")
-    assert said.code == 2 and "not one of the posts that are asked for; start a new run" in said.err
+    assert said.code == 2 and "not one of the selected posts; start a new run" in said.err

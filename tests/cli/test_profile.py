@@ -53,10 +53,10 @@ def test_a_library_is_profiled_too_with_every_kernel_it_launches(profile):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["tiled", "--sizes", "64,128"], "profile takes one launch, but there are 2"),
-        (["tiled", "--param", "TILE=16,32"], "profile takes one launch, but there are 2"),
+        (["tiled", "--sizes", "64,128"], "profile needs one launch, but there are 2"),
+        (["tiled", "--param", "TILE=16,32"], "profile needs one launch, but there are 2"),
         (["tiled", "--precision", "tf32"], "tiled cannot run here: does not support precision tf32"),
-        (["tiled", "--param", "X=1"], "no chosen kernel has a parameter 'X'"),
+        (["tiled", "--param", "X=1"], "none of the chosen kernels has a parameter 'X'"),
         (["tiled", "--sizes", "200000"], "its operands need 447.0 GiB"),
         (["mlp_fused"], "mlp_fused cannot run here: computes a whole network"),
         (["nive"], "unknown kernel 'nive' (did you mean 'naive'"),

@@ -60,7 +60,7 @@ def test_the_page_of_a_run_that_is_not_finished_says_so_and_names_no_fastest(gem
     assert gemmbench("report", journal).code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert 'class="fastest"' in page and 'fastest-row"' in page and "not finished" not in page
-    for count, lack in ((2, "it has 2 of 3 planned rows"), (0, "it has measured no row")):
+    for count, lack in ((2, "it has 2 of 3 planned rows"), (0, "it has not measured any rows")):
         cut_after(journal, count)
         said = gemmbench("report", journal)
         page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -226,9 +226,9 @@ def test_a_configuration_that_is_named_twice_does_not_spoil_resuming(gemmbench, 
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--seed", "5"), "its seed is 0, that of this run is 5"),
-        (("--data", "normal"), "its data is uniform, that of this run is normal"),
-        (("--sustained=2",), "its sustained is the default, that of this run is 2.0"),
+        (("--seed", "5"), "its seed is 0, but that of this run is 5"),
+        (("--data", "normal"), "its data is uniform, but that of this run is normal"),
+        (("--sustained=2",), "its sustained is the default, but that of this run is 2.0"),
     ],
 )
 def test_another_method_is_not_mixed_in(run_naive, unfinished, option, words):
@@ -246,7 +246,7 @@ def test_another_text_of_a_kernel_is_not_mixed_in(gemmbench, saved, write_kernel
     before = saved()[0].read_bytes()
     write_kernel("mine.cu", order="7")
     said = gemmbench(*call, "--resume")
-    assert said.code == 2 and "mine at 16 was measured with other code" in said.err
+    assert said.code == 2 and "mine at 16 was measured with different code" in said.err
     assert saved()[0].read_bytes() == before
 
 
@@ -313,7 +313,7 @@ def test_a_file_decides_rows_and_nothing_else(gemmbench, foreign, tmp_path, word
     assert (tmp_path / "victim").read_text() == "mine"
     assert {each.name for each in tmp_path.iterdir()} <= {"victim", "results", "script.yaml"}
     assert {each.suffix for each in (tmp_path / "results").iterdir()} == {".csv", ".jsonl"}
-    told = f"left out of its command: {words}; give again what you want" if "--out" not in words else "resuming"
+    told = f"left out of its command: {words}; repeat the options that you want" if "--out" not in words else "resuming"
     assert told in said.err and f"gemmbench run naive {words}" in said.err
 
 
@@ -337,7 +337,10 @@ def test_no_file_chooses_which_code_is_run(gemmbench, foreign, tmp_path, words, 
     before, count = path.read_bytes(), len(windows[0])
     said = gemmbench("run", "--resume")
     assert (said.code, path.read_bytes(), len(windows[0])) == (2, before, count)
-    assert "no results file chooses what code is run; if you trust them, type it: gemmbench run naive " in said.err
+    assert (
+        "gemmbench does not let a results file choose the code to run; if you trust them, type: gemmbench run naive "
+        in said.err
+    )
     assert words.split()[-1] in said.err and said.err.endswith(f" --resume-from results/{path.name}\n")
 
 

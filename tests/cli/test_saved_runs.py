@@ -65,7 +65,7 @@ def test_a_bad_name_is_refused_before_anything_runs(refused, name):
 def test_an_interrupted_run_is_not_saved(run, windows, tmp_path):
     windows[1][25] = lambda: os.kill(os.getpid(), signal.SIGINT)
     said = run("--save", "main")
-    assert said.code == 130 and "not saved as main: the run is not complete" in said.err
+    assert said.code == 130 and "not saved as main, because the run is not complete" in said.err
     assert not (tmp_path / "results/saved").exists()
 
 
@@ -166,7 +166,7 @@ def test_names_of_saved_runs_are_taken_as_well_but_that_of_a_variant_means_the_v
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["main", "tiled"], "main is a saved run and tiled is not; compare takes kernels, or two saved runs"),
+        (["main", "tiled"], "main is a saved run but tiled is not; compare takes kernels, or two saved runs"),
         (["main", "main", "main"], "compare takes two saved runs at a time"),
         (["main"], "compare takes two saved runs at a time"),
         (["main", "gone.jsonl"], "gone.jsonl: cannot be read: No such file"),
@@ -184,7 +184,7 @@ def test_files_of_two_devices_need_force(gemmbench, two_runs):
     before, after = two_runs
     after.write_text(after.read_text().replace('"device":"Fake GPU"', '"device":"Other GPU"'))
     said = gemmbench("compare", before, after)
-    assert said.code == 2 and "a difference would be that of the devices; use --force" in said.err
+    assert said.code == 2 and "a difference would come from the devices; use --force" in said.err
     assert gemmbench("compare", before, after, "--force").code == 0
 
 
@@ -199,7 +199,7 @@ def test_show_without_a_file_takes_the_newest_and_says_which(gemmbench, run, tmp
     said = gemmbench("show")
     (new,) = {*(tmp_path / "results").glob("*.jsonl")} - {old}
     assert said.code == 0 and "tiled" in said.out and "naive" not in said.out
-    assert said.err == f"the newest of results: results/{new.name}\n"
+    assert said.err == f"showing the newest file of results: results/{new.name}\n"
 
 
 def test_show_takes_the_name_and_the_id_of_a_run(gemmbench, main, saved):
@@ -243,7 +243,7 @@ def test_the_list_of_runs_fits_80_columns_and_names_a_file_that_cannot_be_read(g
 @pytest.mark.parametrize("option", [("--explain", "1"), ("--export-csv", "x.csv")])
 def test_a_folder_is_only_listed(gemmbench, main, option):
     said = gemmbench("show", "results", *option)
-    assert said.code == 2 and "results is a folder; name one of its results files" in said.err
+    assert said.code == 2 and "results is a folder; give one of its results files" in said.err
 
 
 # The job summary

@@ -74,7 +74,7 @@ def test_a_file_without_a_row_says_so(gemmbench, results):
     journal, _ = results
     journal.write_bytes(journal.read_bytes().splitlines(keepends=True)[0])
     said = gemmbench("show", journal)
-    assert said.code == 0 and said.err.startswith(f"{journal}: the run is not finished: it has measured no row; ")
+    assert said.code == 0 and said.err.startswith(f"{journal}: the run is not finished: it has not measured any rows; ")
 
 
 def test_a_broken_or_newer_or_foreign_file_is_refused_with_its_place(gemmbench, results, tmp_path):
@@ -207,12 +207,12 @@ def test_rows_are_chosen_as_for_a_chart_and_in_exports_too(gemmbench, many):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--sizes", "64"], "no row of size 64; the results hold: 16, 32, 48"),
-        (["--variant", "tild"], "no row of 'tild' (did you mean 'tiled'?); the results hold: naive, tiled, cublas"),
-        (["--layout", "tn"], "no row is selected; the results hold these problems: 16 nn f32, 32 nn f32, 48 nn f32"),
+        (["--sizes", "64"], "no row of size 64; the results contain: 16, 32, 48"),
+        (["--variant", "tild"], "no row of 'tild' (did you mean 'tiled'?); the results contain: naive, tiled, cublas"),
+        (["--layout", "tn"], "no row is selected; the results contain these problems: 16 nn f32, 32 nn f32, 48 nn f32"),
         (["--columns", "speed"], "no column 'speed'"),
         (["--sort", "speed"], "no column 'speed'"),
-        (["--export-csv", "-", "--export-json", "-"], "only one export can go to stdout, -"),
+        (["--export-csv", "-", "--export-json", "-"], "only one export can go to stdout (-);"),
     ],
 )
 def test_what_no_row_has_is_refused_with_what_there_is(gemmbench, many, options, words):

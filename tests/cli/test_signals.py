@@ -83,7 +83,7 @@ def terminate(process, number=signal.SIGTERM):
     assert "Traceback" not in err
     assert process.returncode == 128 + number
     what = "terminated" if number == signal.SIGTERM else "the terminal was lost"
-    assert err.splitlines()[-1] == f"gemmbench: {what}; a run keeps every row that was complete"
+    assert err.splitlines()[-1] == f"gemmbench: {what}; every complete row is kept"
 
 
 def wait_until(condition):

@@ -118,7 +118,7 @@ def test_transfers_on_the_cpu_are_refused_before_anything_runs(gemmbench, monkey
     for command in (["run", "naive"], ["compare", "naive", "openblas"]):
         said = gemmbench(*command, "--device", device, *JOB)
         assert (said.code, said.out) == (3, "")
-        assert "gemmbench: transfers need a GPU: the CPU device uses the matrices where they are" in said.err
+        assert "gemmbench: transfers need a GPU: the CPU device uses the matrices in place," in said.err
         assert not (tmp_path / "results").exists()
 
 

@@ -33,17 +33,17 @@ def tune(gemmbench, script, write_kernel, few_shapes):
 
 def test_it_prints_the_finalists_the_winner_and_why_the_others_went(tune):
     said = tune("--wide")
-    assert said.code == 0 and "why configurations went" not in said.out
+    assert said.code == 0 and "why configurations were dropped" not in said.out
     assert said.out.splitlines()[-2:] == [
         "mine at 8 nn f32: best T=3, 1.000 +- 0 ms, 1.20x faster than the default.",
         "  Tried 4 of 4 configurations (1 more cannot run here): 4 measured in full.",
     ]
-    assert "x best" in said.out and "measured again" not in said.out and "1 winner kept in " in said.err
+    assert "x best" in said.out and "measured again" not in said.out and "stored 1 winner in " in said.err
 
 
 def test_the_winner_runs_with_tuned_and_only_without_parameters(tune):
     missing = tune("--tuned", command="run")
-    assert "--tuned: no winner is kept for mine at 8 nn f32; the default configuration runs" in missing.err
+    assert "--tuned: no winner is stored for mine at 8 nn f32; using the default configuration" in missing.err
     assert "T=1" in missing.out
     tune()
     assert "T=3" in tune("--tuned", command="run").out
@@ -85,7 +85,9 @@ def test_a_result_is_shown_even_if_it_cannot_be_kept(tune, monkeypatch, data_hom
 def test_without_a_sensor_energy_chooses_none_of_the_right_finalists(tune):
     said = tune("--goal", "energy", "--sustained", "1")
     assert said.code == 1
-    assert "the finalists are right, but no energy was measured; take another --goal; fastest T=3" in said.out
+    assert (
+        "the finalists are correct, but no energy was measured; choose another --goal; the fastest is T=3" in said.out
+    )
 
 
 def test_a_full_disk_for_results_is_no_ctrl_c(tune, monkeypatch):
@@ -99,7 +101,7 @@ def test_a_full_disk_for_results_is_no_ctrl_c(tune, monkeypatch):
 
     monkeypatch.setattr(Journal, "_append", append)
     said = tune()
-    assert said.code == 2 and "best so far T=" in said.out
+    assert said.code == 2 and "best so far is T=" in said.out
     assert "No space left on device; the run ended, and --resume continues it" in said.err
 
 
@@ -109,12 +111,12 @@ def test_what_is_not_right_is_listed_with_its_reason(tune):
     assert said.code == 0 and "best T=2" in said.out
     assert "  Not right: T=3: wrong at 7x5x3: exact check: " in said.out
     assert "  Not right: T=4: failed at 7x5x3: " in said.out
-    assert "mine at 8 nn f32: why configurations went" in tune("--wide", faults=faults).out
+    assert "mine at 8 nn f32: why configurations were dropped" in tune("--wide", faults=faults).out
 
 
 def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench):
     said = tune(faults={"mine": "zero"})
-    assert said.code == 1 and "mine at 8 nn f32: no configuration is right." in said.out
+    assert said.code == 1 and "mine at 8 nn f32: no configuration is correct." in said.out
     assert gemmbench("tune", "--show").out == ""
 
 
@@ -122,7 +124,7 @@ def test_a_search_without_a_winner_ends_with_1_and_keeps_nothing(tune, gemmbench
     ("arguments", "message"),
     [
         (("--strategy", "grid"), "unknown strategy 'grid'; choose exhaustive, random, model"),
-        (("--budget", "1"), "--budget 1: a search compares at least 2 configurations; give more"),
+        (("--budget", "1"), "--budget 1: a search compares at least 2 configurations; give at least that many"),
         (("--budget", "soon"), "cannot parse --budget 'soon'"),
         (("--param", "T=5"), "mine at 8 nn f32: no configuration can run here: require T < 5"),
     ],
@@ -154,7 +156,7 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, windows, gemmbenc
     whole = len(seen)
     at[whole + whole // 2] = lambda: signal.raise_signal(signal.SIGINT)
     said = tune("--out", "again")
-    assert said.code == 130 and "interrupted; best so far T=" in said.out
+    assert said.code == 130 and "interrupted; the best so far is T=" in said.out
     assert "(interrupted)" in gemmbench("tune", "--show").out
     again = gemmbench("tune", "--resume", "--out", "again", "--kernels", "kernels")
     assert again.code == 0 and "best T=3" in again.out and len(seen) < whole * 5 // 2
@@ -201,7 +203,7 @@ def test_rows_of_a_pick_are_written_and_the_others_stay(dispatch, gemmbench):
     run, path = dispatch
     before = path.read_text()
     said = run("--write-pick")
-    assert said.code == 0 and "pick of best written to " in said.err
+    assert said.code == 0 and "wrote the pick of best to " in said.err
     wanted = before.replace("variant: small\n    params: {P: 1} ", "variant: large\n    params: {Q: 2} ")
     wanted = wanted.replace("M <= 64\n    variant: large\n", "M <= 64\n    variant: large\n    params: {Q: 2}\n")
     assert path.read_text() == wanted
@@ -222,7 +224,7 @@ def test_rows_that_were_edited_during_the_search_are_not_overwritten(dispatch, m
     said = run("--write-pick")
     assert said.code == 2 and path.read_text() == edited
     assert "best: rows of its pick" in said.out
-    assert "its pick, or what it picks, changed during the search; nothing is written" in said.err
+    assert "its pick, or a kernel that it picks, changed during the search; nothing is written" in said.err
 
 
 def test_a_manifest_that_cannot_be_written_stays_as_it_is(dispatch, monkeypatch):
@@ -274,7 +276,10 @@ def test_the_kernels_of_a_pick_share_their_finals(few_shapes, gemmbench, script,
     said = tune_best(1.05)
     assert said.code == 0
     assert "Tried 6 of 6 configurations: 2 left out by rank, 4 measured in full." in said.out
-    assert "second at 8 nn f32: no finalist; fastest V=1, from short rounds only. Other kernels are faster." in said.out
+    assert (
+        "second at 8 nn f32: no finalist; the fastest is V=1, from short rounds only. Other kernels are faster."
+        in said.out
+    )
     said = tune_best(1.015)
     assert "Tried 6 of 6 configurations: 3 left out by rank, 3 measured in full." in said.out
     assert "Tried 6 of 6 configurations: 5 left out by rank, 1 measured in full." in said.out

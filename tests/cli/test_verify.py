@@ -247,7 +247,7 @@ def test_what_cannot_run_is_skipped_with_its_reason_and_if_nothing_can_that_is_t
         (["--sanitize", "memchek"], "--sanitize: unknown tool 'memchek' (did you mean 'memcheck'?); known: memcheck, "),
         (["--sanitize", "tiled"], "--sanitize: unknown tool 'tiled'; name KERNELs before --sanitize; known: "),
         (["nive", "--sanitize"], "unknown kernel 'nive' (did you mean 'naive'"),
-        (["tiled", "--sanitize", "memcheck", "--param", "TIL=8"], "no chosen kernel has a parameter 'TIL'"),
+        (["tiled", "--sanitize", "memcheck", "--param", "TIL=8"], "none of the chosen kernels has a parameter 'TIL'"),
     ],
 )
 def test_bad_input_of_sanitize_is_refused(sanitize, arguments, words):

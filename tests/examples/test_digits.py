@@ -44,7 +44,7 @@ def test_the_page_is_served_until_ctrl_c(started):
 
 def test_weights_without_digits_are_refused():
     said = CliRunner().invoke(program.main, ["mlp_fused", "--device", "fake", "--weights", "random"])
-    assert said.exit_code == 2 and "digits: these weights have no digits" in said.output
+    assert said.exit_code == 2 and "digits: these weights come without digits" in said.output
 
 
 @pytest.mark.parametrize(

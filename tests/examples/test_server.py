@@ -165,7 +165,7 @@ def test_a_row_that_is_wrong_or_fails_costs_the_others_nothing(tmp_path):
 
 def test_weights_without_digits_are_refused():
     request = name_rows("tiled")
-    with pytest.raises(UsageError, match="these weights have no digits"), serve(request, "fake", weights="random"):
+    with pytest.raises(UsageError, match="these weights come without digits"), serve(request, "fake", weights="random"):
         pass
 
 

@@ -111,14 +111,14 @@ REFUSED = {
     "int_for_bool": (SCALED.replace("SCALE", "bool"), [*SIZES, "1"], "item 7 has 4 bytes"),
     "float_for_int": (SCALED.replace("SCALE", "int"), [*SIZES, "alpha"], "item 7 is a fraction, but the kernel reads"),
     "int_for_float": (SCALED.replace("SCALE", "float"), [*SIZES, "1"], "item 7 is an integer, but the kernel reads"),
-    "too_few": (INTS, ["M", "N", "A", "B", "C"], "5 items, but mm has another number of parameters"),
+    "too_few": (INTS, ["M", "N", "A", "B", "C"], "5 items, but mm has a different number of parameters"),
     "pointers_to_pointers": (
         INTS.replace("const float* A", "const float* const* A").replace("A[row", "A[0][row"),
         SIZES,
         "item 4 points to pointers, which cannot be passed",
     ),
-    "fields_in_another_order": (STRUCTURES, [SWAPPED, *list(FIELDS.values())[1:]], "the fields of item 1 are not all"),
-    "field_of_another_size": (STRUCTURES, [NARROW, *list(FIELDS.values())[1:]], "the fields of item 1 are not all"),
+    "fields_in_another_order": (STRUCTURES, [SWAPPED, *list(FIELDS.values())[1:]], "the fields of item 1 do not match"),
+    "field_of_another_size": (STRUCTURES, [NARROW, *list(FIELDS.values())[1:]], "the fields of item 1 do not match"),
     "pointer_for_structure": (STRUCTURES, ["A", *list(FIELDS.values())[1:]], "item 1 has 8 bytes"),
 }
 

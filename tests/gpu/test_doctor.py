@@ -26,4 +26,4 @@ def test_the_whole_of_it_ends_well(backend, tmp_path):
     assert done.returncode == 0
     for what in ("driver", "nvcc", "pycuda", "copy", "arithmetic", "launch", "noise"):
         assert f"\n{what} " in f"\n{done.stdout}"
-    assert "Smallest difference that compare can show here now" in done.stdout
+    assert "The smallest difference that compare can currently detect here," in done.stdout

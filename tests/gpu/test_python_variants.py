@@ -21,12 +21,12 @@ VERIFIED = {
     "side_stream": ("failed", "launched on another stream: C changed"),
     "leaks": ("failed", "leaks memory of the GPU"),
     "exits": ("failed", "its process ended with exit code 3"),
-    "never_returns": ("timeout", "its first calls did not end within 20 s"),
+    "never_returns": ("timeout", "its first calls did not finish within 20 s"),
     "writes_behind_c": ("wrong", "guard check: "),
     "writes_a": ("wrong", "changed its input A"),
     "ignores_beta": ("wrong", "beta"),
     "missing_package": ("skipped", "no_such_package is not installed: pip install no_such_package"),
-    "undeclared_package": ("skipped", "Python finds no module no_such_package; pip install no_such_package"),
+    "undeclared_package": ("skipped", "Python cannot find the module no_such_package; pip install no_such_package"),
 }
 TIMED = {
     "raises_when_timed": ("failed", "ValueError: called too often"),

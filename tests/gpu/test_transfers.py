@@ -147,7 +147,7 @@ def test_columns_arrive_packed(backend, pinned):
 
 
 def test_memory_beyond_reason_cannot_be_pinned(backend):
-    with pytest.raises(OutOfMemory, match="bytes of host memory: take a smaller size"):
+    with pytest.raises(OutOfMemory, match="bytes of host memory: choose a smaller size"):
         backend.host(1 << 50, pinned=True)
 
 

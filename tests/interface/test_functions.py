@@ -192,8 +192,8 @@ def test_help_and_signature_show_every_option(name):
 
 def test_messages_are_logged(caplog):
     with caplog.at_level(logging.WARNING, "gemmbench"):
-        NotebookReporter().message("no GPU is used")
-    assert caplog.messages == ["no GPU is used"]
+        NotebookReporter().message("not using a GPU")
+    assert caplog.messages == ["not using a GPU"]
 
 
 @pytest.mark.parametrize(("asked", "drawn"), [((True,), True), ((False,), False), ((), False)])

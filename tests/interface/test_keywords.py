@@ -122,7 +122,7 @@ def test_editors_are_told_the_options_of_the_table_and_their_types():
         ({"cache": "warm"}, "cache: unknown word 'warm'; choose cold, hot"),
         ({"max_time": "2"}, "max_time: '2' is not a number"),
         ({"rounds": 2.5}, "rounds: 2.5 is not an integer"),
-        ({"precision": []}, "precisions: empty; name at least one"),
+        ({"precision": []}, "precisions: empty; give at least one"),
     ],
 )
 def test_what_the_command_line_would_refuse_is_refused(options, message):

@@ -57,7 +57,12 @@ def test_every_parameter_array_begins_at_a_multiple_of_256_bytes_and_none_overla
 @pytest.mark.parametrize(
     ("layers", "activations", "batch", "message"),
     [
-        (["784x100", "90x10"], ["relu", "softmax"], 1, "90x10 does not fit 784x100: layer 1 gives 100 values, layer 2"),
+        (
+            ["784x100", "90x10"],
+            ["relu", "softmax"],
+            1,
+            "90x10 does not fit 784x100: layer 1 gives 100 values, but layer 2",
+        ),
         (["784x100"], ["relu", "relu"], 1, "2 for 1 layers; give one for each layer"),
         (["784x100"], ["rely"], 1, "unknown 'rely' (did you mean 'relu'?); known: linear, relu, softmax"),
         (["4x4", "4x4"], ["softmax", "relu"], 1, "softmax after layer 1 of 2; only the last layer may have it"),
@@ -65,7 +70,7 @@ def test_every_parameter_array_begins_at_a_multiple_of_256_bytes_and_none_overla
         (["0x10"], ["relu"], 1, "'0x10' is not a layer"),
         ([], [], 1, "layers: no layers given"),
         (["4x4"], ["relu"], 0, "batch: 0 is not positive; a batch needs at least one row, such as 256"),
-        (["4x4"], ["relu"], 2**31, "the most a kernel's int can count"),
+        (["4x4"], ["relu"], 2**31, "the most that a kernel's int can count"),
     ],
 )
 def test_a_faulty_network_is_refused_with_the_fix(layers, activations, batch, message):
@@ -135,7 +140,7 @@ def test_a_network_or_a_layer_that_a_kernel_cannot_take_is_a_skip_with_the_line(
 
 def test_a_graph_needs_a_gpu(planned, cpu):
     assert planned("cublas+graph").name == "cublas+graph"
-    assert "needs an NVIDIA GPU" in planned("tiled+graph", targets=[cpu]).reason
+    assert "needs an NVIDIA GPU, but" in planned("tiled+graph", targets=[cpu]).reason
 
 
 def test_every_configuration_is_a_row_and_plans_are_compiled_once(planned):
@@ -197,7 +202,7 @@ def test_the_command_line_has_the_last_word(read):
         ("batch: 5", "batch: many", r"mine\.yaml:4: batch: Expected `int`"),
         ("baseline: cublas+graph", "baseline: {a: 1}", "baseline: Expected `str`"),
         ("params: {", "parms: {", r"mine\.yaml:6: unknown key 'parms' \(did you mean .params.*; known: variant"),
-        ("on_cpu", "weights: none.npz\non_cpu", r"mine\.yaml:9: weights: no file .*none\.npz; name a \.npz"),
+        ("on_cpu", "weights: none.npz\non_cpu", r"mine\.yaml:9: weights: no file .*none\.npz; give a \.npz"),
     ],
 )
 def test_a_fault_in_a_config_names_its_line(read, old, new, message):

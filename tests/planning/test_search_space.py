@@ -36,7 +36,7 @@ def test_a_budget_is_a_time_or_a_number_of_configurations():
     [
         ("soon", "cannot parse --budget 'soon'; write a time such as 90s, 5m or 1h, or a number such as 200"),
         ("1.5", "cannot parse --budget"),
-        ("1", "--budget 1: a search compares at least 2 configurations; give more"),
+        ("1", "--budget 1: a search compares at least 2 configurations; give at least that many"),
         ("0.1s", "--budget 0.1s: too short for one round of windows; give at least 1s"),
         ("9" * 30, "a number of 30 digits is too long"),
     ],

@@ -164,7 +164,7 @@ def test_a_wheel_knows_its_revision_and_notices_changes(git, repository, monkeyp
     write(repository, "gemmbench/data/cuda/one.txt", "new")
     assert identify_sources().revision == f"{name}+"
     monkeypatch.setenv("GEMMBENCH_REVISION", name)
-    with pytest.raises(UsageError, match="are not those that run here"):
+    with pytest.raises(UsageError, match="differ from those that run here"):
         identify_sources()
 
 

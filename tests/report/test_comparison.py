@@ -314,7 +314,7 @@ def test_a_note_describes_how_near_the_pipeline_comes(jobs, four):
         "naive: the pipeline takes 12.00 ms. It reaches 66.67 % of the bound, 8.000 ms (kernel), "
         "and 87.50 % of the bound with B first and 4 panels, 10.50 ms.\n" in said
     )
-    host = "The host takes part in pageable copies"  # only with --wide and in documents
+    host = "The driver stages pageable copies, so the host takes part in them:"  # only with --wide and in documents
     wide = report_transfers(jobs(four), View(wide=True)).format("simple")
     assert [host in text for text in (said, wide, report_transfers(jobs(four)).format("github"))] == [False, True, True]
     colored = draw_report(report_transfers(jobs(four)), 200).plain
@@ -332,8 +332,8 @@ def test_reasons_and_a_warning_of_host_time_follow_the_table(jobs, four, job):
     skipped = {"status": "skipped", "reason": "a panel of 64 rows: require M % 128 == 0", "panels": 0, "panel_rows": 0}
     said = report_transfers(jobs([*four[:2], job("panels", **skipped), job("overlapped", **skipped)])).format("github")
     assert "- naive, overlapped: skipped: a panel of 64 rows: require M % 128 == 0\n" in said
-    assert said.startswith("### Transfers: ") and "every row contains host time" not in said
-    assert "every row contains host time" in report_transfers(jobs([job("pinned", 12, gated=False)])).format("github")
+    assert said.startswith("### Transfers: ") and "every row includes host time" not in said
+    assert "every row includes host time" in report_transfers(jobs([job("pinned", 12, gated=False)])).format("github")
 
 
 def test_a_run_without_transfers_has_no_section(jobs, compare):

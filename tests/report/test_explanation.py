@@ -54,7 +54,7 @@ def test_a_steady_load_is_told_next_to_the_burst(compare, steady):
         "0.3500 J per launch, 0.001498 GFLOPS per watt."
     )
     assert of_cublas["Load"].endswith(
-        "Clock held down by power cap. Clock, power or temperature still changed when counting began."
+        "Clock held down by power cap. Clock, power or temperature were still changing when counting began."
     )
 
 
@@ -115,7 +115,7 @@ def test_an_unknown_row_is_refused_with_the_known_ones(comparison, wanted, words
 def test_a_row_whose_launches_overlap_says_so(compare, paired):
     (row,) = compare(paired("mine", MS, MS, pdl=True, launches=8)).rows
     said = dict(explain_in_paragraphs(row))
-    assert "8 launches back to back, which may begin before the product before them has ended, " in said["How"]
+    assert "8 launches back to back, which may begin before the previous product has ended, " in said["How"]
     assert said["Flag P"].startswith("PDL: ")
 
 

@@ -55,7 +55,7 @@ def test_its_row_is_listed_exported_and_explained_with_its_class_and_without_a_p
     found = exported["status"], exported["product_class"], exported["product_error"], exported["percent_of_baseline"]
     assert found == ("unranked", "bf16x6", 0.9, None)
     assert "unranked: class bf16x6" in explain(row)
-    assert "Single products are of class bf16x6: off by at most 0.900 units in the last place." in explain(row)
+    assert "Single products are of class bf16x6: they are off by at most 0.900 units in the last place." in explain(row)
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,15 @@ NO_VERDICT = "tiled against naive is inconclusive:"
         ([8] * 5, "slower", "tiled is 2.000x slower than naive (95 % interval 2.000x to 2.000x)."),
         ([4] * 5, "same", "tiled is as fast as naive (95 % interval 1.000x to 1.000x of its speed)."),
         ([4.02] * 5, "same", "tiled is as fast as naive (95 % interval 0.9950x to 0.9950x of its speed)."),
-        ([2, 2, 4, 5, 5], "inconclusive", f"{NO_VERDICT} 95 % interval from 1.7x slower to 2.4x faster."),
-        ([3.9, 4, 4, 4.2, 4.3], "inconclusive", f"{NO_VERDICT} 95 % interval from 1.1x slower to 1.0x faster."),
+        ([2, 2, 4, 5, 5], "inconclusive", f"{NO_VERDICT} the 95 % interval runs from 1.7x slower to 2.4x faster."),
+        (
+            [3.9, 4, 4, 4.2, 4.3],
+            "inconclusive",
+            f"{NO_VERDICT} the 95 % interval runs from 1.1x slower to 1.0x faster.",
+        ),
         ([7, 8, 8, 9, 10], "slower", "tiled is 2.1x slower than naive (95 % interval 1.7x to 2.5x)."),
         ([0.5, 0.53], "faster", "tiled is 7.8x faster than naive (95 % interval 5.0x to 12.1x)."),
-        ([2, 2.4], "inconclusive", f"{NO_VERDICT} 95 % interval from 2.2x slower to 7.3x faster."),
+        ([2, 2.4], "inconclusive", f"{NO_VERDICT} the 95 % interval runs from 2.2x slower to 7.3x faster."),
         ([2], "inconclusive", "tiled against naive has too few rounds for a verdict (about 2.00x faster)."),
         ([8], "inconclusive", "tiled against naive has too few rounds for a verdict (about 2.00x slower)."),
     ],
@@ -80,7 +84,7 @@ def test_rows_of_other_batches_are_compared_by_their_ratios_to_the_baseline(comp
     ("milliseconds", "ending"),
     [
         (2, "tiled is 2.0x faster than naive (95 % interval 1.8x to 2.2x, not in the same rounds)."),
-        (3.8, f"{NO_VERDICT[:-1]}, not in the same rounds: 95 % interval from 1.1x slower to 1.2x faster."),
+        (3.8, f"{NO_VERDICT[:-1]}, not in the same rounds: the 95 % interval runs from 1.1x slower to 1.2x faster."),
     ],
 )
 @pytest.mark.parametrize("other", [{"batch": 2}, {"backend": "cpu"}], ids=["batch", "back end"])

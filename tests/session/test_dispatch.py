@@ -113,7 +113,7 @@ def test_a_row_with_costs_keeps_its_configuration(tmp_path, write_kernel):
     write_kernel("best.cu", **BARE, order=7, estimates="\n  slow:\n    time: start", pick=rows)
     variant = Catalog([tmp_path / "kernels"]).get("best")
     rows, _ = choose_rows(variant, [make_outcome("slow", 8, {SLOW[1]: 1.0})], find_machine("fake", SILENT), 0.0, 0)
-    assert (rows[0].candidate, rows[0].reason) == (None, "it has `costs`, which are those of its configuration")
+    assert (rows[0].candidate, rows[0].reason) == (None, "it has `costs`, which belong to its configuration")
 
 
 def test_problems_that_are_held_out_do_not_count(choose):

@@ -47,9 +47,9 @@ def test_a_manifest_lies_next_to_the_code_or_in_the_folder_of_its_name(folder):
 def test_nothing_is_overwritten(folder):
     (folder / "mine.cu").write_text("precious")
     (folder / "lib" / "theirs.yaml").symlink_to("missing")
-    with pytest.raises(UsageError, match=r"mine.cu exists already; choose another name"):
+    with pytest.raises(UsageError, match=r"mine.cu already exists; choose another name"):
         write_kernel("mine")
-    with pytest.raises(UsageError, match=r"lib/theirs.yaml exists already"):
+    with pytest.raises(UsageError, match=r"lib/theirs.yaml already exists"):
         write_manifest("theirs", folder / "lib" / "code.cuh")
     assert (folder / "mine.cu").read_text() == "precious" and not (folder / "lib" / "missing").exists()
 
@@ -61,5 +61,5 @@ def test_an_odd_name_is_refused(name):
 
 
 def test_a_missing_folder_is_named():
-    with pytest.raises(UsageError, match=r"no folder at missing; make it first"):
+    with pytest.raises(UsageError, match=r"no folder at missing; create it first"):
         write_kernel("missing/mine")

@@ -68,9 +68,9 @@ def test_a_new_run_has_a_file_of_its_own_name(tmp_path, environment):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"sweep": "tiles"}, "another experiment: its sweep is quick, that of this run is tiles"),
-        ({"baseline": ""}, "another experiment: its baseline is cublas, that of this run is none"),
-        ({"policy": {"seed": 2}}, "another experiment: its seed is 1, that of this run is 2"),
+        ({"sweep": "tiles"}, "another experiment: its sweep is quick, but that of this run is tiles"),
+        ({"baseline": ""}, "another experiment: its baseline is cublas, but that of this run is none"),
+        ({"policy": {"seed": 2}}, "another experiment: its seed is 1, but that of this run is 2"),
         ({"planned": ["a", "c", "d"]}, "another experiment: this run lacks 1 of its 2 rows"),
         ({"tree": "2"}, "measured by other sources of gemmbench than those here (revisions abc and abc)"),
         (
@@ -93,7 +93,7 @@ def test_another_experiment_is_not_mixed_in(tmp_path, environment, make_record, 
     ("changed", "message"),
     [
         ({"device": "Other GPU"}, "measured on Fake GPU, this is Other GPU"),
-        ({"uuid": "GPU-1111"}, "measured on another card, a card that it does not name; this is GPU-1111"),
+        ({"uuid": "GPU-1111"}, "measured on another card, a card without a name; this is GPU-1111"),
         ({"vbios": "2.0"}, "in another state (VBIOS 1.0 -> 2.0)"),
         ({"software": {"driver": "2.0"}}, "in another state (driver 1.0 -> 2.0)"),
         ({"conditions": Conditions(power_limit=600.0)}, "in another state (power limit 700 W -> 600 W)"),

@@ -42,7 +42,7 @@ def test_a_network_refuses_what_it_cannot_obey_and_is_left_out_with_a_message_if
     assert choose_posts((), request, notes) == OTHERS
     short = [name.removeprefix("posts/") for name in NETWORKS]
     for message, left_out in zip(notes.messages, short, strict=True):
-        assert message.startswith(f"post {left_out} is left out: it is a network, which takes no --")
+        assert message.startswith(f"post {left_out} is left out: it is a network, which does not take --")
 
 
 def test_parameters_baseline_and_policy_reach_the_network(monkeypatch, machine, notes):

@@ -72,7 +72,7 @@ def test_compare_takes_two_runs_or_variants(tmp_path, write_run, write_kernel):
     one, two, saved = write_run("one.jsonl"), write_run("two.jsonl"), write_run("saved/tiled.jsonl")
     assert find_two_runs([str(one), str(two)], tmp_path, catalog) == (one, two)
     assert find_two_runs(["tiled", "HEAD:tiled"], tmp_path, catalog) is None and saved.exists()
-    with pytest.raises(UsageError, match=r"one\.jsonl is a saved run and tiled is not"):
+    with pytest.raises(UsageError, match=r"one\.jsonl is a saved run but tiled is not"):
         find_two_runs(["tiled", str(one)], tmp_path, catalog)
     with pytest.raises(UsageError, match="compare takes two saved runs at a time"):
         find_two_runs([str(one), str(two), str(one)], tmp_path, catalog)

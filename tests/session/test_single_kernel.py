@@ -63,5 +63,5 @@ def test_its_text_has_what_calls_it_and_its_kernel(inspected, warm_compiler):
 
 
 def test_its_hottest_loop_is_not_read(inspected):
-    with pytest.raises(UsageError, match="not those of a launcher; take --sass"):
+    with pytest.raises(UsageError, match="not those of a launcher; use --sass"):
         read_hottest_loops(inspected, None)

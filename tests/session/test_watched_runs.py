@@ -73,7 +73,7 @@ def test_a_fault_fails_a_right_kernel_and_keeps_it_from_the_gpu(verify):
     assert fault.reason == "mine.cu:9: reads outside A\nat 129x67x50, mine.cu:7: race on As"
     assert (skip.status, skip.reason) == (
         "skipped",
-        "not launched, because of the fault above; --device cpu judges its results, --no-watch launches it",
+        "not launched because of the fault above; --device cpu judges its results, --no-watch launches it",
     )
 
 

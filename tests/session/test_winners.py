@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_the_file_and_no_draft(make_winner, monkeypatch, data
     keep_winners([make_winner(1)])
     before = (data_home / "tuned.json").read_bytes()
     monkeypatch.setattr(Path, "write_text", fill_disk)
-    with pytest.raises(StoreError, match="No space left on device; name a folder in GEMMBENCH_DATA_DIR"):
+    with pytest.raises(StoreError, match="No space left on device; set GEMMBENCH_DATA_DIR to another folder"):
         keep_winners([make_winner(2)])
     with pytest.raises(StoreError, match=r"cannot write .*export\.json: No space left on device"):
         export_winners(read_winners(), data_home / "export.json")

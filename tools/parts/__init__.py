@@ -1,4 +1,4 @@
-"""The kinds of generated parts, and what writes each.
+"""The kinds of generated parts, and the function that writes each.
 
 tables      tables of results: kernels, transfers, posts
 trust       the claims of benchmarks/trust.py, with what was found
@@ -29,4 +29,4 @@ _MEASURED: Mapping[str, Callable[..., str]] = {
 }
 KINDS: Mapping[str, Callable[..., str]] = {**_MEASURED, **listings.KINDS, **sources.KINDS, **accesses.KINDS}
 CITING: Mapping[str, Callable[..., str]] = {**_MEASURED, **sources.CITING}
-"""The kinds that show results; they run and compile nothing."""
+"""The kinds that show results; they do not run or compile anything."""

@@ -35,9 +35,9 @@ def _count(selection: Selection) -> CountedKernel:
 
 
 def _write_accesses(_: Page, name: str, *options: str) -> str:
-    """The commands that verify a kernel and count its accesses, and what the second prints.
+    """The commands that verify a kernel and count its accesses, and the output of the second.
 
-    With `brief` first: the second command, and only the bound and what is behind it.
+    With `brief` first: the second command, and only the bound and what follows it.
     """
     is_brief, options = options[:1] == ("brief",), options[options[:1] == ("brief",) :]
     pairs = list(zip(options[::2], options[1::2], strict=False))
@@ -63,7 +63,7 @@ def _write_accesses(_: Page, name: str, *options: str) -> str:
 
 
 def _mark_code(note: str) -> str:
-    """A line below a table, with the line of source that it ends with as code."""
+    """A line below a table; the source line at its end is formatted as code."""
     text, sign, code = note.partition(" The line is: ")
     return f"{text}{sign}`{code}`" if sign else text
 

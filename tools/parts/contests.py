@@ -1,4 +1,4 @@
-"""Parts that show where a kernel loses: every problem of one or more sweeps, the worst first."""
+"""Parts that show where a kernel loses: every problem of one or more sweeps, starting with the worst."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Contest:
 
     @property
     def picked(self) -> str:
-        """The kernel that ran: the one that ours picked, or itself."""
+        """The kernel that ran: the one that our kernel picked, or our kernel itself."""
         return self.ours.record.picked.partition(":")[0] or self.ours.record.variant
 
     @property
     def share(self) -> float:
-        """Our speed in percent of the rival's, by the rounds that both share with the baseline if both have some."""
+        """Our speed in percent of the rival's, from the rounds that both share with the baseline if both have some."""
         ours, rival = self.ours.percent_of_baseline.value, self.rival.percent_of_baseline.value
         paired = 100 * ours / rival
         return paired if not math.isnan(paired) else 100 * self.rival.time.value / self.ours.time.value
 
 
 def _write_contest(page: Page, kernel: str, *words: str) -> str:
-    """How fast a kernel is relative to the best of all others, problem by problem, the worst first.
+    """How fast a kernel is relative to the best of all others, problem by problem, starting with the worst.
 
-    `worst=10` leaves so many in the table; `by-pick` shows a line for each kernel that it picks instead. Raises
-    StoreError if the files have no problem in which it ran against another.
+    `worst=10` shows only ten problems; `by-pick` shows a line for each kernel that it picks instead. Raises StoreError
+    if the files have no problem in which it ran against another.
     """
     patterns = [word for word in words if word != _BY_PICK and not word.startswith(_WORST)]
     found: list[Contest] = []
@@ -69,19 +69,19 @@ def _write_contest(page: Page, kernel: str, *words: str) -> str:
 
 
 def find_contests(page: Page, pattern: str, kernel: str) -> tuple[list[Contest], Citation]:
-    """The problems of the newest file at which a kernel ran against another, and whose they are. Raises StoreError."""
+    """The problems of the newest file at which a kernel ran against another, and their sources. Raises StoreError."""
     comparison = read_comparison(pattern)
     contests = [each for problem in comparison.problems if (each := _find_contest(problem, kernel))]
     return contests, cite_rows(page, comparison, (row for each in contests for row in (each.ours, each.rival)))
 
 
 def count_lacking(pattern: str, shown: int) -> int:
-    """How many problems of the newest file are not among those shown."""
+    """The number of problems of the newest file that are not shown."""
     return len(read_comparison(pattern).problems) - shown
 
 
 def describe_lacking(count: int, kernel: str) -> str:
-    """Says which problems are not shown, such as those where products could overlap."""
+    """Names the problems that are not shown, such as those where products could overlap."""
     return f"This leaves out {count_noun(count, 'problem')} for which {kernel} or all others have no ranked row"
 
 
@@ -93,7 +93,7 @@ def _find_contest(problem: ProblemRows, kernel: str) -> Contest | None:
 
 
 def format_worst(contests: Sequence[Contest], words: Sequence[str]) -> str:
-    """The table of sorted contests, a line for each; with `worst=10` among the words only of the first ten."""
+    """The table of sorted contests, with a line for each; `worst=10` among the words shows only the first ten."""
     count = next((int(word.removeprefix(_WORST)) for word in words if word.startswith(_WORST)), len(contests))
     table = format_cells([_format_contest(each) for each in contests[:count]], _HEADINGS, STYLE, _ALIGNMENT)
     return table if count >= len(contests) else f"The worst {count}:\n\n{table}"
@@ -134,7 +134,7 @@ def _format_contest(contest: Contest) -> list[str]:
 
 
 def _name_reasons(row: Row) -> Iterator[str]:
-    """What keeps a row from its bound, as far as its launch tells."""
+    """What keeps a row from its bound, as far as its launch shows."""
     if row.time.value < _SHORT:
         yield "a short launch"
     launch = row.launch_occupancy

@@ -1,4 +1,6 @@
-"""Parts that pool draws of shapes: how often a kernel is slower than the best other one, and how far that is known."""
+"""Parts that pool draws of shapes: how often a kernel is slower than the best other one, and how precisely that is
+known.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ _HALVINGS = 50
 def _write_draws(page: Page, kernel: str, pattern: str, *words: str) -> str:
     """How fast a kernel is relative to the best of all others, at the shapes of all draws that were measured.
 
-    Of each draw the newest file counts; `worst=10` shows so many shapes. Raises StoreError if no file matches.
+    The newest file of each draw counts; `worst=10` shows ten shapes. Raises StoreError if no file matches.
     """
     newest = {_find_number(path.name): str(path.relative_to(ROOT)) for path in find_files(pattern)}
     found = {number: find_contests(page, newest[number], kernel) for number in sorted(newest)}
@@ -74,7 +76,7 @@ def _summarize(name: str, contests: Sequence[Contest]) -> list[str]:
 
 
 def limit_share(count: int, total: int) -> tuple[float, float]:
-    """The limits within which a share lies that was found as `count` of `total` (Clopper and Pearson, 95 %)."""
+    """The limits of a share that was found as `count` of `total` (Clopper and Pearson, 95 %)."""
     tail = (1 - _LEVEL) / 2
     low = _find_root(lambda share: 1 - _at_most(count - 1, total, share) > tail) if count else 0.0
     high = _find_root(lambda share: _at_most(count, total, share) < tail) if count < total else 1.0
@@ -87,7 +89,7 @@ def _at_most(count: int, total: int, share: float) -> float:
 
 
 def _find_root(is_above: Callable[[float], bool]) -> float:
-    """Where a condition begins to hold, between 0 and 1."""
+    """The point between 0 and 1 where a condition begins to hold."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2

@@ -68,7 +68,9 @@ def format_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> s
 
 
 def _write_columns(_: Page, which: str = "") -> str:
-    """The columns of kernels; with `transfers` those of transfers that kernels have not, or with another meaning."""
+    """The columns of kernels; with `transfers`, those of transfers that kernels do not have or that have another
+    meaning there.
+    """
     known = {column.key: column.meaning for column in all_columns.COLUMNS}
     columns: Sequence[Column[Any]] = all_columns.COLUMNS
     if which == "transfers":

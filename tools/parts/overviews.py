@@ -18,7 +18,7 @@ from tools.parts.tables import STYLE, cite_rows, read_comparison
 def _write_overview(page: Page, pattern: str, precision: str) -> str:
     """Kernels by sizes: the percentage of the baseline that the fastest configuration of each kernel reaches.
 
-    Raises StoreError if no row is of that precision.
+    Raises StoreError if no row has that precision.
     """
     (column,) = pick_columns(COLUMNS, "% of {baseline}")
     comparison = read_comparison(pattern)

@@ -1,4 +1,4 @@
-"""Parts from what was recorded: tables of benchmarks, counters of profiles, the text of a file."""
+"""Parts from recorded files: tables of benchmarks, counters of profiles, the text of a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools.parts.tables import newest_file
 
 
 def _write_rows(page: Page, pattern: str, *words: str) -> str:
-    """A CSV of a program in benchmarks/: the lines that begin with a word, or all. Raises StoreError."""
+    """A CSV of a program in benchmarks/: the lines that begin with a given word, or all. Raises StoreError."""
     path = newest_file(pattern)
     origin, text = _read_text(path)
     head, *lines = csv.reader(io.StringIO(text))
@@ -45,7 +45,9 @@ def _is_number(cell: str) -> bool:
 
 
 def _write_text(page: Page, pattern: str, command: str = "") -> str:
-    """A recorded text, or of several commands and their outputs the first that begins so. Raises StoreError."""
+    """A recorded text, or the first that begins with these words in a file with the outputs of several commands. Raises
+    StoreError.
+    """
     path = newest_file(pattern)
     origin, text = _read_text(path)
     text = text.strip()
@@ -56,7 +58,7 @@ def _write_text(page: Page, pattern: str, command: str = "") -> str:
 
 
 def _find_output(text: str, command: str, pattern: str) -> str:
-    """Of several commands and their outputs the first that begins so. Raises StoreError."""
+    """In a file with the outputs of several commands, the first that begins with these words. Raises StoreError."""
     outputs = re.split(r"^(?=\$ )", text, flags=re.MULTILINE)
     found = next((each.strip() for each in outputs if each.startswith(f"$ {command}")), "")
     if not found:
@@ -65,7 +67,7 @@ def _find_output(text: str, command: str, pattern: str) -> str:
 
 
 def _write_profile(page: Page, pattern: str, *words: str) -> str:
-    """Some counters of recorded profiles, a line for each; of a single one also what bounds it.
+    """Some counters of recorded profiles, with a line for each; for a single one also its bound.
 
     `words` are the beginnings of the commands and `counters=a,b`. Raises StoreError.
     """
@@ -83,7 +85,7 @@ def _write_profile(page: Page, pattern: str, *words: str) -> str:
 
 
 def _find_counter(output: str, name: str) -> str:
-    """What a profile of one launch counted. Raises StoreError."""
+    """The counts of a profile of one launch. Raises StoreError."""
     found = re.findall(rf"^{re.escape(name)} {{2,}}(.*)$", output, re.MULTILINE)
     if len(found) != 1:
         raise StoreError(f"{len(found)} counters '{name}' in '{output.partition(chr(10))[0]}', not one")

@@ -44,7 +44,7 @@ def _format_cells(text: str) -> Iterator[str]:
 
 
 def _write_output(page: Page, *words: str) -> str:
-    """The command as it is typed, and what it prints. Raises StoreError if it fails."""
+    """The command as you type it, and its output. Raises StoreError if it fails."""
     if "gemmbench" not in words:
         raise StoreError("the command must be gemmbench")
     start = words.index("gemmbench")
@@ -73,12 +73,12 @@ def _cite_files(page: Page, words: Sequence[str]) -> list[Citation]:
 
 
 def _cite_output(page: Page, *words: str) -> str:
-    """Only cite what the output of a command shows, without running it."""
+    """Only cite the files that the output of a command shows, without running it."""
     return "\n".join(map(str, _cite_files(page, words)))
 
 
 def _clean_environment() -> dict[str, str]:
-    """The environment without the options of gemmbench, so that the output is the same everywhere."""
+    """The environment without gemmbench's options, so the output is the same everywhere."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("GEMMBENCH_") or name == _CACHE}
     return {**kept, "COLUMNS": _COLUMNS, "PYTHONPATH": str(ROOT)}
 

@@ -1,4 +1,4 @@
-"""Parts from results/: tables of kernels, transfers and posts, each with whose figures it shows."""
+"""Parts from results/: tables of kernels, transfers and posts, each with the source of its figures."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _compare_file(path: Path) -> Comparison:
 
 @dataclass(frozen=True)
 class _Choices:
-    """What a `table` part shows: values of the problem, parameters, kernels, columns, and the lines below.
+    """The contents of a `table` part: values of the problem, parameters, kernels, columns, and the lines below.
 
-    `step` are two kernels: a sentence says how much faster the second is. `code` are files of what nvcc makes of
-    kernels, and `code_columns` their columns to be shown.
+    `step` names two kernels; a sentence says how much faster the second is. `code` are files about the machine code of
+    kernels, and `code_columns` are the columns of these to show.
     """
 
     problem: Mapping[str, str]
@@ -103,7 +103,7 @@ def cite_rows(page: Page, comparison: Comparison, rows: Iterable[Row]) -> Citati
 
 
 def _list_footer(comparison: Comparison, citation: Citation, flags: Sequence[str] = ()) -> list[str]:
-    """The lines below a table; that of the device says when it was measured, and with what."""
+    """The lines below a table; the line of the device says when and with what it was measured."""
     lines = [*flags, *footer_lines(comparison.run), *detail_lines(comparison.run)]
     return _list_items(
         [f"{line.removesuffix('.')}; {citation.when}." if line.startswith(_DEVICE) else line for line in lines]
@@ -126,7 +126,9 @@ def _write_table(page: Page, pattern: str, *words: str) -> str:
 
 
 def _describe_step(rows: Sequence[Row], before: str, after: str) -> str:
-    """One sentence: how much faster a rung is than the one before it, of the rows that are shown. Raises NoResults."""
+    """One sentence about how much faster a rung is than the previous one, taken from the rows that are shown. Raises
+    NoResults.
+    """
     old, new = (_find_fastest(rows, name) for name in (before, after))
     ratio = old.time.value / new.time.value
     step = f"{ratio:.1f}x faster" if ratio >= 1.2 else _format_small_step(ratio)
@@ -151,7 +153,7 @@ def _drop_beaten(rows: Sequence[Row]) -> list[Row]:
 
 
 def _read_code_columns(page: Page, choices: _Choices) -> tuple[list[Column[Row]], list[Citation]]:
-    """Columns of what nvcc makes of kernels; only a row of the same configuration has a cell. Raises StoreError."""
+    """Columns about the machine code of kernels; only a row of the same configuration has a cell. Raises StoreError."""
     if not choices.code:
         return [], []
     path = newest_file(choices.code)
@@ -181,7 +183,7 @@ def _format_rows(
 
 
 def _pick_columns(rows: Sequence[Row], headings: Sequence[str]) -> tuple[Column[Row], ...]:
-    """The columns with these headings, also those that are empty in all rows. Raises StoreError."""
+    """The columns with these headings, including those that are empty in all rows. Raises StoreError."""
     known = (*kernel_columns.TABLE, *all_columns.COLUMNS, *all_columns.table_columns(rows, wide=True))
     names = {column.heading for column in known}
     for heading in headings:
@@ -196,7 +198,7 @@ def _format_columns(columns: Sequence[Column[Row]], rows: Sequence[Row], baselin
 
 
 def _format_table(table: Table) -> str:
-    """The cells in Markdown, numbers to the right."""
+    """The cells in Markdown, with numbers aligned to the right."""
     align = ["left" if table.aligns_left(heading) else "right" for heading in table.headings]
     return format_cells(table.cells, table.headings, STYLE, align).replace(
         " +- ", "\N{NO-BREAK SPACE}+-\N{NO-BREAK SPACE}"
@@ -236,7 +238,7 @@ def _write_fastest(page: Page, pattern: str, prefix: str, *words: str) -> str:
 
 
 def format_problem(row: Row) -> str:
-    """The problem of a row as briefly as its size allows: 4096, 4096 tn, 128x28672x4096 bf16."""
+    """The problem of a row, as short as its size allows: 4096, 4096 tn, 128x28672x4096 bf16."""
     problem = row.record.problem
     return " ".join(
         [problem.size, *(text for text in (problem.layout, problem.precision_name) if text not in ("nn", "f32"))]

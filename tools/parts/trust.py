@@ -1,4 +1,4 @@
-"""Parts that show what benchmarks/trust.py claims and what it found: each claim with its own date and revision."""
+"""Parts that show the claims of benchmarks/trust.py and their results, each with its own date and revision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HOLDS, _NOT_MEASURED = "holds", "not measured yet"
 
 @dataclass(frozen=True)
 class _Found:
-    """What a run of a claim found: the words of the claim at that time, the result, and whose it is."""
+    """The result of one run of a claim: the words of the claim at that time, the result, and its source."""
 
     statement: str
     result: str
@@ -62,7 +62,7 @@ def _count(names: Sequence[str], found: Mapping[str, _Found]) -> str:
 
 
 def _read_declared() -> dict[str, str]:
-    """What the program claims, in order: the names, and the lines about them in its description."""
+    """The claims of the program, in order: the names, and the lines about them in its description."""
     module = ast.parse((ROOT / "benchmarks" / "trust.py").read_text(encoding="utf-8"))
     assigned = {ast.unparse(node.targets[0]): node.value for node in module.body if isinstance(node, ast.Assign)}
     text = ast.get_docstring(module, clean=False) or ""
@@ -103,7 +103,7 @@ def _format_item(declared: str, found: _Found | None) -> str:
 
 
 def _format_origin(citation: Citation) -> str:
-    """`H200, 2026-11-23, revision not recorded`; without a revision it goes without saying that nothing was checked."""
+    """`H200, 2026-11-23, revision not recorded`; without a revision it is clear that nothing was checked."""
     return f"{citation.card}, {citation.when if citation.revision else citation.when.partition(';')[0]}"
 
 

@@ -10,7 +10,7 @@ reads_c: true
 source: https://github.com/leimao/CUDA-GEMM-Optimization
 ---*/
 
-// The launcher and the function that it calls after a launch are in two files, which stay as they are.
+// The launcher and the function that it calls after a launch are in two files, which are used unchanged.
 #include "06_2d_block_tiling_2d_warp_tiling_2d_thread_tiling_matrix_transpose_vectorized_memory_access.cu"
 #include "cuda_gemm_utils.cu"
 

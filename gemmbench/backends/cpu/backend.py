@@ -73,10 +73,10 @@ class CpuBackend:
         smem = self.device.target.smem
         for _, geometry in plan.launches:
             if geometry.threads > _MOST_THREADS:
-                raise LaunchError(f"a block has {geometry.threads} threads, but {_MOST_THREADS} is the limit")
+                raise LaunchError(f"a block has {geometry.threads} threads, but the limit is {_MOST_THREADS}")
             if artifact.build.shared + geometry.shared > smem:
                 static = f"{artifact.build.shared} static and {geometry.shared} dynamic"
-                raise LaunchError(f"a block needs {static} bytes of shared memory, but {smem} is the limit")
+                raise LaunchError(f"a block needs {static} bytes of shared memory, but the limit is {smem}")
         return Path(artifact.path) if artifact.path else None
 
     def count_workspace(self, loaded: Path | None, plan: Plan) -> int:
@@ -98,7 +98,7 @@ class CpuBackend:
         Raises LaunchError, OutOfMemory, and NotOffered for a graph.
         """
         if graph or turns:
-            raise NotOffered("the cpu device has no graphs")
+            raise NotOffered("the cpu device does not support graphs")
         printed = self._printed.setdefault(name, PrintedLines())
         bound = [self._bind_step(step, memory, mode, printed) for step in steps]
         launches = bound[0] if len(bound) == 1 else StepsInTurn(bound)

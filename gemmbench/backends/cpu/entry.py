@@ -115,7 +115,7 @@ class CpuEntry(BackendEntry):
     default_baseline = OPENBLAS.name
     noise_plans = (((OPENBLAS.name,), 1024), (("tiled",), 128))
     resource = "CPU"
-    no_transfers = "the CPU device uses the matrices where they are, so nothing is copied"
+    no_transfers = "the CPU device uses the matrices in place, so nothing is copied"
 
     def choose(self, option: str) -> DeviceChoice | None:
         """Accept `cpu`."""

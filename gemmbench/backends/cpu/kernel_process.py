@@ -75,14 +75,14 @@ a fraction of the pause. The larger one applies. Each worker spins for about 0.1
 
 _HINTS = {
     "SIGSEGV": "an access outside its operands, shared memory or stack, a misaligned vector, or memory beyond the "
-    f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may have besides its operands",
+    f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may use in addition to its operands",
     "SIGFPE": "an integer division by zero",
     "SIGILL": "__trap, or an instruction that this processor does not have",
-    "SIGABRT": f"a failed assertion, or more than the {walls.KERNEL_MEMORY >> 20} MiB of memory that a kernel may have",
-    "SIGBUS": "an access to a part that a file which it mapped does not have",
-    "SIGKILL": "killed by the system, usually because memory ran out, or by what it started or signalled",
+    "SIGABRT": f"a failed assertion, or memory beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may use",
+    "SIGBUS": "an access beyond the end of a file that it mapped",
+    "SIGKILL": "killed by the system, usually because memory ran out, or by a program that it started or signalled",
 }
-_OTHER = "a signal that it sent itself or asked for, or that came from what it started"
+_OTHER = "a signal that it sent or requested itself, or that came from a program that it started"
 _MUCH = walls.KERNEL_MEMORY // 2
 _NULL = "an access through a null pointer"
 _REFUSALS = ("SIGABRT", "SIGILL", "SIGKILL")
@@ -156,7 +156,7 @@ class KernelProcess:
         work = _count_processor_seconds(self._child.pid) - self._used
         if work > max(_MOST_WORK, _MOST_SHARE * pause):
             self.end()
-            raise LaunchError(f"the kernel worked for {1e3 * work:.0f} ms while it was not timed; end its threads")
+            raise LaunchError(f"the kernel worked for {1e3 * work:.0f} ms outside the timed windows; end its threads")
 
     def take_printed(self) -> None:
         """Read what the executable has printed so far."""
@@ -234,13 +234,13 @@ class KernelProcess:
 
     def _give_up(self) -> LaunchTimeout:
         taken = max(map(_count_own_memory, _list_tree(self._child.pid)))
-        limit = f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
+        limit = f"{walls.KERNEL_MEMORY >> 20} MiB that a kernel may use"
         hint = f", with {taken >> 20} MiB of memory of the {limit}" if taken > _MUCH else ""
         _kill_children(self._child.pid)
         self._child.kill()  # its workers die with it
         self.end()
         return LaunchTimeout(
-            f"did not {'end' if self._started else 'start'} within {round(self._timeout, 2):g} s{hint}"
+            f"did not {'finish' if self._started else 'start'} within {round(self._timeout, 2):g} s{hint}"
         )
 
     def _explain_death(self, access: str = "") -> LaunchError:
@@ -258,7 +258,7 @@ class KernelProcess:
         name = name_signal(-code) if code < 0 else "SIGSEGV"  # its own report counts, no matter how it ended
         kind = LaunchError if name in _REFUSALS else KernelCrash
         if access == _NULL:
-            access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may have"
+            access += f", as malloc returns beyond the {walls.KERNEL_MEMORY >> 20} MiB that a kernel may use"
         return kind(f"the kernel crashed with {name}: {access or _HINTS.get(name, _OTHER)}{when}")
 
 

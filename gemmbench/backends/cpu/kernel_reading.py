@@ -206,7 +206,7 @@ class Geometry:
         shared = to_triple(self.shared(sizes, roles))[0]
         threads, blocks = int(np.prod(block, dtype=float)), int(np.prod(grid, dtype=float))
         if min(*grid, *block) < 1 or threads > MOST_THREADS or threads * blocks > _MOST_WORK or shared > 228 << 10:
-            raise UnknownValue("a launch that is too large, or empty")
+            raise UnknownValue("a launch that is empty or too large")
         return grid, block, shared
 
 
@@ -264,7 +264,7 @@ class KernelReading:
         places = [each.place for each in file.signatures.kernels if each.symbol == kernel.symbol]
         if len(places) > 1:
             lines = " and ".join(str(line) for _, line in places)
-            raise Undecidable(f"is overloaded (lines {lines}), and its name does not say which is meant; rename one")
+            raise Undecidable(f"is overloaded (lines {lines}), and its name does not identify one of them; rename one")
         self.launch = next(iter(find_launches(file.source, kernel.name)), None)
         reached = find_reached(file.source, [kernel.symbol])
         self.body = "\n".join(file.source.text[item.start : item.end] for item in reached if item.kind != "scope")
@@ -574,7 +574,7 @@ class KernelReading:
         if any(math.prod(shape) > _MOST_PRODUCTS for shape in pinned[1]):
             largest = max(fixed.values())
             if not self.sizes:
-                raise Undecidable(f"takes no sizes, and those in its text, such as {largest}, are too large to try")
+                raise Undecidable(f"takes no sizes, and the sizes in its text, such as {largest}, are too large to try")
             return [({}, usual)]
         return [pinned, ({}, usual)] if self.sizes else [pinned]
 
@@ -624,7 +624,7 @@ class KernelReading:
         shapes = [square, *sorted(others, key=lambda shape: (-len(set(shape)), -sum(shape)))]
         small = [shape for shape in shapes if math.prod(shape) <= _MOST_PRODUCTS]
         if not small:
-            raise Undecidable(f"takes no sizes, and those in its text, such as {numbers[0]}, are too large to try")
+            raise Undecidable(f"takes no sizes, and the sizes in its text, such as {numbers[0]}, are too large to try")
         return small
 
     def measure_tile(self) -> int:

@@ -1,4 +1,4 @@
-// Starts a program behind walls, each of which is asked for by name:
+// Starts a program behind walls, each of which is selected by name:
 //
 //     launcher [spaces] [files] [read=PATH]... [write=PATH]... [memory=BYTES] [file=BYTES] [processes=N] [parent=N]
 //         -- PROGRAM...
@@ -7,10 +7,11 @@
 // spaces     user, network, IPC and PID namespaces of its own; all its processes end with it
 // files      only what `read` and `write` name (Landlock); also no TCP and no signals to others where Landlock can
 // parent     the process that starts it; nothing runs if that has ended already
-// The second form prints what it can reach, for `doctor`: files, network, processes.
+// The second form prints, for `doctor`, what the program can reach: files, network, processes.
 //
-// It ends as the program ends, by the same signal or with the same exit code, and together with the thread that started
-// it. Where a wall cannot be built, no program runs: it says why and exits with kNoWalls, or with kNoProgram.
+// It ends in the same way as the program, by the same signal or with the same exit code, and together with the thread
+// that started it. Where a wall cannot be built, no program runs: it prints the reason and exits with kNoWalls, or with
+// kNoProgram.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 #include <unistd.h>
 
 static const int kNoWalls = 125, kNoProgram = 126;
-static const int kCounted = 1, kNobody = 65534;  // a user in the namespace, and who that is outside
+static const int kCounted = 1, kNobody = 65534;  // a user in the namespace, and the corresponding user outside
 
 // Of linux/landlock.h, which may be older than the system.
 static const int kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446, kPathBeneath = 1;
@@ -75,7 +76,7 @@ static void allow(int rules, uint64_t handled, const char* path, bool write) {
     close(place);
 }
 
-// A ruleset of Landlock with what `options` allow.
+// A Landlock ruleset with the access rights in `options`.
 static int make_rules(char** options) {
     const long version = syscall(kCreateRuleset, nullptr, 0, 1);
     must(version >= 1, "landlock_create_ruleset");
@@ -114,7 +115,7 @@ static int make_rules(char** options) {
 
 static void end_with_parent() { must(!prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl"); }
 
-// This process only waits from now on, and must hold no connection or pipe of the program open.
+// From now on this process only waits, and it must not hold any connection or pipe of the program open.
 static void let_go() {
     const int nothing = open("/dev/null", O_RDWR);
     for (int file = 0; nothing >= 0 && file < 3; ++file) dup2(nothing, file);
@@ -144,7 +145,7 @@ static void unshare_spaces() {
 }
 
 // The same for root, whose processes the system does not limit: gives the namespace another user, which only a process
-// outside may do, and returns whether it has one. Files stay those of root.
+// outside may do, and returns whether it has one. Files still belong to root.
 static bool unshare_spaces_of_root() {
     int unshared[2];
     must(!pipe2(unshared, O_CLOEXEC), "pipe2");

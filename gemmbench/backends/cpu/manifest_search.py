@@ -263,10 +263,10 @@ class _Search:
                             found.wrong_launch = self.describe_wrong_launch(trials, found, shapes)
                             return found
         if endless == _MOST_ENDLESS:
-            message = f"did not end within {SECONDS} s with {_count_combinations(tries)} of its arguments"
+            message = f"did not finish within {SECONDS} s with {_count_combinations(tries)} of its arguments"
         else:
             hint = "" if self.reading.sizes else ", and none of its arguments is a size"
-            message = f"was right with none of {_count_combinations(tries)} of its arguments{hint}"
+            message = f"was not correct with any of {_count_combinations(tries)} of its arguments{hint}"
         named = (are_operands_named(self.reading.slots) or is_evident) and are_sizes_named(self.reading.slots)
         named = named and bool(self.reading.sizes or len(self.reading.find_written_sizes()) == len("MNK"))
         raise _NoneRight(message, self.list_attempts(tries, named, endless == _MOST_ENDLESS))
@@ -306,7 +306,7 @@ class _Search:
             return ""
         line = self.reading.file.source.places.find(launches[0].start)[1]
         said, right_with = ("; ".join(pair[place] for pair in differing) for place in (0, 1))
-        return f"as launched at line {line} it is wrong: {said}; right with {right_with}"
+        return f"as launched at line {line} it is wrong: {said}; correct with {right_with}"
 
     def list_attempts(self, tries: Sequence[_Tried], named: bool, is_endless: bool) -> list[Attempt]:
         """Return the calls that may be meant, likeliest first: launches with the likeliest roles, then others.

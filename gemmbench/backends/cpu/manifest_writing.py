@@ -195,7 +195,7 @@ def _write_axis(samples: Sequence[tuple[Mapping[str, int], int]]) -> str:
         expression = parse(text, tuple("MNK"))
         if all(expression.value(sizes) == count for sizes, count in samples):
             return text
-    raise Undecidable("has a grid that does not follow from M, N and K in a usual way")
+    raise Undecidable("has a grid that does not follow from M, N and K in any usual way")
 
 
 def _list_expressions() -> Iterable[str]:

@@ -102,7 +102,7 @@ def read_output(output: str) -> Preprocessed:
 
 def name_missing(found: Preprocessed) -> str:
     """Return a text such as `; left out, because not found: "tile.cuh"` with the next step, or ""."""
-    advice = "name the folder of one that the kernel needs in `include`"
+    advice = "give the folder of any header that the kernel needs in `include`"
     return f"; left out, because not found: {', '.join(found.missing)}: {advice}" if found.missing else ""
 
 

@@ -37,18 +37,18 @@ def _check_compiler(needed: bool) -> HealthCheck:
         return failed_check("C++ compiler", "does not answer to --version", "set CXX", needed)
     except DeviceError:
         return failed_check(
-            "C++ compiler", "not found: no kernel can run on the CPU", "apt-get install g++, or set CXX", needed
+            "C++ compiler", "not found, so no kernel can run on the CPU", "apt-get install g++, or set CXX", needed
         )
 
 
 _WALLS = {
     "processes": (
         "kernels cannot signal your processes or leave processes behind",
-        "a kernel can signal your processes, and leave processes behind",
+        "a kernel can signal your processes and leave processes behind",
     ),
-    "network": ("kernels have none", "a kernel can use the network"),
+    "network": ("kernels have no network access", "a kernel can use the network"),
     "files": (
-        "kernels read the system's libraries and their own executable, and write none",
+        "kernels read the system's libraries and their own executable, and write nothing",
         "a kernel can read and write your files",
     ),
 }
@@ -79,7 +79,7 @@ def _check_blas() -> HealthCheck:
     name = blas_version()
     if "openblas" in name or "mkl" in name or "accelerate" in name:
         return passed_check("BLAS", name)
-    message = f"{name}, which is slow: percentages of it look too good"
+    message = f"{name}, which is slow: percentages relative to it look too good"
     return failed_check("BLAS", message, "pip install --force-reinstall numpy")
 
 
@@ -87,7 +87,7 @@ def _check_load() -> HealthCheck:
     competitors, cores = average_competitors(), count_cores()
     message = f"{competitors:.1f} other processes on {cores} cores"
     if is_busy(competitors, cores):
-        next_step = "wait, or end them: they compete with CPU rows and with copies from the host"
+        next_step = "wait for them or end them: they compete with CPU rows and with copies from the host"
         return failed_check("host load", message, next_step)
     return passed_check("host load", message)
 

@@ -70,7 +70,7 @@ def why_unsuitable(variant: Variant) -> str:
         needed = " or ".join(f"sm_{name}" for name in variant.arch)
         return f"needs a GPU: it uses instructions of {needed}, {_CANNOT}"
     if variant.min_sm >= _AMPERE and _SUSPICIOUS.search(variant.text):
-        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses instructions of it, {_CANNOT}"
+        return f"needs a GPU of sm_{variant.min_sm} or later (min_sm), and uses its instructions, {_CANNOT}"
     return ""
 
 

@@ -62,7 +62,7 @@ def read_static_shared(path: Path) -> int:
     """Return the bytes of static shared memory per block. Raises BuildError for a file in another format."""
     code = path.read_bytes()
     if not code.startswith(_ELF64):
-        raise BuildError("the C++ compiler did not make a 64-bit little-endian ELF executable")
+        raise BuildError("the C++ compiler did not produce a 64-bit little-endian ELF executable")
     table, step, count, naming = _HEADER.unpack_from(code)
     sections = [_SECTION.unpack_from(code, table + number * step) for number in range(count)]
     names = sections[naming][1]
@@ -430,7 +430,7 @@ class CpuCompiler:
         self._run_checked(arguments, folder)
         if (needed := _read_memory_size(path)) > walls.KERNEL_MEMORY:
             limit = walls.KERNEL_MEMORY >> 20
-            raise BuildError(f"code and static arrays take {needed >> 20} MiB of memory, but {limit} MiB is the limit")
+            raise BuildError(f"code and static arrays take {needed >> 20} MiB of memory, but the limit is {limit} MiB")
         return Build(shared=read_static_shared(path))
 
     def _run_checked(self, arguments: list[str], folder: Path) -> None:

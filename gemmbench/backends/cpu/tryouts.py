@@ -172,7 +172,7 @@ class TrialProcess:
             self._process.stdin.write(f"{' '.join(map(str, numbers))}\n".encode())
             self._process.stdin.flush()
         except OSError:
-            raise LaunchError("the process that tries a kernel ended") from None
+            raise LaunchError("the process that tries the kernel ended") from None
         reply = int(self._read_reply())
         return Ending.TIMEOUT if reply == -signal.SIGALRM else Ending.CRASH if reply else Ending.COMPLETE
 
@@ -182,7 +182,7 @@ class TrialProcess:
             ready, _, _ = select.select([self._replies], [], [], max(0.0, deadline - time.monotonic()))
             more = os.read(self._replies, 64) if ready else b""
             if not more:
-                raise LaunchError("the process that tries a kernel gives no answer")
+                raise LaunchError("the process that tries the kernel does not answer")
             reply += more
         return reply
 

@@ -97,9 +97,9 @@ def explain_compiler(compiler: Sequence[str], done: subprocess.CompletedProcess[
     if done.returncode < 0:
         return f"the C++ compiler was ended by {name_signal(-done.returncode)}, possibly for lack of memory"
     if not done.returncode:
-        return f"{shlex.join(compiler)} reported success but did not make {made}; set CXX"
+        return f"{shlex.join(compiler)} reported success but did not produce {made}; set CXX"
     if not done.stderr.strip():
-        return f"the C++ compiler ended with exit code {done.returncode} and said nothing"
+        return f"the C++ compiler ended with exit code {done.returncode} and printed nothing"
     return done.stderr.strip()
 
 

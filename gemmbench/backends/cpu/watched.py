@@ -79,8 +79,8 @@ class KernelWatcher:
         path = self._compiler.compile_watched(plan)
         if called := _list_called_functions(path, f"{plan.variant.kind}.cpp", plan.symbols or ("gemm",)):
             raise Unsupported(
-                f"{called[0]} calls itself or is called by its address, so not all of its loads and stores can be "
-                "seen; write it as a loop"
+                f"{called[0]} calls itself or is called through a pointer, so gemmbench cannot see all of its "
+                "loads and stores; write it as a loop"
             )
         arrays = _read_static_arrays(path)
         seen = _run(path, plan, arrays, _LARGEST_GRANULE, counts=True)
@@ -91,7 +91,7 @@ class KernelWatcher:
         names = [operand.name for operand in _list_operands(plan, arrays)]
         accesses = merge_accesses(_make_access(each, places, names) for each in reports)
         if not accesses:
-            raise Unsupported("nothing to count: its blocks access neither operands nor shared memory")
+            raise Unsupported("nothing to count: its blocks do not access operands or shared memory")
         return AccessCounts(accesses, seen["ran"], seen["blocks"])
 
 
@@ -110,7 +110,7 @@ def _check_counted(plan: Plan, faults: Sequence[Mapping[str, Any]], places: Mapp
                 f"{plan.problem.size}: one block takes more than {_COUNT_SECONDS} s to count; choose a smaller --sizes"
             )
         end = "stops at barriers" if fault["kind"] == "stuck" else "crashes"
-        raise LaunchError(f"it {end} {place}on the CPU; gemmbench verify {plan.variant.name} says why")
+        raise LaunchError(f"it {end} {place}on the CPU; gemmbench verify {plan.variant.name} explains why")
 
 
 def _make_access(report: Mapping[str, Any], places: Mapping[int, Place], names: Sequence[str]) -> Access:
@@ -128,7 +128,7 @@ def _check_watchable(plan: Plan) -> None:
         raise Unsupported(f"{_ADDR2LINE}, which finds the lines of faults, is missing; apt-get install binutils")
     for _, geometry in plan.launches:
         if geometry.threads > _MOST_THREADS or geometry.shared > _MOST_SHARED:
-            raise Unsupported("its blocks are too large to be launched")
+            raise Unsupported("its blocks are too large to launch")
 
 
 _GUARD = "_ZGV"

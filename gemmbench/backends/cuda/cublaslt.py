@@ -45,9 +45,9 @@ def check_fp8(problem: Problem, sm: int) -> None:
     if not problem.precision.is_scaled:
         return
     if problem.layout != "nt" and sm not in _EVERY_LAYOUT:
-        raise NotOffered(f"cuBLASLt has {problem.precision_name} in layout nt only, not in {problem.layout}")
+        raise NotOffered(f"cuBLASLt supports {problem.precision_name} only in layout nt, not in {problem.layout}")
     if problem.N % _GRAIN or problem.K % _GRAIN:
-        raise NotOffered(f"cuBLASLt has {problem.precision_name} only where N and K are multiples of {_GRAIN}")
+        raise NotOffered(f"cuBLASLt supports {problem.precision_name} only where N and K are multiples of {_GRAIN}")
 
 
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:

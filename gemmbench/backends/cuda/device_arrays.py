@@ -151,7 +151,7 @@ class DeviceArray:
     ) -> Any:
         """Return a capsule of this memory. Raises BufferError if a copy or another device is requested."""
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("the array is passed without a copy, on the GPU where it is")
+            raise BufferError("the array is passed without a copy and stays on its GPU")
         return _make_capsule(self.ptr, self.shape, self.dtype, self.device)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -44,7 +44,7 @@ def load_bindings(purpose: str) -> ModuleType:
         raise NotOffered(f"{purpose} need cuda-bindings: {write_pip_line('cuda')}") from fault
 
 
-_OPERANDS = "a thread accessed memory outside the operands: look for a missing bound check"
+_OPERANDS = "a thread accessed memory outside the operands; look for a missing bounds check"
 # Part of cuGetErrorString's text (the only part of an error that pycuda keeps), the error's name and its meaning. These
 # errors leave the context unusable (the CUDA C++ Programming Guide calls them "sticky").
 _DEADLY = (
@@ -62,10 +62,10 @@ _HARMLESS = (
     (
         "too many resources",
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-        "a block needs more than this GPU has",
+        "a block needs more resources than this GPU has",
     ),
     ("no kernel image", "CUDA_ERROR_NO_BINARY_FOR_GPU", "the code is for another architecture"),
-    ("symbol not found", "CUDA_ERROR_NOT_FOUND", "the code has no kernel of this name"),
+    ("symbol not found", "CUDA_ERROR_NOT_FOUND", "the code has no kernel with this name"),
     ("invalid argument", "CUDA_ERROR_INVALID_VALUE", "grid, block or shared memory exceeds this GPU's limits"),
 )
 
@@ -112,7 +112,7 @@ class _ReadyCubin:
 def cubin_module_class() -> type:
     """Return CubinModule, a subclass of pycuda.compiler.SourceModule. It is created when pycuda is first needed."""
     source_module = import_module("pycuda.compiler").SourceModule
-    return type("CubinModule", (_ReadyCubin, source_module), {"__doc__": "A SourceModule of a ready cubin."})
+    return type("CubinModule", (_ReadyCubin, source_module), {"__doc__": "A SourceModule made from an existing cubin."})
 
 
 def load_cubin(path: str, arch: str) -> Any:

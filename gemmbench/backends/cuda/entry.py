@@ -38,7 +38,7 @@ class CudaEntry(BackendEntry):
         """Ask NVML or look at the driver's files."""
         if why := probe.why_no_gpu():
             return why
-        return "" if probe.find_gpu(choice.index) else f"there is no GPU number {choice.index}"
+        return "" if probe.find_gpu(choice.index) else f"there is no GPU {choice.index}"
 
     def glance(self, choice: DeviceChoice) -> Target | None:
         """Return the GPU as NVML sees it: compute capability and memory."""
@@ -49,7 +49,7 @@ class CudaEntry(BackendEntry):
         """Give each worker one GPU, which the worker sees as its first."""
         names = probe.list_visible_names()
         if count > len(names):
-            raise DeviceError(f"{count} workers need {count} GPUs, and there are {len(names)}")
+            raise DeviceError(f"{count} workers need {count} GPUs, but there are {len(names)}")
         return [{"CUDA_VISIBLE_DEVICES": name} for name in names[: count or None]]
 
     def libraries(self) -> tuple[Variant, ...]:

@@ -44,7 +44,9 @@ class Examiner:
         seconds = time.perf_counter() - started
         self._find_leak(function, call, seconds)
         if self._waits(function, call, at, nbytes, seconds):
-            reason = "waits for the GPU before it returns, so it is timed without a graph, and host time is included"
+            reason = (
+                "waits for the GPU before it returns, so it is timed without a graph, and its times include host time"
+            )
             return Findings(_UNKNOWN_KERNELS, reason, waits=True)  # waiting means that products cannot overlap
         return self._record(call)
 
@@ -78,8 +80,8 @@ class Examiner:
             intact = holds_pattern()
             if not intact and not self.gate.expired:
                 raise LaunchError(
-                    "launched on another stream: C changed while the stream that it was given was held; "
-                    f"launch on `stream`, or on the current stream of PyTorch or CuPy ({function.variant.path})"
+                    "launched on another stream: C changed while the stream passed to it was held; launch on "
+                    f"`stream`, or on the current stream of PyTorch or CuPy ({function.variant.path})"
                 )
         return False
 

@@ -4,7 +4,7 @@
    The stream while one window is measured:
 
        gate | stamp | event | launch launch ... launch | event | stamp
-        `-- spins until the rest is queued, so that no host time lies between the events
+        `-- spins until the rest is queued, so no host time lies between the events
 
    %globaltimer counts nanoseconds, in steps of up to 1 us. %smid is the SM that a block runs
    on, and clock64() that SM's own cycle counter. */
@@ -37,7 +37,7 @@ extern "C" __global__ void gate(const volatile unsigned* opened, volatile unsign
     }
 }
 
-/* What an empty launch takes is in every time of a product alone. */
+/* Every time of a product run alone includes the time of an empty launch. */
 extern "C" __global__ void nothing() {}
 
 struct Stamp {
@@ -45,7 +45,7 @@ struct Stamp {
 };
 
 /* Record where and when each block runs. Launched with blocks of one thread, several for each
-   SM, so that two stamps share most SMs. */
+   SM, so two stamps share most SMs. */
 extern "C" __global__ void stamp(Stamp* slots)
 {
     unsigned sm;

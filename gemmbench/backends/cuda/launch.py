@@ -212,7 +212,7 @@ class ScalarMemory:
 
     def find(self, argument: PassedArgument) -> int:
         """Return the address of a scalar."""
-        assert self.memory is not None, "only arguments that are passed by pointer are looked up"
+        assert self.memory is not None, "only arguments that are passed by pointer can be looked up"
         return self.memory.address + self._offsets[argument]
 
 
@@ -326,7 +326,7 @@ class _KernelLaunch:
         cuda = load_driver()
         shared = function.shared_size_bytes + geometry.shared
         if shared > smem:
-            raise LaunchError(f"a block needs {shared:,} bytes of shared memory, but this GPU has {smem:,} for a block")
+            raise LaunchError(f"a block needs {shared:,} bytes of shared memory, but this GPU has {smem:,} per block")
         if shared > _PORTABLE_SHARED:
             function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, geometry.shared)
         self._function, self._geometry = function, geometry

@@ -1,5 +1,5 @@
-// How gemmbench calls a host function: arguments come as slots and are converted to the types that the function
-// declares, and exceptions end here instead of in Python. The text of a launcher begins with this file.
+// How gemmbench calls a host function: arguments arrive as slots and are converted to the types that the function
+// declares, and exceptions stop here before they reach Python. The source of a launcher begins with this file.
 
 #include <cuda_runtime.h>
 
@@ -11,17 +11,17 @@
 
 namespace gemmbench {
 
-// An argument: of each slot, the member that its kind names is used.
+// An argument; of each slot, the member for its kind is used.
 struct Slot {
     long long whole;
     double number;
     void* address;
 };
 
-// What a call came to.
+// The result of a call.
 struct Outcome {
     long long value;  // what the function returned
-    int threw;        // 1 if it threw instead; then `words` are those of the exception
+    int threw;        // 1 if it threw instead; then `words` is the text of the exception
     char words[500];
 };
 
@@ -75,7 +75,7 @@ struct Arguments {
 
 }  // namespace gemmbench
 
-// Each shared library has a CUDA runtime of its own, which knows its errors.
+// Each shared library has its own CUDA runtime, which keeps its own errors.
 extern "C" const char* gemmbench_error_name(int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); }
 extern "C" const char* gemmbench_error_words(int code) { return cudaGetErrorString(static_cast<cudaError_t>(code)); }
 extern "C" int gemmbench_last_error() { return static_cast<int>(cudaGetLastError()); }

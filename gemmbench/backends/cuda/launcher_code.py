@@ -126,9 +126,9 @@ def explain_call_errors(plan: Plan, output: str) -> str:
     """Explain, based on nvcc's output, why the host function cannot be called; "" if that is not the problem."""
     path, host = plan.variant.path, plan.variant.call.host
     if unknown := _UNKNOWN.search(output):
-        return f"{path}: no host function '{unknown[2] or unknown[1]}' in the code; correct the manifest, or define it"
+        return f"{path}: the code has no host function '{unknown[2] or unknown[1]}'; correct the manifest, or define it"
     if refused := _REFUSED.search(output):
-        return f"{path}: {refused[1]}: it passes {_list_arguments(plan)} to {host}; list the right ones under `args`"
+        return f"{path}: {refused[1]}: it passes {_list_arguments(plan)} to {host}; list the correct ones under `args`"
     return ""
 
 
@@ -165,13 +165,13 @@ def count_kernels(queue: Callable[[], object], stream: Any, host: str, take_last
     if any(nodes[kind] for kind in _ALLOCATIONS):
         raise LaunchError(f"allocates inside the launch: {host} allocates on its stream; declare a `workspace`")
     if not nodes:
-        nothing = f"queued nothing on its stream: {host} launches nothing, or on another stream; {_NEXT_STEP}"
+        nothing = f"queued nothing on its stream: {host} launches nothing, or uses another stream; {_NEXT_STEP}"
         raise LaunchError(_explain_error(host, error) if error else nothing)
     return nodes.total()
 
 
 def _explain_error(host: str, error: str) -> str:
-    return f"a CUDA call in {host} fails, which {host} does not return: {error}"
+    return f"a CUDA call in {host} fails, but {host} does not return the error: {error}"
 
 
 def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host: str, symptom: str) -> str:
@@ -182,7 +182,7 @@ def _explain_refusal(driver: Any, queue: Callable[[], object], stream: Any, host
         _record(driver, queue, stream, _RELAXED)
     except LaunchError:
         return f"synchronises inside the launch: {host} waits for the device"
-    return f"allocates inside the launch: {host} allocates, frees or copies memory, for which there is `workspace`"
+    return f"allocates inside the launch: {host} allocates, frees or copies memory; use `workspace` for this"
 
 
 def _record(driver: Any, queue: Callable[[], object], stream: Any, mode: str) -> Counter[str]:

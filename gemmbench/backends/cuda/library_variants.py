@@ -36,12 +36,12 @@ ALGORITHMS = 64
 DEFAULT, PEDANTIC = MATHS
 
 MATH = (
-    "f32 and 3xtf32 in f32 with the faster of default and pedantic math, tf32 fast, f16 and bf16 on tensor cores, "
-    "summed in f32, f16_f16 in f16"
+    "f32 and 3xtf32 use the faster of default and pedantic f32 math, tf32 uses fast math, f16 and bf16 use "
+    "tensor cores and sum in f32, f16_f16 sums in f16"
 )
 _MATH_LT = (
-    "f32 and 3xtf32 in pedantic and default f32, tf32 fast, f16, bf16 and fp8 on tensor cores, summed in f32, "
-    "f16_f16 in f16"
+    "f32 and 3xtf32 use pedantic and default f32 math, tf32 uses fast math, f16, bf16 and fp8 use tensor cores "
+    "and sum in f32, f16_f16 sums in f16"
 )
 
 _UNSCALED = tuple(name for name, precision in PRECISIONS.items() if not precision.is_scaled)
@@ -67,12 +67,12 @@ CUBLAS = Variant(
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
 CUBLAS_DEFAULT, CUBLAS_PEDANTIC = (
-    replace(CUBLAS, name=name, summary=f"cuBLAS in f32 with {math} only", order=order, precisions=_IN_F32)
+    replace(CUBLAS, name=name, summary=f"cuBLAS, only with {math} f32 math", order=order, precisions=_IN_F32)
     for name, math, order in (("cublas_default", DEFAULT, 1001), ("cublas_pedantic", PEDANTIC, 1002))
 )
 CUBLASLT = Variant(
     name="cublaslt",
-    summary=f"cuBLASLt, algorithm ALGO of those that it offers; {_MATH_LT}; at least 32 MiB workspace",
+    summary=f"cuBLASLt, algorithm number ALGO in its list; {_MATH_LT}; at least 32 MiB workspace",
     order=1010,
     kind="library",
     devices=("cuda",),

@@ -362,8 +362,8 @@ class NvccCompiler:
     def _explain_errors(self, output: str, unit: CompilerUnit, source: Path) -> str:
         if "Unsupported gpu architecture" in output:
             return (
-                f"{unit.location}: nvcc {nvcc_version(self.path)} does not compile for sm_{unit.arch}; "
-                "name the nvcc of another toolkit in CUDACXX"
+                f"{unit.location}: nvcc {nvcc_version(self.path)} does not compile for sm_{unit.arch}; set "
+                "CUDACXX to the nvcc of another toolkit"
             )
         errors = _shorten_paths(extract_errors(output.replace(str(source), unit.location)))
         fix = suggest_fix(_find_first_error(errors))

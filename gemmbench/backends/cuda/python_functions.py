@@ -104,8 +104,8 @@ class MemoryWatch:
             self._records += 1
         if self._records > _MOST_RECORDS:
             raise LaunchError(
-                f"leaks memory of the GPU: its calls keep {self._kept / 2**20:,.0f} MiB so far, and more each time; "
-                f"free or reuse what a call allocates ({self._name})"
+                f"leaks memory of the GPU: its calls hold {self._kept / 2**20:,.0f} MiB so far, and more each "
+                f"time; free or reuse whatever a call allocates ({self._name})"
             )
 
 
@@ -152,7 +152,7 @@ def _keep_own_code(variant: Variant) -> Iterator[None]:
                 changed.append(f"{owner.__name__}.{name}")
     if changed:
         sys.modules.pop(_name_module(variant), None)
-        raise LaunchError(f"{variant.path} replaces {changed[0]} of gemmbench, which its rows share; leave it as it is")
+        raise LaunchError(f"{variant.path} replaces {changed[0]} of gemmbench, which its rows share; do not change it")
 
 
 def _list_own_code() -> Iterator[ModuleType | type]:
@@ -208,7 +208,7 @@ def explain_errors(variant: Variant) -> Iterator[None]:
         if fault.name is None:
             raise _explain(variant, fault) from fault
         pip = find_pip_line(fault.name.partition(".")[0])
-        raise NotOffered(f"{_find_place(variant, fault)}: Python finds no module {fault.name}; {pip}") from fault
+        raise NotOffered(f"{_find_place(variant, fault)}: Python cannot find the module {fault.name}; {pip}") from fault
     except BaseException as fault:  # a module may call sys.exit()
         raise _explain(variant, fault) from fault
 

@@ -46,7 +46,7 @@ class HostBuffer:
             self.bytes = cuda.pagelocked_empty(nbytes, np.uint8) if pinned else np.empty(nbytes, np.uint8)
         except (cuda.Error, MemoryError, OverflowError) as fault:
             what = f"cannot {'page-lock' if pinned else 'allocate'} {nbytes:,} bytes of host memory"
-            raise OutOfMemory(f"{what}: take a smaller size [{fault}]") from fault
+            raise OutOfMemory(f"{what}: choose a smaller size [{fault}]") from fault
         self._pinned: Any = self.bytes.base if pinned else None
         self.bytes.fill(0)
 

@@ -71,10 +71,8 @@ class FakeStep:
         self.launched += 1
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
-        shape = self.problem.operand(operand).shape
-        kind = self.problem.storage(operand).numpy_type()
-        nbytes = self.problem.operand_bytes(operand)
-        return self.memory.bytes[offset : offset + nbytes].view(kind).reshape(shape)
+        found = self.problem.operand(operand)
+        return self.memory.bytes[offset : offset + found.nbytes].view(found.storage.numpy_type()).reshape(found.shape)
 
     def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
         kind = np.float64 if self.problem.precision.accumulator.type == FLOAT64 else np.float32

@@ -32,8 +32,8 @@ It is below 1, because timed operands were changed in a few rows.
 """
 _STALE = "C still holds the result of an earlier launch"
 _ORDER = (
-    "the results of equal launches differ, if only within rounding: a race, or sums whose order changes; "
-    "if they may, as with atomic additions, declare `deterministic: false` in the manifest"
+    "the results of equal launches differ, even if only by rounding: this is a race, or sums whose order "
+    "changes; if this is allowed, as with atomic additions, declare `deterministic: false` in the manifest"
 )
 
 
@@ -85,11 +85,11 @@ def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | Non
     """Diagnose a result that belongs to operands as they were before the audit changed them."""
     of_a, of_b = CHANGES
     if _are_equal(multiples, factors):
-        return "remembers", "new operands give the result of old ones: it is kept from an earlier launch"
+        return "remembers", "new operands give the result of old ones: the result is kept from an earlier launch"
     if _are_equal(multiples, [of_a * factor for factor in factors]):
-        return "keeps B", "the result is that of B as it was in an earlier launch: the kernel keeps a copy of B"
+        return "keeps B", "the result belongs to the B of an earlier launch: the kernel keeps a copy of B"
     if _are_equal(multiples, [of_b * factor for factor in factors]):
-        return "keeps A", "the result is that of A as it was in an earlier launch: the kernel keeps a copy of A"
+        return "keeps A", "the result belongs to the A of an earlier launch: the kernel keeps a copy of A"
     return None
 
 
@@ -130,13 +130,13 @@ def _describe_late_fault(failed: Turn, second: Turn, some_right: bool) -> Check:
     assert check is not None
     where = f"set {failed.index}: " if len(failed.factors) > 1 else ""
     if some_right:
-        words = "some operand sets are right: a race, or state that is kept between launches"
+        words = "some operand sets are correct: there is a race, or state is kept between launches"
         return make_check(check, RACE, f"{where}{check.message}: {words}")
     if failed is not second and second.check is None:
-        words = "right where C held NaN, but not where it held the result of an earlier launch"
+        words = "correct where C held NaN, but not where it held the result of an earlier launch"
         return make_check(check, "leaves an old C", f"{words}: {where}{check.message}")
     cause = check.diagnosis.cause if check.diagnosis else ""
-    return make_check(check, cause or "wrong later", f"right before timing, wrong after it: {where}{check.message}")
+    return make_check(check, cause or "wrong later", f"correct before timing, wrong after it: {where}{check.message}")
 
 
 _AGED = 1 / 16

@@ -29,8 +29,8 @@ _FASTER, _SAVED = 1.3, 5e-6
 """A launch counts as skipping work if it is this much faster and saves this many seconds."""
 
 _WRONG = "wrong when timed"
-_OLD_RESULT = "new operands give the result of old ones: it is kept from an earlier launch"
-_OTHER_RESULT = "C still holds the result of another launch: the kernel skips work that it takes for done"
+_OLD_RESULT = "new operands give the result of old ones: the result is kept from an earlier launch"
+_OTHER_RESULT = "C still holds the result of another launch: the kernel skips work that it considers done"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,10 @@ class SeenData:
         if check.ok:
             return check
         words = check.message.removesuffix(f": {check.diagnosis.words}" if check.diagnosis else "")
-        words = f"{words}: right in the audit, so it keeps something between launches, or has a race"
+        words = (
+            f"{words}: the result was correct in the audit, so the kernel keeps something between launches, or has "
+            "a race"
+        )
         if judge(sample.factor, UNALTERED).ok:
             words = _OLD_RESULT
         elif any(judge(factor, UNALTERED).ok for factor in set(self.arena.factors)):
@@ -166,5 +169,5 @@ def judge_replays(trial: Trial) -> None:
     faster = [replay for replay in trial.replays if replay.faster]
     if trial.alive and 2 * len(faster) > len(trial.replays):
         new, seen = f"{1e6 * faster[-1].new:.1f} us", f"{1e6 * faster[-1].seen:.1f} us"
-        words = f"faster on data that it has seen: a launch takes {new} on new data, and {seen} on the same again"
+        words = f"faster on data that it has seen: a launch takes {new} on new data, but {seen} on the same data again"
         trial.judge(make_check(Check(False, "audit"), "faster on seen data", words))

@@ -123,7 +123,9 @@ class TrialSteps:
             return ()
         for index, each in seconds.items():
             if why := self._record(index, each):
-                self._trials[index].no_graph = f"{why}; so no row that is measured with it is launched as a graph"
+                self._trials[
+                    index
+                ].no_graph = f"{why}; therefore no row measured together with it is launched as a graph"
                 return self._bind_without_graphs(seconds)
         return list(seconds)
 
@@ -282,7 +284,7 @@ class TimedTrials:
         if self._context.is_interrupted():
             return
         for trial in trials:
-            trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row did so by itself"))
+            trial.fail(LaunchError(f"{DAMAGED} when its batch was timed, but no row did so on its own"))
 
     def _measure_together(self, trials: Sequence[Trial]) -> bool:
         """Time trials in the same rounds and audit them after every block.

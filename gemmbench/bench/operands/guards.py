@@ -155,7 +155,7 @@ def _explain_overrun(region: Region, breach: Breach) -> str:
     if not guards or rows - region.rows >= _MOST_OVERRUN or more >= _MOST_OVERRUN:
         return ""
     place = f"{region.name}[{rows - 1}][{columns - 1 + more}]"
-    return f"; the last write is that of {place}, so a guard on {' and '.join(guards)} is missing or wrong"
+    return f"; the last write is the one for {place}, so a guard on {' and '.join(guards)} is missing or wrong"
 
 
 def _find_alignment(nbytes: int) -> int:

@@ -111,19 +111,22 @@ class _Archive:
             raise self._make_error(f"{name} holds {kind}; store float32 or float16")
         array = self._read_array(name)
         if not np.isfinite(array).all():
-            raise self._make_error(f"{name} holds values that are not finite; train or store it again")
+            raise self._make_error(f"{name} holds values that are not finite; train or store the weights again")
         return array
 
     def _read_digits(self) -> Digits:
         (shape, kind), (count, label_kind) = self._read_header("images"), self._read_header("labels")
         fits = len(shape) == 3 and 1 <= shape[0] <= _MOST_DIGITS and shape[1:] == (_STORED_SIDE, _STORED_SIDE)
         if not fits or count != shape[:1] or kind.kind not in "uif" or label_kind.kind not in "ui":
-            message = f"images are {_write_shape(shape)} of {kind}, labels {_write_shape(count)} of {label_kind}"
-            wanted = f"1 to {_MOST_DIGITS:,} images of {_STORED_SIDE} x {_STORED_SIDE} numbers, and as many integers"
+            message = f"images are {_write_shape(shape)} of {kind}, labels are {_write_shape(count)} of {label_kind}"
+            wanted = (
+                f"1 to {_MOST_DIGITS:,} images of {_STORED_SIDE} x {_STORED_SIDE} numbers, and the same number of "
+                "integers"
+            )
             raise self._make_error(f"{message}; store {wanted}")
         images, labels = self._read_array("images"), self._read_array("labels")
         if not ((images >= 0) & (images <= _WHITE)).all() or not ((labels >= 0) & (labels <= 9)).all():
-            raise self._make_error(f"images hold values beyond 0 to {_WHITE}, or labels beyond 0 to 9; store digits")
+            raise self._make_error(f"images hold values outside 0 to {_WHITE}, or labels outside 0 to 9; store digits")
         return Digits(upscale_images(images), labels.astype(np.int64), images)
 
     def _read_header(self, name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -106,8 +106,8 @@ class Scratch:
             if step.zeroed and not step.variant.state and not _is_zero(place, step.zeroed):
                 _fill(place, 0, step.zeroed, 0)
                 return (
-                    f"left values in the first {step.zeroed} bytes of its workspace, which `zeroed` declares to be "
-                    "zero: reset them, or declare `state: true`"
+                    f"left values in the first {step.zeroed} bytes of its workspace, which `zeroed` declares "
+                    "to be zero; reset them, or declare `state: true`"
                 )
         return ""
 
@@ -124,7 +124,7 @@ def _allocate(backend: Backend, sizes: Sequence[int]) -> Memory | None:
     try:
         return backend.allocate(*sizes) if sizes else None
     except OutOfMemory as fault:
-        raise OutOfMemory(f"its workspace does not fit next to the rest of its batch: {fault}") from fault
+        raise OutOfMemory(f"its workspace does not fit in memory with the rest of its batch: {fault}") from fault
 
 
 def size_workspaces(backend: Backend, steps: Sequence[Plan], loaded: Sequence[Any]) -> tuple[Plan, ...]:

@@ -18,7 +18,7 @@ _EXAMPLES = 8
 """The number of wrong products that a sentence about all of them must fit."""
 _MOST_TERMS = 1 << 23
 _NEAR = 8
-_ADVICE = "look at the grid, and at how C advances from product to product"
+_ADVICE = "look at the grid, and at how C advances from one product to the next"
 
 
 def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
@@ -87,7 +87,7 @@ class _Batch:
         elif last - unwritten[0] == len(unwritten) - 1:
             words = f"products {unwritten[0]} to {last} were never written"
         else:
-            words = f"{len(unwritten)} products were never written, the first of them product {unwritten[0]}"
+            words = f"{len(unwritten)} products were never written; the first of them is product {unwritten[0]}"
         return unwritten[0], PRODUCT_NEVER_WRITTEN, f"{words}: {_ADVICE}"
 
     def find_other_product(self) -> _Cause | None:
@@ -103,7 +103,7 @@ class _Batch:
         if alike and first.parts == "B" and shifts == {-1} and len(wrong_rows) < self.problem.M / 2:
             rows = "one row" if len(wrong_rows) == 1 else f"{len(wrong_rows)} rows"
             over = "the first row" if len(wrong_rows) == 1 else "the first rows"
-            words = f"as if each product wrote {rows} too many, over {over} of the next: look at the guard on M"
+            words = f"as if each product wrote {rows} too many, over {over} of the next one; look at the guard on M"
             return first.number, "row of other product", words
         if first.parts == "A and B" and first.other in self.products:
             return first.number, "other product", f"product {first.number} holds product {first.other}"
@@ -168,7 +168,7 @@ class _Batch:
             for stride in sorted({*strides.values(), *(2 * each for each in strides.values())} - {usual}):
                 fitting = [number for number in later if (number * stride + usual) <= self.problem.count * usual]
                 if fitting and all(self._is_strided(number, name, stride) for number in fitting):
-                    words = f"as if the products of {name} were {stride} elements apart, not {usual}"
+                    words = f"as if the products of {name} were {stride} elements apart instead of {usual}"
                     return fitting[0], f"stride of {name}", words
         return None
 

@@ -64,7 +64,7 @@ def find_fixed_sizes(step: Plan) -> str:
     if any({"M", "N", "K"} & set(rule.names) for rule in variant.require):
         return ""
     name = variant.launch.symbol if variant.launch else variant.name
-    return f"{name} takes no size, so its sizes are in its text: write them under `require`, as in `M == 1024`"
+    return f"{name} takes no size, so its sizes are in its text; write them under `require`, as in `M == 1024`"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
     if np.isnan(got).all():
         return f"{share}: never written"
     rows = np.flatnonzero(wrong.any(axis=1))
-    return f"{share}: only rows from {rows[0]} on: look at the guard on the batch" if rows[0] > len(got) // 2 else share
+    return f"{share}: only rows from {rows[0]} on; look at the guard on the batch" if rows[0] > len(got) // 2 else share
 
 
 def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:

@@ -176,8 +176,11 @@ def _find_added_product(
         if not reference.is_exactly_right(added.astype(data["C"].dtype)):
             return None
     if launch.fill == guards.NAN:
-        return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
-    return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows 0 * C only"
+        return (
+            "C read at beta 0",
+            "the product is added to C although beta is 0; with beta 0 the old values of C must not be read",
+        )
+    return "C read at beta 0", "the product is added to C although beta is 0; `reads_c` allows only 0 * C"
 
 
 def _find_right_launch(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
@@ -211,9 +214,9 @@ def _find_absent_threads(reference: Reference, launch: Relauncher) -> tuple[str,
     if not absent:
         return None
     words = (
-        f"{absent} threads of a block had returned, or skipped the branch, when the others met at __syncthreads(): "
-        "they loaded no part of the tile; all threads must reach every barrier, so test rows and columns only at loads "
-        "and stores"
+        f"{absent} threads of a block had returned, or skipped the branch, when the others met at "
+        "__syncthreads(), so they did not load their part of the tile; all threads must reach every barrier, "
+        "so test rows and columns only at loads and stores"
     )
     return NO_BARRIER, words
 
@@ -251,7 +254,7 @@ def _find_kept_state(
     """
     cause = check.diagnosis.cause if check.diagnosis else ""
     if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
-        return "remembers", "C was not written, although an earlier launch was right: state is kept between launches"
+        return "remembers", "C was not written, although an earlier launch was correct: state is kept between launches"
     data = reference.operands
     if cause != UNKNOWN or not data["A"].any() or not data["B"].any():
         return None
@@ -262,10 +265,13 @@ def _find_kept_state(
         if have_same_bits(launch(each, not reference.beta), result)
     ]
     if len(unused) == 1:
-        return "operand unused", f"the result is the same with another {unused[0]}: what is read of it is not used"
+        return (
+            "operand unused",
+            f"the result is the same with another {unused[0]}: the kernel reads it but does not use it",
+        )
     if not unused:
         return None
-    since = "an earlier launch was right: " if passed else ""
+    since = "an earlier launch was correct: " if passed else ""
     return "remembers", f"{since}other operands give the same result: it was kept from an earlier launch"
 
 
@@ -275,7 +281,9 @@ def _find_read_of_scratch(check: Check, reference: Reference, launch: Relauncher
         return None
     if not _judge_of(check, reference)(launch(reference.operands, not reference.beta, scratch=0)):
         return None
-    words = "computed from bytes of its workspace that it had not written, where gemmbench puts NaN: set them, or"
+    words = (
+        "computed from bytes of its workspace that it had not written and that gemmbench fills with NaN: set them, or"
+    )
     return "read unset workspace", f"{words} declare them under `zeroed`"
 
 
@@ -288,16 +296,22 @@ def _find_read_of_poison(check: Check, reference: Reference, launch: Relauncher)
     if is_right(again):
         return "C read at beta 0", "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
     if is_right(again - data["C"]):  # on real data (on integers it is already known)
-        return "C read at beta 0", "the product is added to C although beta is 0: its old values must not be read"
+        return (
+            "C read at beta 0",
+            "the product is added to C although beta is 0; with beta 0 the old values of C must not be read",
+        )
     words = check.diagnosis.words
     if not np.isnan(again.astype(np.float64)).any():
         if words.startswith("C was never written") and 2 * _count_differences(again, data["C"]) > again.size:
-            return "C read at beta 0", "C is read although beta is 0, and the result is wrong with numbers in it, too"
+            return "C read at beta 0", "C is read although beta is 0, and the result is also wrong with numbers in it"
         for doubt in (", or C was read although beta is 0", ", or computed from memory outside A or B"):
             words = words.replace(doubt, "")
         return check.diagnosis.cause, words
     which = f"{check.diagnosis.region}: " if check.diagnosis.region else ""
-    words = "computed from memory outside A or B, where gemmbench puts NaN, or from shared memory before it was written"
+    words = (
+        "computed from memory outside A or B, which gemmbench fills with NaN, or from shared memory before it was "
+        "written"
+    )
     return "read outside A or B", f"{which}{words}"
 
 

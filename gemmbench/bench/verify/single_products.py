@@ -178,7 +178,7 @@ class SingleProducts:
         limit = f"the manifest declares class {declared}" if declared else f"{name} needs class {wanted}"
         words = f"{size}: class {found.name}, {found.words}; {limit}"
         if not declared:
-            words += f", or `class: {found.name}` in the manifest, which lists the kernel without ranking it"
+            words += f", or write `class: {found.name}` in the manifest, which lists the kernel without ranking it"
         if likely and likely.is_recomputed:
             words = f"{likely.words.partition(', the error is')[0]}; {words}"
         diagnosis = Diagnosis(LOWER_PRECISION, words)
@@ -196,14 +196,16 @@ class SingleProducts:
                 wrong.append(number)
         if len(wrong) == problem.count:
             return ""
-        return f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first product {wrong[0]}"
+        return (
+            f" of product {wrong[0]}" if len(wrong) == 1 else f" of {len(wrong)} products, first in product {wrong[0]}"
+        )
 
     def _describe_failure(self, result: np.ndarray) -> Check:
         """Describe an error that is larger than that of any class. The result is then wrong, not imprecise."""
         check = self.reference.check_rounding(result)
         if not check.ok:
             return check
-        words = "elements that are one product are wrong, in rows that other checks do not compare"
+        words = "elements that consist of one product are wrong, in rows that other checks do not compare"
         return Check(False, RULE, math.inf, words)
 
     @cached_property

@@ -130,24 +130,26 @@ class SpecialValues:
     def _explain(self, got: np.ndarray, want: np.ndarray) -> str:
         if self.rule == SUBNORMAL:
             flushed = "subnormal numbers become 0: " if (got == 0).all() else "subnormal numbers are lost: "
-            return f"{flushed}leave out -ftz=true, --use_fast_math and instructions with .ftz"
+            return f"{flushed}remove -ftz=true, --use_fast_math and instructions with .ftz"
         if (np.isfinite(want) & ~np.isfinite(got)).any():
             return self._explain_spread()
         if (np.isnan(want) & ~np.isnan(got)).any():
             return (
-                "a NaN, or 0 times an infinity, is dropped: products are skipped, such as those with 0, or values "
-                "are clamped"
+                "a NaN, or 0 times an infinity, is dropped: the kernel skips products, such as those with 0, "
+                "or clamps values"
             )
         if (np.isinf(want) & np.isnan(got)).any():
-            return "an infinity becomes NaN: it is multiplied by 0, as by padding, or subtracted from itself"
-        return "an infinity is lost: values are clamped, or parts of large numbers"
+            return "an infinity becomes NaN: it is multiplied by 0, as in padding, or subtracted from itself"
+        return "an infinity is lost: the kernel clamps values, or parts of large numbers"
 
     def _explain_spread(self) -> str:
         if self.rule == OVERFLOW:
-            return "a sum that fits its type overflows: factors or partial sums are kept in a smaller range"
+            return (
+                "a sum that fits its type overflows: factors or partial sums are stored in a type with a smaller range"
+            )
         return (
-            "NaN or infinity reaches elements that do not depend on it: it is multiplied by 0, as by padding; "
-            "leave such products out"
+            "NaN or infinity reaches elements that do not depend on it: it is multiplied by 0, as in padding; "
+            "leave out such products"
         )
 
 

@@ -233,7 +233,7 @@ def draw_map(wrong: WrongResult) -> str:
     height, width = _tile_side(wrong.problem.M, _MAP_ROWS), _tile_side(wrong.problem.N, _MAP_COLUMNS)
     shape = wrong.problem.M, wrong.problem.N
     lines = [_draw_line(wrong, top, height, width) for top in range(0, shape[0], height)]
-    legend = f"{shape[0]} x {shape[1]} in tiles of {height} x {width}: # all wrong, + some wrong, n all NaN, . right"
+    legend = f"{shape[0]} x {shape[1]} in tiles of {height} x {width}: # all wrong, + some wrong, n all NaN, . correct"
     unknown = ", ? not compared" if any("?" in line for line in lines) else ""
     return "\n".join([legend + unknown, *lines])
 

@@ -83,7 +83,7 @@ def _check_protocol(dask: Any, address: str) -> None:
         raise DeviceError(f"--fleet {address}: {why}") from None
     if protocol in _ENCRYPTED and not dask.Security().get_connection_args("client").get("ssl_context"):
         keys = "distributed.comm.tls.ca-file and distributed.comm.tls.client"
-        raise DeviceError(f"--fleet {address}: name the certificates for {protocol} in Dask's settings {keys}")
+        raise DeviceError(f"--fleet {address}: set the certificates for {protocol} in Dask's settings {keys}")
 
 
 class Connection:
@@ -151,7 +151,7 @@ class Connection:
         try:
             return future.result(seconds)
         except self._dask.KilledWorker:
-            raise WorkersLost("workers were lost again and again while they ran a task") from None
+            raise WorkersLost("workers were lost repeatedly while they ran a task") from None
         except Exception:
             self._check()
             raise
@@ -227,7 +227,7 @@ def _write_certificate(dask: Any, folder: Path) -> tuple[Path, Path]:
     try:
         security = dask.Security.temporary()
     except ImportError:
-        why = "the workers of a local fleet know each other by a certificate, which cryptography makes"
+        why = "the workers of a local fleet identify each other by a certificate, which needs the package cryptography"
         raise DeviceError(f"--fleet local: {why}: {write_pip_line('fleet')}") from None
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     for path, text in ((certificate, security.tls_client_cert), (key, security.tls_client_key)):

@@ -134,7 +134,7 @@ class RemoteWorker:
             else:
                 batch = _blame(batch, outcome.number, outcome.fault)
             if sudden_deaths == _MOST_SUDDEN_DEATHS:
-                raise DeviceError(f"the worker process died twice with no kernel running: {outcome.fault}")
+                raise DeviceError(f"the worker process died twice while no kernel was running: {outcome.fault}")
 
     def _leave_functions(self, wanted: frozenset[_Function]) -> None:
         """End the process if it has run a function that is not in the next batch."""
@@ -223,8 +223,10 @@ class RemoteWorker:
         if running.number is None:
             return LaunchTimeout(f"did not answer within {_IDLE_SECONDS:g} s")
         if running.compiles:
-            return LaunchTimeout(f"its first calls did not end within {limits.compile:g} s, the limit of a compilation")
-        return LaunchTimeout(f"did not end within {self._launch_limit:g} s, the time limit of a launch")
+            return LaunchTimeout(
+                f"its first calls did not finish within {limits.compile:g} s, the limit for a compilation"
+            )
+        return LaunchTimeout(f"did not finish within {self._launch_limit:g} s, the time limit for a launch")
 
     def _dead(self, number: int | None, fault: PlanError) -> _Died:
         self._kill()
@@ -239,4 +241,4 @@ class RemoteWorker:
 def _blame(batch: Batch[R], number: int, fault: PlanError) -> Batch[R]:
     if isinstance(fault, DeviceLost | LaunchTimeout):
         return batch.blame(number, fault)
-    return batch.blame(number, KernelCrash(f"the kernel brought the worker process down: {fault}"))
+    return batch.blame(number, KernelCrash(f"the kernel crashed the worker process: {fault}"))

@@ -360,8 +360,8 @@ def _refuse_full_disk() -> None:
     left = shutil.disk_usage(home).free
     if left < _LEAST_SPACE:
         raise DeviceError(
-            f"{left >> 20} MiB are left for the cache {cache_folder()}, and {_LEAST_SPACE >> 20} MiB are needed; "
-            "free some, or name another folder in GEMMBENCH_CACHE_DIR"
+            f"the cache {cache_folder()} has {left >> 20} MiB left but needs {_LEAST_SPACE >> 20} MiB; free "
+            "some space, or set GEMMBENCH_CACHE_DIR to another folder"
         )
 
 
@@ -372,7 +372,7 @@ def run_batch(task: BatchTask) -> Outcome:
         machine = _describe_machine(task.setup.device)
         card = WorkerFacts(address, platform.node(), machine).card
         if find_kind(machine) != task.setup.kind:
-            raise DeviceError(f"{machine.primary.name} is another kind of card than {task.setup.kind[0]}")
+            raise DeviceError(f"{machine.primary.name} is a different kind of card from {task.setup.kind[0]}")
         _refuse_full_disk()
         worker = _station.open(task.setup, machine)
         return Outcome(address, card, worker.experiment(_prepare_batch(task, machine)))

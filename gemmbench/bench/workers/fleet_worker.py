@@ -162,7 +162,7 @@ class FleetWorker:
         before, self._alone = self._alone, 0.0 if there or not self._jobs else self._alone + _POLL
         missing = f"no worker is left that has a {self.connection.resource}"
         if before <= _SILENT_SECONDS < self._alone:
-            self.message(f"{missing}; waiting {_STRANDED_SECONDS:g} s for another")
+            self.message(f"{missing}; waiting {_STRANDED_SECONDS:g} s for another one")
         if self._alone > _STRANDED_SECONDS:
             raise DeviceError(missing)
         for future, job in list(self._jobs.items()):
@@ -191,7 +191,7 @@ class FleetWorker:
         job.faults += 1
         if job.faults > MOST_LOSSES or not self._list_fit():
             raise fault
-        self.message(f"{fault}; the worker is left out, and {job.batch.title} is measured elsewhere")
+        self.message(f"{fault}; leaving out the worker and measuring {job.batch.title} elsewhere")
         self._submit(job)
 
     def _note_loss(self, job: _Job) -> list[tuple[int, list[Any]]]:
@@ -203,7 +203,7 @@ class FleetWorker:
             return []
         job.restarts += 1
         if job.restarts > MOST_LOSSES:
-            raise DeviceError(f"workers were lost again and again while {job.batch.title} ran")
+            raise DeviceError(f"workers were lost repeatedly while {job.batch.title} ran")
         rows = _list_hopeful(job.batch)
         self.message(f"{MOST_LOSSES + 1} workers were lost while {job.batch.title} ran; trying its rows one by one")
         job.waiting = len(rows)
@@ -348,11 +348,14 @@ class FleetMachine(Machine):
             self._refusals[key] = f"on the workers: {why}" if why else ""
         return self._refusals[key]
 
-    why_unwatched = "the host of a fleet watches nothing"
+    why_unwatched = "the host of a fleet cannot watch accesses"
 
     def refuse_transfers(self) -> None:
         """See Machine."""
-        raise UsageError("--with-transfers does not take --fleet: cards share the bus; measure on one, --device cuda:0")
+        raise UsageError(
+            "--with-transfers does not work with --fleet, because cards share the bus; measure on one card, "
+            "--device cuda:0"
+        )
 
     def make_compilers(self, names: Iterable[str], limit: float) -> Mapping[str, Compiler]:
         """See Machine. Each plan is compiled on one worker of every host."""

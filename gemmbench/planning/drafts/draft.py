@@ -53,7 +53,7 @@ def _choose_function(functions: Sequence[Function], text: str, symbol: str | Non
     candidates = _list_candidates(functions)
     names = [each.name for each in candidates]
     if not candidates:
-        fault = "no kernel and no launcher: no `__global__` function and none that takes a cudaStream_t"
+        fault = "no kernel and no launcher: no `__global__` function, and none that takes a cudaStream_t"
         raise UsageError(f"{location}: {fault}; name the file that defines one")
     if symbol is None:
         return max(candidates, key=lambda each: _count_evidence(each, text))
@@ -203,7 +203,7 @@ def _rename(
 
 
 MARK = "# check"
-_HEAD = "# A draft by `gemmbench new`: look at the lines marked `check`, and remove the marks."
+_HEAD = "# A draft by `gemmbench new`: check the lines marked `check`, then remove the marks."
 _WIDEST = 100
 _MULTIPLES, _SQUARE_SIZE = "512x256x384", "384"
 """Multiples of most tiles. The three sizes differ, because some mistakes show only then."""
@@ -342,7 +342,7 @@ def _write_manifest(facts: Facts, file: str, includes: Sequence[str]) -> Iterato
     if function.is_kernel:
         yield from _write_launch(facts)
     if facts.reads_c:
-        yield "reads_c: true  # there is no test whether beta is 0"
+        yield "reads_c: true  # the code does not test whether beta is 0"
 
 
 def _write_symbol(facts: Facts) -> str:
@@ -356,7 +356,7 @@ def _write_problem(facts: Facts) -> Iterator[str]:
     yield f"precisions: [{facts.precision}]" if facts.precision else f"precisions: [f32]  {MARK}: the type of A"
     yield f"layouts: [nn]  {MARK}: neither A nor B is transposed"
     if facts.column_major:
-        yield f"storage: column  {MARK}: an index has the leading dimension on its second term"
+        yield f"storage: column  {MARK}: an index multiplies its second term by the leading dimension"
 
 
 def _write_params(facts: Facts) -> Iterator[str]:

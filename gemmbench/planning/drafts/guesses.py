@@ -223,7 +223,7 @@ def guess_requirements(function: Function, names: Names) -> list[Guess]:
     for size, role in (("M", "BM"), ("N", "BN"), ("K", "BK")):
         word, tile = words.get(size), _find_tile(role, names)
         if word and tile and not _is_guarded(function.body, word, is_depth=size == "K"):
-            guesses.append(Guess(f"{size} % {tile} == 0", f"no test of {word} was found"))
+            guesses.append(Guess(f"{size} % {tile} == 0", f"no test of {word} found"))
     return guesses
 
 

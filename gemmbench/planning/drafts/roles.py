@@ -56,14 +56,14 @@ def list_slots(kernel: Kernel, signatures: Signatures, types: dict[str, str]) ->
             slots.append(_make_slot(number, "", "", each, types))
     pointers = sum(slot.kind == "pointer" for slot in slots)
     if pointers < 3:
-        raise Undecidable(f"takes {pointers} pointers, and a product needs three")
+        raise Undecidable(f"takes {pointers} pointers, but a product needs three")
     return slots
 
 
 def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict[str, str]) -> Slot:
     kind = types.get(each.type, each.type)
     if each.stars > 1:
-        raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`: an array of pointers cannot be passed")
+        raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`, but an array of pointers cannot be passed")
     if each.stars and kind not in _POINTED:
         hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")

@@ -37,7 +37,7 @@ _HEADER = re.compile(r"\s*/\*---[ \t]*\n(.*?)^---\*/", re.DOTALL | re.MULTILINE)
 _BEGINNING = re.compile(r"\s*/\*---(?=\s*\n)")
 _NEARLY_END = re.compile(r"^[^\S\n]*-{2,}[^\S\n]*\*/|^[^\S\n]+\*/", re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
-NAME_LETTERS = "only letters of ASCII, digits and _ . + -"
+NAME_LETTERS = "only ASCII letters, digits and _ . + -"
 """The characters allowed in a kernel's name, which are all safe in tables, logs, file names and shells."""
 
 
@@ -64,7 +64,7 @@ def _check_end(text: str, location: str) -> None:
 def read_variant(path: Path) -> Variant:
     """Read a variant. Raises SpecError, which names the file, the line, the fault and the fix."""
     if not is_kernel_name(path.stem):
-        raise SpecError(display_path(path), None, f"the name of a kernel takes {NAME_LETTERS}; rename the file")
+        raise SpecError(display_path(path), None, f"the name of a kernel may have {NAME_LETTERS}; rename the file")
     return READERS[path.suffix](path)
 
 
@@ -84,7 +84,7 @@ def _read_kernel_file(path: Path) -> Variant:
     first_line = text.count("\n", 0, header.start(1)) + 1
     document = parse_document(header[1], location, first_line)
     if ("file",) in document.lines:
-        raise document.error_at(("file",), "file: only a manifest in a .yaml file has it; remove it")
+        raise document.error_at(("file",), "file: only a manifest in a .yaml file may have this key; remove it")
     return ManifestReader(document, path, path, text).read()
 
 
@@ -98,7 +98,9 @@ def _read_manifest_file(path: Path) -> Variant:
     document = parse_document(read_text_file(path), display_path(path))
     code = find_code_file(document, path.parent)
     if code.suffix == ".py":
-        raise document.error_at(("file",), f"file: {code.name} has its manifest in its docstring; name that file")
+        raise document.error_at(
+            ("file",), f"file: {code.name} has its manifest in its docstring; give that file instead"
+        )
     return ManifestReader(document, path, code, read_code_file(code)).read()
 
 
@@ -204,14 +206,16 @@ def _refuse_folder(name: str) -> UsageError:
     if not name.strip():
         return UsageError("the name of a kernel is empty; `gemmbench list` shows the kernels")
     shown = printable(name)
-    return UsageError(f"{shown} is a folder; for all kernels in it use --kernels {shown}")
+    return UsageError(f"{shown} is a folder; to use all kernels in it, write --kernels {shown}")
 
 
 def _explain_missing(name: str, known: Sequence[str]) -> UsageError:
     """Return the error for a missing file. It names similar files in the folder or similar variants among `known`."""
     folder, shown = Path(name).expanduser().parent, printable(name)
     if not is_folder(folder):
-        return UsageError(f"no such file: {shown}: there is no folder {printable(str(folder))}; correct the path")
+        return UsageError(
+            f"no such file: {shown}: the folder {printable(str(folder))} does not exist; correct the path"
+        )
     before = shown[: len(shown) - len(Path(shown).name)]
     files = [f"{before}{printable(each.name)}" for each in _list_code(folder)]
     hint = nearest(shown, [*files, *known], most=_MOST_NEAREST)
@@ -290,7 +294,9 @@ class Catalog:
             return
         if os.sep in path and is_file(Path(path)):
             kinds = ", ".join(sorted({*SUFFIXES, *_CODE}))
-            raise UsageError(f"{printable(path)}: the name of a file of code ends in one of {kinds}; rename or copy it")
+            raise UsageError(
+                f"{printable(path)}: the name of a code file must end in one of {kinds}; rename or copy it"
+            )
         head = name.partition(MARK)[0]
         if MARK in name and Path(head).suffix in _CODE and not is_file(Path(head)):
             raise _explain_missing(head, ())
@@ -351,7 +357,7 @@ class Catalog:
         code = self._read(name, above)
         if not (code.is_kernel or code.is_launcher) or code.computes != "gemm":
             raise SpecError(
-                variant.path, pick.line, f"pick: '{name}' is not a .cu file that computes a GEMM; pick another"
+                variant.path, pick.line, f"pick: '{name}' is not a .cu file that computes a GEMM; pick another kernel"
             )
         declared = [key for key, _ in code.params]
         for key, _ in pick.params:
@@ -403,9 +409,9 @@ def _suggest_names(name: str, known: Sequence[str]) -> str:
     """Suggest what an unknown name meant: a file with that name in this folder, or the most similar names."""
     files = [f"./{name}{suffix}" for suffix in SUFFIXES]
     if here := next((file for file in files if is_file(Path(file))), ""):
-        return f"; for the file in this folder write {here}"
+        return f"; to use the file in this folder, write {here}"
     hint = nearest(name, known, most=_MOST_NEAREST)
-    return f"{hint}; `gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
+    return f"{hint}; `gemmbench list` shows all names, and you name a file by its path, such as ./mine.cu"
 
 
 def _is_of_revision(name: str) -> bool:

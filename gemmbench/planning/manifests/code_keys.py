@@ -49,7 +49,7 @@ def find_code_file(document: Document, folder: Path) -> Path:
     name = document.data.get("file")
     if not isinstance(name, str) or not name:
         example = "write `file: kernel.cuh`, relative to this manifest"
-        raise document.error_at(("file",), f"missing key `file`: which file has the code; {example}")
+        raise document.error_at(("file",), f"missing key `file`, which says which file has the code; {example}")
     path = follow_links(folder / Path(name).expanduser())
     if not is_file(path):
         raise document.error_at(("file",), f"file: no file at {display_path(path)}; correct the path or fetch it")
@@ -60,10 +60,10 @@ def read_code(document: Document, manifest: Manifest, sections: SectionReader, p
     """Read where the code is and how it is compiled. `folder` is the folder of the manifest."""
     foreign = bool(manifest.file)
     if manifest.define and not foreign:
-        message = "define: only a manifest with `file` has it; here `params` are macros by themselves"
+        message = "define: only a manifest with `file` may have this key; here `params` are macros by themselves"
         raise document.error_at(("define",), message)
     if not 0 <= manifest.maxregcount <= _MOST_REGISTERS:
-        message = f"maxregcount: {manifest.maxregcount} registers; a thread has 16 to {_MOST_REGISTERS}"
+        message = f"maxregcount: {manifest.maxregcount} registers; a thread may have 16 to {_MOST_REGISTERS}"
         raise document.error_at(("maxregcount",), message)
     return Code(
         file=str(path),
@@ -102,7 +102,7 @@ def _read_flags(document: Document, manifest: Manifest) -> tuple[Flag, ...]:
         fields = written if isinstance(written, FlagFields) else None
         text = fields.flag if fields else str(written)
         if not _ALLOWED.fullmatch(text):
-            message = f"flags: '{text}' is not allowed; allowed are those that change code only, such as {_EXAMPLES}"
+            message = f"flags: '{text}' is not allowed; only flags that change code are, such as {_EXAMPLES}"
             raise document.error_at(("flags", index), message)
         flags.append(Flag(text, sections.read_optional(("flags", index, "when"), fields.when if fields else None)))
     return tuple(flags)
@@ -167,7 +167,9 @@ class _ArgumentReader:
         if not isinstance(text, dict):
             return self.read(path, text)
         if launcher:
-            raise self.document.error_at(path, "args: a host function takes no structure; write a kernel's `symbol`")
+            raise self.document.error_at(
+                path, "args: a host function cannot take a structure; write a kernel's `symbol`"
+            )
         for name, value in text.items():
             if not name.isidentifier() or isinstance(value, dict):
                 raise self.document.error_at(path, f"args: write the fields as {{width: M, elements: A}}, not '{name}'")
@@ -196,12 +198,12 @@ class _ArgumentReader:
         """Replace every `stride(A)` by its name in expressions, and reject what only a batch has."""
         for operand in _STRIDE.findall(text):
             if operand not in "ABC":
-                message = f"args: no operand '{operand}' has products; write stride(A), stride(B) or stride(C)"
+                message = f"args: the operand '{operand}' has no products; write stride(A), stride(B) or stride(C)"
                 raise self.document.error_at(path, message)
         text = _STRIDE.sub(lambda found: f"stride_{found[1].lower()}", text)
         if not self.takes_many and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
             written = re.sub(r"stride_(\w)", lambda found: f"stride({found[1].upper()})", min(used))
-            message = f"args: {written} is that of a batch; add `kinds: [one, many]` if the kernel takes one"
+            message = f"args: {written} belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"
             raise self.document.error_at(path, message)
         return text
 
@@ -217,7 +219,9 @@ class _ArgumentReader:
         kind = _CONVERTED.match(name)
         role, ctype = (kind[2].strip(), FLOAT_TYPES.get(kind[1], "")) if kind else (name, "")
         if role not in SCALARS:
-            raise self.document.error_at(path, f"args: '&{name}' is not a scalar by pointer; write &alpha or &beta")
+            raise self.document.error_at(
+                path, f"args: '&{name}' is not a scalar passed by pointer; write &alpha or &beta"
+            )
         return Argument(role, ctype, by_pointer=True)
 
     def read_number(self, path: DocumentPath, text: str) -> Expression:

@@ -212,9 +212,11 @@ def _check_node(node: ast.AST, text: str, called: bool, names: dict[str, None]) 
     if isinstance(node, ast.Constant) and type(node.value) is not int:
         raise ExpressionError(f"'{text}': {node.value!r} is not an integer")
     if isinstance(node, ast.Constant) and (digits := count_digits(cast(int, node.value))) > MOST_DIGITS:
-        raise ExpressionError(f"'{text[:40]}': a number of {digits} digits is too long; at most {MOST_DIGITS}")
+        raise ExpressionError(
+            f"'{text[:40]}': a number of {digits} digits is too long; at most {MOST_DIGITS} are allowed"
+        )
     if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.keywords):
-        raise ExpressionError(f"'{text}': only {', '.join(FUNCTIONS)} can be called")
+        raise ExpressionError(f"'{text}': you can only call {', '.join(FUNCTIONS)}")
     if isinstance(node, ast.Name):
         if called and node.id not in FUNCTIONS:
             raise ExpressionError(f"'{text}': unknown function '{node.id}'; known: {', '.join(FUNCTIONS)}")

@@ -208,7 +208,7 @@ class ManifestReader:
         if self.host:
             for key in (*_OPTIONAL, *_CUDA):
                 if (key,) in self.document.lines:
-                    message = f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
+                    message = f"{key}: a .cpp file has no {key}, because it contains one host function; remove it"
                     raise self.document.error_at((key,), message)
         if self.manifest.packages and self.module is None:
             raise self.document.error_at(("packages",), "packages: only a .py file has packages; remove it")
@@ -225,7 +225,7 @@ class ManifestReader:
         elif self.manifest.host:
             self.refuse_keys("host", _LAUNCHED)
         elif isinstance(self.manifest.workspace, HostFields):
-            message = "workspace: only a manifest with `host` has a function for it; write the bytes"
+            message = "workspace: only a manifest with `host` may have a function here; write the bytes"
             raise self.document.error_at(("workspace",), message)
         elif self.manifest.launches:
             self.refuse_keys("launches", _ONE_LAUNCH)
@@ -261,7 +261,7 @@ class ManifestReader:
         kernels = list_kernels(self.text)
         if wanted in kernels and not self.host:
             if not self.manifest.args:
-                message = f"symbol: {wanted} does not have the standard arguments; list its own under `args`"
+                message = f"symbol: {wanted} does not have the standard arguments; list its arguments under `args`"
                 raise self.document.error_at(path, message)
             return
         if not self.host and may_define(self.text, wanted):

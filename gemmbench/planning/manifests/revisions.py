@@ -77,13 +77,15 @@ def read_files(folder: Path, commit: str, suffixes: tuple[str, ...]) -> Iterator
     listed = _git(folder, "ls-tree", "-r", "-z", "-l", commit, check=True).stdout
     kernels = [blob for blob in map(_parse_entry, listed.split(b"\0")) if blob and blob.path.endswith(suffixes)]
     if any(blob.size == _MISSING for blob in kernels):
-        raise UsageError(f"{folder}: this clone lacks files of {commit}; git fetch --refetch --no-filter gets them")
+        raise UsageError(
+            f"{folder}: this clone lacks files of {commit}; fetch them with git fetch --refetch --no-filter"
+        )
     blobs = [blob for blob in kernels if blob.size <= LONGEST]
     size = sum(blob.size for blob in blobs)
     if len(blobs) > _MOST_FILES or size > _MOST_CONTENT:
         most = f"at most {_MOST_FILES:,} of {_MOST_CONTENT >> 20} MB"
         found = f"{len(blobs):,} kernels and headers of {size >> 20:,} MB"
-        raise UsageError(f"{folder}: {commit} has {found} there, {most} are read; take a smaller folder")
+        raise UsageError(f"{folder}: {commit} has {found} there, but gemmbench reads {most}; use a smaller folder")
     names = b"".join(blob.name + b"\n" for blob in blobs)
     contents = _git(folder, "cat-file", "--batch", check=True, typed=names).stdout
     return _split_contents(contents, blobs)
@@ -125,7 +127,7 @@ def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.C
         try:
             process = subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE, stderr=complaints, env=environment)
         except OSError as fault:
-            raise UsageError(f"cannot run git, which reads a revision: {fault.strerror}") from None
+            raise UsageError(f"cannot run git, which is needed to read a revision: {fault.strerror}") from None
         end = Timer(_PATIENCE, process.kill)
         end.start()
         with process:
@@ -139,7 +141,7 @@ def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.C
         complaints.seek(0)
         said = complaints.read(_MOST_SAID)
     if len(printed) > _MOST_PRINTED:
-        raise UsageError(f"{folder}: git prints more than {_MOST_PRINTED >> 20} MB; take a smaller folder")
+        raise UsageError(f"{folder}: git prints more than {_MOST_PRINTED >> 20} MB; use a smaller folder")
     if is_late:
         raise UsageError(f"git did not answer within {_PATIENCE:g} s in {folder}")
     return subprocess.CompletedProcess(command, process.returncode, printed, said)
@@ -147,7 +149,7 @@ def _run_git(folder: Path, command: Sequence[str], typed: bytes) -> subprocess.C
 
 def _first_message(done: subprocess.CompletedProcess[bytes]) -> str:
     """Return the first line that git wrote to standard error."""
-    return (done.stderr.decode(errors="replace").splitlines() or ["it says nothing"])[0]
+    return (done.stderr.decode(errors="replace").splitlines() or ["it printed nothing"])[0]
 
 
 _HEADERS = (".cuh", ".h", ".hpp", ".hh", ".inl", ".inc")
@@ -280,4 +282,4 @@ def _write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as fault:
-        raise UsageError(f"a kernel of the revision cannot be written to {path}: {fault.strerror}") from None
+        raise UsageError(f"cannot write a kernel of the revision to {path}: {fault.strerror}") from None

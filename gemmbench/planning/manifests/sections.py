@@ -57,10 +57,10 @@ def _refuse_later_names(document: Document, path: Path, text: Text, later: Seque
     """Raise SpecError for an expression that reads itself or one below it."""
     for word in re.findall(r"[A-Za-z_]\w*", str(text)):
         if word == path[-1]:
-            raise document.error_at(path, f"{_join_path(path)}: it reads itself")
+            raise document.error_at(path, f"{_join_path(path)}: refers to itself")
         if word in later:
             raise document.error_at(
-                path, f"{_join_path(path)}: reads '{word}', which is defined below; move '{word}' up"
+                path, f"{_join_path(path)}: refers to '{word}', which is defined below; move '{word}' up"
             )
 
 
@@ -205,7 +205,7 @@ class SectionReader:
         """Raise SpecError for the first named expression that is never read."""
         for name in self.lets:
             if name not in self._read:
-                raise self.document.error_at(("let", name), f"let.{name}: nothing reads it; remove it")
+                raise self.document.error_at(("let", name), f"let.{name}: not used anywhere; remove it")
 
     def read_expressions(self, path: Path, texts: Sequence[Text]) -> tuple[Expression, ...]:
         """Parse the list of expressions at `path`."""
@@ -268,7 +268,7 @@ class SectionReader:
     def _check_dimensions(self, path: Path, written: TensorMapFields, pitches: int) -> None:
         rank = len(written.shape) if written.shape else 2
         if rank > _MOST_DIMENSIONS:
-            message = f"shape: {rank} dimensions, a tensor map has 1 to {_MOST_DIMENSIONS}"
+            message = f"shape: {rank} dimensions, but a tensor map has 1 to {_MOST_DIMENSIONS}"
             raise self.document.error_at((*path, "shape"), message)
         if len(written.box) != rank:
             message = f"box: {len(written.box)} sizes for {rank} dimensions; give one for each, innermost first"
@@ -281,12 +281,12 @@ class SectionReader:
         """Read the rows of `pick` in order. `estimates` has the named expressions of each variant."""
         for index, row in enumerate(rows[:-1]):
             if row.when is None and not row.costs:
-                message = "pick: this row has no `when`, so no row below it is reached; move it to the end"
+                message = "pick: this row has no `when`, so the rows below it are never reached; move it to the end"
                 raise self.document.error_at(("pick", index), message)
         estimated = {row.variant for row in rows if row.costs}
         for name, written in estimates.items():
             if name not in estimated or not written:
-                message = f"estimates.{name}: it is empty, or no row of `pick` with `costs` names it; remove it"
+                message = f"estimates.{name}: it is empty, or no row of `pick` with `costs` uses it; remove it"
                 raise self.document.error_at(("estimates", name), message)
         return tuple(self._read_pick(("pick", index), row, estimates) for index, row in enumerate(rows))
 
@@ -317,7 +317,7 @@ class SectionReader:
         read = list_names(estimate) | {list(written)[-1]}
         for name in written:
             if name not in read:
-                message = f"{_join_path(at)}.{name}: nothing reads it; remove it"
+                message = f"{_join_path(at)}.{name}: not used anywhere; remove it"
                 raise self.document.error_at((*at, name), message)
         self._read |= read
         return estimate

@@ -79,7 +79,9 @@ def check_params(chosen: Sequence[tuple[Variant, Params]]) -> None:
         for name in params:
             if name != ALL and name not in known:
                 listed = ", ".join(sorted(known)) or "none"
-                raise UsageError(f"no chosen kernel has a parameter '{name}'{nearest(name, known)}; known: {listed}")
+                raise UsageError(
+                    f"none of the chosen kernels has a parameter '{name}'{nearest(name, known)}; known: {listed}"
+                )
 
 
 # One element, primes, one off a tile on both sides, a long side in each direction, M != N != K.

@@ -83,7 +83,7 @@ def evaluate_launches(
         return ()
     launches = [each for each in variant.launches if each.when is None or evaluate(variant, each.when, names)]
     if not launches:
-        raise Excluded(f"no launch takes place: every `when` is false ({variant.path})")
+        raise Excluded(f"nothing would be launched: every `when` is false ({variant.path})")
     return tuple(
         (_write_symbol(variant, launch, names, problem), _evaluate_geometry(variant, launch, names, target))
         for launch in launches
@@ -114,7 +114,7 @@ def _evaluate_cluster(
         return 1
     cluster = evaluate(variant, launch.cluster, names)
     if not 1 <= cluster <= _MOST_OF_CLUSTER or grid[0] % cluster:
-        needed = f"a cluster has 1 to {_MOST_OF_CLUSTER}, and divides the {grid[0]} blocks along x"
+        needed = f"a cluster may have 1 to {_MOST_OF_CLUSTER} blocks and must divide the {grid[0]} blocks along x"
         raise Excluded(f"clusters of {cluster} blocks; {needed} ({variant.cite_line(launch.cluster.line)})")
     return cluster if target.is_gpu and target.sm >= _FIRST_CLUSTER else 1
 

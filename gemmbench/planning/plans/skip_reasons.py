@@ -36,7 +36,7 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
     if problem.layout not in variant.layouts:
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
     if problem.count == 1 and "one" not in variant.kinds:
-        return "takes batches only (`kinds`), and this is one product; choose a size such as 8*64"
+        return "takes only batches (`kinds`), but this is one product; choose a size such as 8*64"
     if not variant.call.takes_scalars(problem.alpha, problem.beta):
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
         return f"{' and '.join(fixed)}: its `args` has no such argument"
@@ -48,11 +48,11 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
 def explain_unfit_device(variant: Variant, target: Target | None) -> str:
     """Explain why a device cannot run a variant on any problem; "" if it can."""
     if target is None:
-        return "needs an NVIDIA GPU; this run has none"
+        return "needs an NVIDIA GPU, but this run has none"
     if target.sm and target.sm < variant.min_sm:
-        return f"needs compute capability {variant.min_sm / 10}; the device has {target.sm / 10}"
+        return f"needs compute capability {variant.min_sm / 10}, but the device has {target.sm / 10}"
     if target.sm and not choose_architecture(variant, target.sm):
-        return f"is written for sm_{', sm_'.join(variant.arch)} only; the device is sm_{target.sm}"
+        return f"is written only for sm_{', sm_'.join(variant.arch)}, but the device is sm_{target.sm}"
     return ""
 
 

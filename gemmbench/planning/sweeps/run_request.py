@@ -153,7 +153,7 @@ class TimeLimits:
         kind=bool,
         usual=False,
         heading=STOPPING,
-        help="Start a run that takes more than an hour on the CPU.",
+        help="Start a run even if it takes more than an hour on the CPU.",
     )
     started: float = field(default_factory=time.monotonic, compare=False)
 
@@ -230,7 +230,7 @@ def _join_names(names: str | Sequence[str]) -> str:
 def _split_names(what: str, names: str | Sequence[str]) -> tuple[str, ...]:
     parts = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
     if not parts:
-        raise UsageError(f"{what}: empty; name at least one")
+        raise UsageError(f"{what}: empty; give at least one")
     return tuple(dict.fromkeys(parts))
 
 
@@ -315,7 +315,7 @@ class Selection:
         text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_list_choices(PRECISIONS)}; several with commas.",
+        help=f"{_list_choices(PRECISIONS)}; separate several with commas.",
         in_python='a name or several, such as "f32" or ["f32", "bf16"].',
     )
     layouts: tuple[str, ...] = option(
@@ -325,7 +325,7 @@ class Selection:
         text=_join_names,
         metavar="NAMES",
         heading=PROBLEM,
-        help=f"{_list_choices(LAYOUTS)}; several with commas.",
+        help=f"{_list_choices(LAYOUTS)}; separate several with commas.",
         in_python='a name or several, such as "nn" or ["nn", "nt"].',
     )
     params: Params = option(
@@ -344,7 +344,7 @@ class Selection:
         "--alpha", kind=float, heading=PROBLEM, check=_check_scalar("alpha"), help="C = alpha A B + beta C."
     )
     beta: float | None = option(
-        "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="With 0, C is not read."
+        "--beta", kind=float, heading=PROBLEM, check=_check_scalar("beta"), help="If 0, C is not read."
     )
     epilogue: tuple[str, ...] = option(
         "--epilogue",
@@ -359,7 +359,7 @@ class Selection:
     baseline: str | None = option(
         "--baseline",
         kind=NAME_OF_VARIANT,
-        help="The kernel or library that counts as 100 %.  [default: the config's, else cublas or openblas]",
+        help="The kernel or library that counts as 100 %.  [default: from the config, else cublas or openblas]",
     )
     kernels: str | None = option(
         "--kernels",
@@ -367,7 +367,7 @@ class Selection:
         metavar="FOLDER",
         heading=DEVICE,
         check=os.fspath,
-        help="A folder with more .cu files.",
+        help="An additional folder with .cu files.",
     )
 
     def list_words(self, *names: str) -> list[str]:
@@ -386,8 +386,8 @@ class Measuring:
         "--cache",
         kind=get_args(Cache),
         help="cold: rotate operand sets so nothing stays in L2; hot: reuse two sets with one B.",
-        in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, "
-        "which have B in common. Empty: cold; hot on the CPU device.",
+        in_config="`cold`: rotate operand sets so that nothing stays in the L2 cache. `hot`: reuse two sets, which "
+        "share B. Empty: cold; hot on the CPU device.",
     )
     data: Fill | None = option(
         "--data",
@@ -406,8 +406,8 @@ class Measuring:
         heading=STOPPING,
         check=_check_rounds,
         help="Number of rounds (with --until: the maximum). Intervals need at least 4.",
-        in_config="Number of rounds; with `until`, the maximum. They count over all blocks. Empty: 96; on the "
-        "CPU device 10, unless `until` is given.",
+        in_config="Number of rounds, over all blocks; with `until`, the maximum. Empty: 96; on the CPU device 10, "
+        "unless `until` is given.",
     )
     until: float | str | None = option(
         "--until",
@@ -436,29 +436,30 @@ class Measuring:
         bare="4",
         metavar="[SECONDS]",
         check=_check_sustained,
-        help="Also measure each row alone under a steady load, 4 s or SECONDS (0: never).  [default: on tensor cores]",
-        in_python="seconds of steady load for each row, for its speed, watts and joules on a GPU; 0: none.",
-        in_config="Seconds of steady load for each row, which measure its speed, power and energy on "
-        "a GPU; 0: none. Empty: 4 where tensor cores compute the products, else 0.",
+        help="Also measure each row alone under a steady load, for 4 s or SECONDS (0: never).  [default: on "
+        "tensor cores]",
+        in_python="seconds of steady load for each row, to measure its speed, watts and joules on a GPU; 0: none.",
+        in_config="Seconds of steady load for each row, to measure its speed, power and energy on a GPU; 0: none. "
+        "Empty: 4 where tensor cores compute the products, otherwise 0.",
     )
     peaks: bool | None = option(
         "--peaks",
         kind=bool,
         usual=False,
         help="Also measure the limits of a GPU, for the roofline (2 s).",
-        in_config="Whether to measure what a GPU reaches at best too: copies in its memory, and "
-        "multiply-adds in registers. A roofline then has measured limits.",
+        in_config="Whether to measure the limits of a GPU as well: copies in its memory, and multiply-adds in "
+        "registers. A roofline then shows measured limits.",
     )
     gate: bool = option(
-        "--gate/--no-gate", True, kind=bool, usual=True, help="Queue launches behind a gate (short kernels need it)."
+        "--gate/--no-gate", True, kind=bool, usual=True, help="Queue launches behind a gate (short kernels need this)."
     )
     pdl: bool = option(
         "--pdl",
         False,
         kind=bool,
         usual=False,
-        help="Let a product begin before the last one ends, where a manifest says `pdl`. Such rows are not ranked.",
-        in_python="True lets products overlap where a manifest says `pdl`; `verify` does both unless this is False.",
+        help="Let a product begin before the previous one ends, where a manifest has `pdl`. Such rows are not ranked.",
+        in_python="True lets products overlap where a manifest has `pdl`; `verify` does both unless this is False.",
     )
 
 
@@ -482,7 +483,7 @@ class TransferOptions:
         usual=PanelCut.panels,
         metavar="INTEGER",
         heading=TRANSFERS,
-        help="Panels of C for transfers.",
+        help="Number of panels of C for transfers.",
     )
     streams: int = option(
         "--streams",
@@ -492,7 +493,7 @@ class TransferOptions:
         usual=PanelCut.streams,
         metavar="INTEGER",
         heading=TRANSFERS,
-        help="Streams for transfers.",
+        help="Number of streams for transfers.",
     )
 
     @property

@@ -126,7 +126,7 @@ def find_config(name: str) -> Path:
             return path
     known = list_configs()
     raise UsageError(
-        f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}, or give the path of a file"
+        f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}; or give the path of a file"
     )
 
 
@@ -271,7 +271,7 @@ def read_sweep(request: RunRequest, on_cpu: bool) -> Sweep:
     path = find_config(request.config)
     document = read_document(path)
     if "layers" in document.data:
-        raise document.error_at(("layers",), "`layers`: this is the config file of a network; use gemmbench mlp -c")
+        raise document.error_at(("layers",), "`layers`: this is a config file for a network; use gemmbench mlp -c")
     document, model = apply_on_cpu(document, SweepModel, on_cpu)
     reader, selection = ConfigReader(document), request.selection
     post = _read_post(reader, model, name_config(path), is_resized=selection.sizes is not None or on_cpu)

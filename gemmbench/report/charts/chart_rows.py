@@ -169,7 +169,7 @@ def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row
     _require_known([choices.highlight] if choices.highlight else [], {row.record.variant for row in ranked})
     drawn = [row for row in ranked if not choices.percent or not math.isnan(row.percent_of_baseline.value)]
     if not drawn:
-        raise UsageError("nothing to draw in percent: no row was compared with a baseline; leave out percent")
+        raise UsageError("nothing to draw in percent, because no row was compared with a baseline; leave out percent")
     return drawn
 
 
@@ -177,16 +177,16 @@ def _require_known(names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
             held = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results hold: {held}")
+            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results contain: {held}")
 
 
 def _explain_nothing(rows: Sequence[Row], chosen: Sequence[Row]) -> str:
     if not rows:
-        return "nothing to draw: the results hold no rows of kernels"
+        return "nothing to draw: the results contain no rows of kernels"
     if not chosen:
         held = ", ".join(dict.fromkeys(str(row.record.problem) for row in rows))
-        return f"nothing to draw: no row fits the choices; the results hold these problems: {held}"
-    return f"nothing to draw: no row has a right and possible result ({_count_statuses(chosen)})"
+        return f"nothing to draw: no row matches the choices; the results contain these problems: {held}"
+    return f"nothing to draw: no row has a correct and plausible result ({_count_statuses(chosen)})"
 
 
 def _count_statuses(rows: Sequence[Row]) -> str:

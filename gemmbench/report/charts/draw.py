@@ -112,7 +112,7 @@ def check_suffix(path: Path) -> None:
     """Raise UsageError if a file name does not end in .svg."""
     if str(path) != STDOUT and path.suffix.lower() != SUFFIX:
         suffix = f"unknown format '{path.suffix}'" if path.suffix else "no suffix"
-        raise UsageError(f"{path}: {suffix}; charts are written as SVG: end the name in {SUFFIX}")
+        raise UsageError(f"{path}: {suffix}; charts are written as SVG, so end the name in {SUFFIX}")
 
 
 def write_chart(chart: Chart, path: Path) -> None:

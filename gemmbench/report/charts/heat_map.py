@@ -36,7 +36,7 @@ def draw_heat_map(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     unit = f"% of {name_baseline(rows)}" if choices.percent else speed_unit.name
     plot = _make_map(best, (x, sorted(columns)), (y, sorted(lines, reverse=True)), unit, speed_unit)
     name, others = rows[0].record.variant, sorted(_varying_parameters(rows).keys() - {x, y})
-    notes = [f"Each cell: the fastest over {', '.join(others)}."] if others else []
+    notes = [f"Each cell shows the fastest over {', '.join(others)}."] if others else []
     title = choices.title or f"{name}: {x} and {y} at {rows[0].record.problem.size}"
     tips = [cell.tip.replace("\n", ", ") for cell in plot.cells if cell.best]
     description = f"{unit} of {name} over {x} and {y}. Fastest, or not clearly slower: {'; '.join(tips)}."
@@ -60,13 +60,15 @@ def _choose_parameters(rows: Sequence[Row], choices: Choices) -> tuple[str, str]
     held = ", ".join(varying) or "none"
     for name in filter(None, (choices.x, choices.y)):
         if name not in varying:
-            raise UsageError(f"'{name}' does not vary for {variant}{nearest(name, varying)}; what varies: {held}")
+            raise UsageError(
+                f"'{name}' does not vary for {variant}{nearest(name, varying)}; these parameters vary: {held}"
+            )
     free = [name for name in varying if name not in (choices.x, choices.y)]
     free.sort(key=lambda name: -len(varying[name]))
     x = choices.x or (free.pop(0) if free else "")
     y = choices.y or (free.pop(0) if free else "")
     if not x or not y or x == y:
-        raise UsageError(f"a heat map needs two parameters that vary; of {variant}, this varies: {held}")
+        raise UsageError(f"a heat map needs two parameters that vary; for {variant}, this varies: {held}")
     return x, y
 
 

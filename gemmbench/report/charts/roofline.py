@@ -39,7 +39,9 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     peaks = [take_reached_limits(peak, unit) for peak in find_peaks(rows, unit) if peak.bandwidth > 0]
     if not peaks:
         devices = ", ".join(dict.fromkeys(row.environment.device for row in rows))
-        raise UsageError(f"a roofline needs the peak and the bandwidth of the device; the runs have none for {devices}")
+        raise UsageError(
+            f"a roofline needs the peak and the bandwidth of the device; the runs do not have them for {devices}"
+        )
     rows = [row for row in rows if not math.isnan(row.percent_of_peak)]
     series = make_series(rows, choices, partial(_make_point, unit), joined=False)
     x, (slowest, highest) = _make_ranges(rows, peaks)
@@ -53,8 +55,8 @@ def draw_roofline(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
 
 def _explain_limits(peak: Peak) -> str:
     if peak.reached:
-        return "Limits: what multiply-adds in registers and copies in memory reached just before the run."
-    return "Limits in theory: the arithmetic peak, and the rate of the memory at its highest clock."
+        return "The limits were measured just before the run: multiply-adds in registers, and copies in memory."
+    return "The limits are theoretical: the arithmetic peak, and the rate of the memory at its highest clock."
 
 
 def _make_title(rows: Sequence[Row]) -> str:

@@ -35,7 +35,10 @@ def draw_search(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     title = choices.title or f"Search of {first.variant} at {first.problem}"
     end = f"The best of {count} reaches {format_number(best[-1].y, 3)} {unit.name}: {best[-1].tip.splitlines()[0]}."
     environment = next(each.environment for each in comparisons if first in each.run.records)
-    subtitle = f"{environment.device}{environment.scope}. First short rounds of each configuration, not yet the finals."
+    subtitle = (
+        f"{environment.device}{environment.scope}. These are the first short rounds of each configuration, not the "
+        "finals."
+    )
     return Chart(title, subtitle, end, plot)
 
 
@@ -58,7 +61,7 @@ def _choose_search(comparisons: Sequence[Comparison], choices: Choices) -> list[
                 mine = searches.setdefault((number, record.variant, record.problem), {})
                 mine.setdefault(tuple(sorted(record.config.items())), record)
     if not searches:
-        raise UsageError("no search in these results; gemmbench tune makes them")
+        raise UsageError("these results contain no search; gemmbench tune makes one")
     return list(max(searches.values(), key=len).values())
 
 

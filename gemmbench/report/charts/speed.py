@@ -63,7 +63,9 @@ def _is_square(row: Row) -> bool:
 
 def _explain_too_few(sizes: Sequence[int]) -> str:
     held = f"only {sizes[0]}" if sizes else "none"
-    return f"speed over size needs right results at two or more square sizes; there is {held}. Try the kind 'ladder'"
+    return (
+        f"speed over size needs correct results at two or more square sizes, but there is {held}. Try the kind 'ladder'"
+    )
 
 
 def _make_point(choices: Choices, unit: SpeedUnit, label: str, row: Row) -> Point:

@@ -30,7 +30,7 @@ def draw_transfers(comparisons: Sequence[Comparison], choices: Choices) -> Chart
     words = "; ".join(f"{bar.group} {bar.label} {bar.text}" for bar in bars)
     return Chart(
         choices.title or f"Copies and kernel at {problem.size}",
-        f"{devices}, {problem.precision_name}. Percentages: shares of the job's time.",
+        f"{devices}, {problem.precision_name}. Percentages are shares of the job's time.",
         f"Time of a whole job with its copies: {words}.",
         plot,
     )
@@ -39,12 +39,12 @@ def draw_transfers(comparisons: Sequence[Comparison], choices: Choices) -> Chart
 def _select(comparisons: Sequence[Comparison], choices: Choices) -> list[TransferRow]:
     rows = [row for each in comparisons for problem in each.transfers for row in problem.rows]
     if not rows:
-        raise UsageError("nothing to draw: the results hold no transfers; measure them with run --with-transfers")
+        raise UsageError("nothing to draw: the results contain no transfers; measure them with run --with-transfers")
     chosen = [row for row in rows if choices.include(row.record) and row.record.status == "ok" and row.record.samples]
     if not chosen:
         names = (f"{row.record.variant} at {row.record.problem} ({row.record.status})" for row in rows)
         held = ", ".join(dict.fromkeys(names))
-        raise UsageError(f"nothing to draw: no right transfer fits the choices; the results hold {held}")
+        raise UsageError(f"nothing to draw: no correct transfer matches the choices; the results contain {held}")
     return chosen
 
 

@@ -37,7 +37,7 @@ NETWORK_COLUMNS: tuple[Column[Row], ...] = (
     ),
     Column(
         "launched",
-        "what one forward pass launches, in order",
+        "kernels that one forward pass launches, in order",
         lambda row: ", ".join(row.record.network.launches) if row.record.network else None,
         "launches",
         lambda row: str(len(_facts(row).launches) or "-"),
@@ -95,7 +95,9 @@ COLUMNS: tuple[Column[Row], ...] = (
     *NETWORK_COLUMNS,
     Column("diagnosis", "likely cause of a wrong result, in a few words", lambda row: row.record.diagnosis),
     *detail_columns.COLUMNS,
-    Column("path", "file of the kernel; after @ the commit, for a kernel of a revision", lambda row: row.record.path),
+    Column(
+        "path", "file of the kernel; for a kernel of a revision, @ and the commit follow", lambda row: row.record.path
+    ),
     detail_columns.READS,
     *detail_columns.CARD,
     detail_columns.WORKSPACE,

@@ -58,7 +58,7 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
     ),
     Column(
         "sustained_percent_of_baseline",
-        "speed in percent of the baseline's, both alone under a steady load",
+        "speed in percent of the baseline's, each alone under a steady load",
         lambda row: row.sustained_percent,
         "sustained % of {baseline}",
         lambda row: _format_load(row, row.sustained_percent),
@@ -88,12 +88,12 @@ SUSTAINED_COLUMNS: tuple[Column[Row], ...] = (
     ),
     Column(
         "sustained_slowed_by",
-        "what held the clock down under the steady load, by NVML",
+        "what held the clock down under the steady load, according to NVML",
         lambda row: _describe(row, lambda load: ", ".join(load.slowed_by)),
     ),
     Column(
         "sustained_settled",
-        "whether clock, power and temperature were steady whenever counting began",
+        "whether clock, power and temperature were already steady when counting began",
         lambda row: _describe(row, lambda load: load.settled),
     ),
 )
@@ -174,7 +174,7 @@ def _format_count(value: int | None) -> str:
 
 FLAGS: Column[Row] = Column(
     "flags",
-    "letters that ask for a second look; the manual lists them",
+    "letters that ask for a second look; the manual explains them",
     flag_letters,
     "flags",
     notable_letters,
@@ -189,7 +189,7 @@ _LAUNCH: tuple[Column[Row], ...] = (
     ),
     Column(
         "occupancy",
-        "its warps then, as a share of the most it can hold",
+        "warps that a multiprocessor can hold, in theory, as a share of its maximum",
         lambda row: row.launch_occupancy.occupancy.fraction if row.launch_occupancy else None,
         "occupancy",
         _occupancy,
@@ -197,7 +197,7 @@ _LAUNCH: tuple[Column[Row], ...] = (
     ),
     Column(
         "occupancy_limit",
-        "what limits them: warps, registers, shared memory or blocks",
+        "what limits the occupancy: warps, registers, shared memory or blocks",
         lambda row: row.launch_occupancy.occupancy.limiter if row.launch_occupancy else None,
     ),
     Column("waves", "blocks in full loads of the device", _waves, "waves", lambda row: number(_waves(row))),
@@ -219,14 +219,14 @@ _BOUNDS: tuple[Column[Row], ...] = (
     ),
     Column(
         "flop_per_byte",
-        "arithmetic intensity: operations per byte of these",
+        "arithmetic intensity: operations per byte moved",
         lambda row: row.roofline.intensity,
         "FLOP/B",
         lambda row: number(row.roofline.intensity),
     ),
     Column(
         "bound",
-        "compute or memory: which of them takes longer at the measured clock; memory only for cold rows",
+        "compute or memory, whichever takes longer at the measured clock; memory only for cold rows",
         lambda row: row.roofline.bound,
     ),
     Column(
@@ -258,12 +258,14 @@ _TELEMETRY: tuple[Column[Row], ...] = (
     ),
     Column(
         "power_w",
-        "power in watts: in the row's own windows if they are long enough, else under a steady load",
+        "power in watts, in the row's own windows if they are long enough, otherwise under a steady load",
         _power,
         "W",
         lambda row: number(_power(row), 3),
     ),
-    Column("slowed_by", "what held the clock down, by NVML", lambda row: ", ".join(_telemetry(row).slowed_by)),
+    Column(
+        "slowed_by", "what held the clock down, according to NVML", lambda row: ", ".join(_telemetry(row).slowed_by)
+    ),
     Column(
         "other_processes",
         "number of other processes on the GPU",
@@ -286,23 +288,24 @@ CLASS: tuple[Column[Row], ...] = (
 )
 READS: Column[Row] = Column(
     "bytes_read",
-    "bytes of A and B that the kernel loads from global memory, by the tile of its manifest; caches serve most of them",
+    "bytes of A and B that the kernel loads from global memory, according to the tile of its manifest; caches "
+    "serve most of them",
     lambda row: row.record.bytes_read,
     "reads (MB)",
     lambda row: number(None if row.record.bytes_read is None else row.record.bytes_read * 1e-6),
 )
 WORKSPACE: Column[Row] = Column(
     "workspace_bytes",
-    "bytes of device memory that a launch may use in addition to the operands; those of a library serve all its rows",
+    "bytes of device memory that a launch may use in addition to the operands; all rows of a library share them",
     lambda row: row.record.workspace,
     "scratch (MB)",
     lambda row: number(row.record.workspace * 1e-6) if row.record.workspace else "-",
 )
 CARD: tuple[Column[Row], ...] = (
     Column("gpu_uuid", "UUID of the GPU of the run", lambda row: row.environment.uuid),
-    Column("vbios", "version of its firmware", lambda row: row.environment.vbios),
-    Column("driver", "version of its driver", lambda row: row.environment.software.get("driver", "")),
-    Column("power_limit_w", "its power limit in watts", _power_limit),
+    Column("vbios", "version of the GPU's firmware", lambda row: row.environment.vbios),
+    Column("driver", "version of the GPU's driver", lambda row: row.environment.software.get("driver", "")),
+    Column("power_limit_w", "power limit of the GPU in watts", _power_limit),
 )
 FLEET_CARD: Column[Row] = Column(
     "card",
@@ -328,7 +331,7 @@ PLACEMENTS: tuple[Column[Row], ...] = (
 GRAPH: Column[Row] = Column("graph", "1 if launches were recorded as CUDA graphs", lambda row: int(row.record.graph))
 PDL: Column[AnyRow] = Column(
     "pdl",
-    "1 if launches could begin before the launch before them had ended (programmatic dependent launch)",
+    "1 if launches could begin before the previous launch had ended (programmatic dependent launch)",
     lambda row: int(row.record.pdl),
     "PDL",
     lambda row: "yes" if row.record.pdl else "-",
@@ -344,7 +347,8 @@ INVARIANCE: Column[Row] = Column(
 )
 CLOCK_DIFFERENCE: Column[Row] = Column(
     "clock_difference_percent",
-    "how much higher the SM clock was than the baseline's in the same rounds, in percent: that part of the difference",
+    "how much higher the SM clock was than the baseline's in the same rounds, in percent, which is part of the "
+    "difference",
     lambda row: 100 * (row.clock_ratio - 1),
     "clock (%)",
     lambda row: "-" if math.isnan(row.clock_ratio) else f"{100 * (row.clock_ratio - 1):+.2f}",

@@ -44,7 +44,7 @@ def _dimensions(sizes: list[int]) -> str:
 _RESULT: tuple[Column[Row], ...] = (
     Column(
         "phase",
-        "sweep, or final: the best configuration of a sweep, measured again on fresh rounds",
+        "sweep; or final, the best configuration of a sweep, measured again in fresh rounds",
         lambda row: row.record.phase,
     ),
     Column(
@@ -59,7 +59,7 @@ _RESULT: tuple[Column[Row], ...] = (
 _TIMES: tuple[Column[Row], ...] = (
     Column(
         "time_s",
-        "seconds per launch: mean of the blocks, each the median of its mirrored pairs of rounds",
+        "seconds per launch: mean of the blocks, each of which is the median of its mirrored pairs of rounds",
         lambda row: row.time.value,
         "time (ms)",
         lambda row: show_if_valid(row, with_interval(row.time.scale(1e3))),
@@ -79,7 +79,7 @@ _TIMES: tuple[Column[Row], ...] = (
 )
 ALONE: Column[Row] = Column(
     "alone_s",
-    "seconds of one product alone on a cold cache, launch and end included: median",
+    "seconds of one product alone on a cold cache, including launch and end: median",
     lambda row: stats.median(row.record.alone),
     "alone (us)",
     lambda row: show_if_valid(row, number(1e6 * stats.median(row.record.alone), 4)) if row.record.alone else "-",
@@ -124,7 +124,7 @@ _SPEEDS: tuple[Column[Row], ...] = (
 BEST: tuple[Column[Row], ...] = (
     Column(
         "percent_of_best_library",
-        "speed in percent of the better of cublas and the best algorithm of cublaslt, in their best math",
+        "speed in percent of the better of cublas and the best algorithm of cublaslt, each in its best math",
         lambda row: row.percent_of_best.value,
         "% of best library",
         lambda row: show_if_valid(row, with_interval(row.percent_of_best)),

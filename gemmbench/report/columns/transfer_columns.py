@@ -57,7 +57,7 @@ _JOB: tuple[Column[TransferRow], ...] = (
 _TOTAL: tuple[Column[TransferRow], ...] = (
     Column(
         "total_s",
-        "seconds from before the first copy to after the last: mean of the blocks of rounds",
+        "seconds from before the first copy until after the last: mean of the blocks of rounds",
         lambda row: row.total.value,
         "total (ms)",
         lambda row: with_interval(row.total.scale(1e3)),
@@ -68,7 +68,7 @@ _TOTAL: tuple[Column[TransferRow], ...] = (
 _PARTS: tuple[Column[TransferRow], ...] = (
     Column(
         "h2d_s",
-        "seconds of copying in, median; empty if the parts overlap",
+        "seconds to copy in, median; empty if the parts overlap",
         lambda row: row.parts.h2d,
         "h2d (ms)",
         lambda row: _milliseconds(row.parts.h2d),
@@ -93,7 +93,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
     ),
     Column(
         "d2h_s",
-        "seconds of copying out, median",
+        "seconds to copy out, median",
         lambda row: row.parts.d2h,
         "d2h (ms)",
         lambda row: _milliseconds(row.parts.d2h),
@@ -112,7 +112,7 @@ _PARTS: tuple[Column[TransferRow], ...] = (
 _BOUNDS: tuple[Column[TransferRow], ...] = (
     Column(
         "bound_s",
-        "longest of h2d, kernel and d2h of the pinned row; both copies added up with one copy engine",
+        "longest of h2d, kernel and d2h of the pinned row; with one copy engine, both copies count as one",
         lambda row: row.bound,
     ),
     Column(
@@ -146,7 +146,9 @@ _BOUNDS: tuple[Column[TransferRow], ...] = (
 _METHOD: tuple[Column[TransferRow], ...] = (
     Column("rounds", "number of samples", lambda row: len(row.record.samples)),
     Column("jobs", "whole jobs in one window", lambda row: row.record.launches),
-    Column("copy_engines", "copies that the device can run at the same time", lambda row: row.record.copy_engines),
+    Column(
+        "copy_engines", "number of copies that the device can run at the same time", lambda row: row.record.copy_engines
+    ),
     Column(
         "error_units",
         "largest error in units of u (|alpha| |A| |B| + |beta| |C0|)",
@@ -158,7 +160,7 @@ _METHOD: tuple[Column[TransferRow], ...] = (
     Column("reason", "why the status is not ok", lambda row: row.record.reason),
 )
 _IDENTITY = tuple(
-    replace(column, meaning="if not 0, C is copied in too") if column.key == "beta" else column for column in IDENTITY
+    replace(column, meaning="if not 0, C is also copied in") if column.key == "beta" else column for column in IDENTITY
 )
 _CONFIGURATION: Column[TransferRow] = Column(
     heading="configuration", cell=lambda row: row.record.configuration or "-", fold=True

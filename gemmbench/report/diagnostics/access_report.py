@@ -29,12 +29,12 @@ _CLEARLY = 1.05
 _NOTABLE = 0.1
 """The share of L1's cycles, or of a line's wavefronts, from which an explanation is given."""
 _UNKNOWN = (
-    "Not known here: hits in L1 and L2, registers and spills, latency, other instructions, and what inline PTX does. "
-    "A GPU shows a few percent more conflicts of stores."
+    "The CPU cannot count hits in L1 and L2, registers and spills, latency, other instructions, or what inline "
+    "PTX does. A GPU shows a few percent more conflicts of stores."
 )
 _UNDECIDED = (
-    "accesses to shared memory are counted as few as nvcc can make them: neighbours joined to at most 16 bytes, and "
-    "nothing loaded twice between two barriers"
+    "accesses to shared memory are counted as the fewest that nvcc can generate: neighbours are joined up to "
+    "16 bytes, and nothing is loaded twice between two barriers"
 )
 
 
@@ -68,7 +68,7 @@ def _tabulate_accesses(kernel: CountedKernel) -> Table:
     has_several = len({each.file for each in counts.accesses}) > 1
     cells = [_format_access(each, has_several) for each in counts.accesses]
     name = " ".join(filter(None, (plan.variant.name, str(plan.config))))
-    title = f"{name}, {plan.problem}: {counts.ran:,} of {count_noun(counts.blocks, 'block')} executed on this CPU"
+    title = f"{name}, {plan.problem}: ran {counts.ran:,} of {count_noun(counts.blocks, 'block')} on this CPU"
     return Table(title, _HEADINGS, cells, _describe_totals(kernel), left=_LEFT)
 
 
@@ -124,8 +124,8 @@ def _describe_totals(kernel: CountedKernel) -> list[str]:
     notes = []
     if asked:
         notes.append(
-            f"Global memory: {_format_bytes(asked)} asked of L1, {number(asked / problem.bytes, _DIGITS)} times the "
-            f"operands; {number(problem.flops / asked, _DIGITS)} FLOP per byte."
+            f"Global memory: L1 is asked for {_format_bytes(asked)}, {number(asked / problem.bytes, _DIGITS)} "
+            f"times the operands; {number(problem.flops / asked, _DIGITS)} FLOP per byte."
         )
     notes.append(
         f"Shared memory: {number(WARP * requests / kernel.multiply_adds, _DIGITS)} accesses per multiply-add."
@@ -140,8 +140,8 @@ def _describe_totals(kernel: CountedKernel) -> list[str]:
     if ragged := list_ragged_lines(counts.accesses):
         named = ", ".join(ragged[:_MOST_NAMED]) + (" and others" if len(ragged) > _MOST_NAMED else "")
         notes.append(
-            f"About right only: {named}, where lanes of a warp go round a loop different numbers of times between two "
-            "barriers."
+            f"Only approximate: {named}, where lanes of a warp repeat a loop different numbers of times "
+            "between two barriers."
         )
     return notes
 
@@ -159,9 +159,9 @@ def _describe_bound(kernel: CountedKernel, bound: TimeBound) -> str:
     if bound.math is None or bound.share_of_peak is None:
         return f"{start}L1 is busy that long."
     if bound.l1 <= bound.math:
-        return f"{start}the multiply-adds take that long, L1 is busy for {l1}."
+        return f"{start}the multiply-adds take that long, and L1 is busy for {l1}."
     peak = f"{number(100 * bound.share_of_peak, 2)} % of the peak of {kernel.plan.problem.precision_name}"
-    return f"{start}L1 is busy that long, the multiply-adds take {_format_time(bound.math)}. At most {peak}."
+    return f"{start}L1 is busy that long, and the multiply-adds take {_format_time(bound.math)}. At most {peak}."
 
 
 def _format_time(seconds: float) -> str:
@@ -196,9 +196,9 @@ def _explain_access(access: Access) -> str:
     if access.is_scattered:
         used, sectors = format_mean(access.used / cost.requests), format_mean(cost.sectors / cost.requests)
         return (
-            f"the threads of a warp {verb} {used} bytes in {sectors} sectors of 32 bytes, because neighbouring threads "
-            f"{verb} words that are not neighbours; side by side, {access.fewest_sectors} would do. Let neighbouring "
-            f"threads (threadIdx.x) {verb} neighbouring elements."
+            f"the threads of a warp {verb} {used} bytes in {sectors} sectors of 32 bytes, because neighbouring "
+            f"threads {verb} words that are not adjacent. If they were adjacent, {access.fewest_sectors} would "
+            f"be enough. Let neighbouring threads (threadIdx.x) {verb} adjacent elements."
         )
     if access.is_shared and cost.conflicts >= _NOTABLE * cost.wavefronts:
         return (
@@ -222,12 +222,12 @@ def _describe_reading(kernel: CountedKernel) -> str:
     if all(each.least == each.costs[WRITTEN] for each in counts.accesses):
         return ""
     if kernel.undecided or not counts.is_decided:
-        why = kernel.undecided or "nvcc's code has no accesses of some lines"
+        why = kernel.undecided or "nvcc's code has no accesses for some lines"
         ratio = number(counts.most_wavefronts / counts.least_wavefronts, _DIGITS)
-        return f"{why[0].upper()}{why[1:]}. So {_UNDECIDED}. As they are written, L1 is busy {ratio} times as long."
+        return f"{why[0].upper()}{why[1:]}. So {_UNDECIDED}. As written, they keep L1 busy {ratio} times as long."
     joined = sorted({each.line for each in counts.accesses if each.is_joined})
     lines = f", here in {'line' if len(joined) == 1 else 'lines'} {', '.join(map(str, joined))}" if joined else ""
-    return f"nvcc's machine code says which accesses to shared memory are joined{lines}."
+    return f"nvcc's machine code shows which accesses to shared memory are joined{lines}."
 
 
 def compare_accesses(earlier: CountedKernel, later: CountedKernel) -> str:

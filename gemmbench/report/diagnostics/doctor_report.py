@@ -15,7 +15,7 @@ from gemmbench.report.text import interval_ends, number, number_within
 _LEAST_COPY, _LEAST_FMA, _LEAST_CLOCK = 0.75, 0.9, 0.9
 _MOST_LAUNCH = 5e-6
 _COARSE = 0.02
-_SHARED = "check with nvidia-smi whether something else runs on it, then try again"
+_SHARED = "check with nvidia-smi whether something else is running on it, then try again"
 
 
 def report_checks(title: str, checks: Iterable[HealthCheck], footer: Sequence[str] = ()) -> Report:
@@ -79,7 +79,7 @@ def _judge_launch(peaks: Peaks) -> HealthCheck:
         f"{number(1e6 * peaks.launch, 3)} us for an empty kernel, {number(1e6 * peaks.ungated, 3)} us without the gate"
     )
     if peaks.launch > _MOST_LAUNCH:
-        return failed_check("launch", measured, "times of kernels that take little longer than this mean little here")
+        return failed_check("launch", measured, "here, the times of kernels that take only a little longer mean little")
     return passed_check("launch", measured)
 
 
@@ -88,7 +88,7 @@ def judge_noise(noise: Noise) -> HealthCheck:
     record, ratio = noise.record, noise.ratio
     speed = f"{number(1e3 * noise.time.value, 3)} ms, {number(record.flops / noise.time.value / 1e9, 3)} GFLOPS"
     measured = (
-        f"{record.variant} at {record.problem.size} ({speed}) runs at {_format_ratio(ratio)} its own speed; "
+        f"{record.variant} at {record.problem.size} ({speed}) runs at {_format_ratio(ratio)} its own speed; in "
         f"{len(record.samples)} rounds, a pair of rounds scatters by {_percent(noise.scatter)}"
     )
     if noise.verdict != "same":
@@ -97,7 +97,7 @@ def judge_noise(noise: Noise) -> HealthCheck:
         )
     if noise.least > _COARSE:
         return failed_check(
-            "noise", measured, "small differences cannot be shown: end other programs, or use more --rounds"
+            "noise", measured, "small differences cannot be detected; end other programs, or use more --rounds"
         )
     return passed_check("noise", measured)
 
@@ -113,8 +113,8 @@ def summarize_noise(noises: Sequence[Noise]) -> str:
     floor = max(noise.floor for noise in noises)
     least = max(noise.least for noise in noises)
     return (
-        f"Noise floor: +- {_percent(floor)}. Smallest difference that compare can show here now: "
-        f"{_percent(least)}, in 95 of 100 comparisons."
+        f"Noise floor: +- {_percent(floor)}. The smallest difference that compare can currently detect here, "
+        f"in 95 of 100 comparisons, is {_percent(least)}."
     )
 
 

@@ -109,16 +109,16 @@ def inspect_launch(plan: Plan, build: Build, sm: int, sms: int) -> Inspection:
 
 
 _SPEEDS = (
-    "Bound: the share of FFMA on the shortest path through the loop, at one instruction per cycle in each partition "
-    "of an SM.",
-    "Estimate: counts every instruction once, those of inner loops too, and register bank conflicts. Each of the two "
-    "banks (register number modulo 2) is read once per cycle; operands kept by .reuse are not read again. A second "
-    "read costs a cycle unless the next FFMA has a conflict in the other bank.",
-    "Neither counts latency, bandwidth, barriers or instruction fetch.",
+    "Bound: the share of FFMA on the shortest path through the loop, if each partition of an SM issues one "
+    "instruction per cycle.",
+    "Estimate: counts every instruction once, including those of inner loops, and register bank conflicts. "
+    "Each of the two banks (register number modulo 2) is read once per cycle; operands kept by .reuse are not "
+    "read again. A second read costs a cycle unless the next FFMA has a conflict in the other bank.",
+    "Neither includes latency, bandwidth, barriers or instruction fetch.",
 )
 _LOADS = (
-    "Wavefronts: those of a warp whose lanes read different words without bank conflicts; lanes that read the same "
-    "words may need fewer.",
+    "Wavefronts are those of a warp whose lanes read different words without bank conflicts; lanes that read "
+    "the same words may need fewer.",
 )
 
 

@@ -18,8 +18,9 @@ from gemmbench.report.text import number
 
 ABSENT = "not counted on this GPU"
 _EXPLANATION = (
-    "Percent of peak over the whole duration; occupancy and No Eligible while an SM is active. No Eligible: "
-    "cycles in which a scheduler finds no warp that can issue. Caches start empty; data is uniform."
+    "Percentages are relative to the peak over the whole duration; occupancy and No Eligible count while an SM "
+    "is active. No Eligible: cycles in which a scheduler finds no warp that can issue. Caches start empty; "
+    "data is uniform."
 )
 # A unit is the limit from the first percentage of its peak on, and no unit is below the second:
 # the thresholds of Nsight Compute's own "Speed of Light" rule.
@@ -96,7 +97,7 @@ def explain_bound(counters: Counters) -> str:
     values = counters.values
     busy = [(values[unit.quantity], unit) for unit in _UNITS if unit.quantity in values]
     if not busy:
-        return "What bounds it is unknown: none of its units was counted."
+        return "The bound is unknown, because none of the units was counted."
     most = max(share for share, _ in busy)
     if most < LEAST:
         return _explain_latency(counters, most)
@@ -111,7 +112,7 @@ def _explain_company(unit: _Unit, values: Mapping[str, float]) -> str:
         return f", and {values['issue']:.0f} % of the issue slots are taken{_format_instruction_share(unit, values)}"
     if unit.quantity == "issue":
         share, pipe = max((values.get(name, 0.0), words) for name, words in _PIPES.items())
-        return f", although {pipe} is busy only {share:.0f} %: other instructions take them"
+        return f", although {pipe} is busy only {share:.0f} % of the time: other instructions take the slots"
     conflicts = values.get("load conflicts", 0.0) + values.get("store conflicts", 0.0)
     return f", with {conflicts:,.0f} bank conflicts" if unit.quantity == "shared" and conflicts else ""
 
@@ -126,8 +127,8 @@ def _explain_latency(counters: Counters, most: float) -> str:
     active = counters.values.get("active", 100.0)
     if active < _IDLE:
         return (
-            f"Bound by idle multiprocessors: they work {active:.0f} % of the time; "
-            f"a grid of {counters.grid} blocks, or its last wave, is too small."
+            f"Bound by idle multiprocessors: they work {active:.0f} % of the time, because a grid of "
+            f"{counters.grid} blocks, or its last wave, is too small."
         )
     stalls = [(name, share) for name, share in rank_stalls(counters.stalls) if name not in _NO_FAULT]
     if not stalls:
@@ -135,8 +136,8 @@ def _explain_latency(counters: Counters, most: float) -> str:
     name, share = stalls[0]
     meaning = f" ({_MEANINGS[name]})" if name in _MEANINGS else ""
     return (
-        f"Bound by latency: no unit is busy more than {most:.0f} % of the time; main stall {name}{meaning}, "
-        f"{share:.0f} % of a warp's time."
+        f"Bound by latency: no unit is busy more than {most:.0f} % of the time. The main stall is "
+        f"{name}{meaning}, {share:.0f} % of a warp's time."
     )
 
 

@@ -51,9 +51,9 @@ def _explain(check: Check) -> list[str]:
     if check.paired:
         return ["Slower by: from the same rounds, with the 95 % interval."]
     return [
-        "Slower by: from the ratio to the baseline in each run. The runs shared no rounds, so the 95 % interval is "
-        f"widened by the {format_share(RUN_TO_RUN)} that such a ratio differs between runs; times differ by up to "
-        f"{format_share(TIME_TO_TIME)}."
+        "Slower by: from each run's ratio to the baseline. The runs shared no rounds, so the 95 % interval is "
+        f"widened by the {format_share(RUN_TO_RUN)} by which such a ratio differs between runs; times differ "
+        f"by up to {format_share(TIME_TO_TIME)}."
     ]
 
 

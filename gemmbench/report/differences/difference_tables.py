@@ -98,23 +98,23 @@ def _describe_run(comparison: Comparison) -> str:
 
 def _explain_ratios(differences: RunDifferences, drawn: bool) -> list[str]:
     if not differences.rows:
-        return ["The runs have no row in common."]
+        return ["The runs have no rows in common."]
     lines = [
-        "Speed ratio: the run relative to the reference, 1.05 is 5 % faster. Unpaired: the runs shared no rounds, "
-        f"and times of the same code differ by up to {format_share(TIME_TO_TIME)} between runs, which the 95 % "
-        "intervals do not contain."
+        "Speed ratio: the speed of the run relative to the reference; 1.05 is 5 % faster. Unpaired: the runs "
+        f"shared no rounds, and times of the same code differ by up to {format_share(TIME_TO_TIME)} between "
+        "runs, which the 95 % intervals do not include."
     ]
     baseline = differences.run.environment.baseline
     if baseline and differences.same_baseline:
         lines.append(
-            f"Ratio by {baseline}: the same from each run's ratio to {baseline}, measured in the same rounds as the "
-            "kernel. It repeats within about 0.5 %: trust it rather than the ratio of the times."
+            f"Ratio by {baseline}: the speed ratio from each run's ratio to {baseline}, measured in the same "
+            "rounds as the kernel. It repeats within about 0.5 %, so trust it more than the ratio of the times."
         )
         lines += [] if drawn else [_explain_verdicts(baseline, differences.margin)]
     elif not differences.same_baseline:
         lines.append(
-            f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and the run "
-            f"{baseline or 'none'}: without a common baseline only times can be compared."
+            f"The reference has the baseline {differences.reference.environment.baseline or 'none'} and the "
+            f"run has {baseline or 'none'}; without a common baseline only times can be compared."
         )
     return lines
 
@@ -178,10 +178,12 @@ _EXPORT_COLUMNS: tuple[Column[Difference], ...] = (
     Column("time_s", "seconds per launch in the run", lambda each: each.row.time.value),
     *_ratio_columns("speed_ratio", "speed of the run relative to the reference", lambda each: each.speed),
     *_ratio_columns(
-        "baseline_ratio", "the same by the ratio to the baseline of each run", lambda each: each.speed_by_baseline
+        "baseline_ratio", "the same from each run's ratio to the baseline", lambda each: each.speed_by_baseline
     ),
-    Column("verdict", "faster, slower, same or inconclusive, by the ratio to the baseline", lambda each: each.verdict),
-    Column("margin", "the share that does not matter for the verdict", lambda each: each.margin),
+    Column(
+        "verdict", "faster, slower, same or inconclusive, from the ratio to the baseline", lambda each: each.verdict
+    ),
+    Column("margin", "the share that does not affect the verdict", lambda each: each.margin),
     Column(CAVEAT.key, CAVEAT.meaning, lambda each: CAVEAT.value(each.row)),
 )
 

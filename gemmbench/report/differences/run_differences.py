@@ -27,11 +27,11 @@ def explain_cards(reference: Environment, run: Environment) -> list[str]:
     if not (reference.uuid and run.uuid):
         silent = [name for name, each in (("the reference", reference), ("the run", run)) if not each.uuid]
         do = "does" if len(silent) == 1 else "do"
-        return [f"Whether both ran on the same card is unknown: {' and '.join(silent)} {do} not record it."]
+        return [f"Whether both ran on the same card is unknown, because {' and '.join(silent)} {do} not record it."]
     if reference.uuid == run.uuid:
         return [f"Both ran on the same card, {_shorten_uuid(run.uuid)}."]
     cards = f"{_shorten_uuid(reference.uuid)} and {_shorten_uuid(run.uuid)}"
-    return [f"They ran on different cards of the same model, {cards}: these differ too, so compare the ratios only."]
+    return [f"They ran on different cards of the same model, {cards}. Cards differ too, so compare only the ratios."]
 
 
 def list_changes(reference: Environment, run: Environment) -> list[str]:
@@ -45,7 +45,7 @@ def explain_other_machine(there: Environment, here: Environment) -> str:
     if there.device != here.device:
         return f"on {there.device}, this is {here.device}"
     if there.uuid != here.uuid:
-        before, now = there.uuid or "a card that it does not name", here.uuid or "a card without a UUID"
+        before, now = there.uuid or "a card without a name", here.uuid or "a card without a UUID"
         return f"on another card, {before}; this is {now}"
     changes = list_changes(there, here)
     return f"on the same card in another state ({', '.join(changes)})" if changes else ""

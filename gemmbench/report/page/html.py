@@ -86,7 +86,7 @@ def make_policy(script: str, connect: bool) -> str:
 
 def render_theme_button() -> Html:
     """Render the button that switches between the light and the dark theme. It works only if a script runs."""
-    return tag("button", "Theme", type="button", id="theme", hidden=True, title="Light, dark, or as the system has it")
+    return tag("button", "Theme", type="button", id="theme", hidden=True, title="Light, dark, or the system's setting")
 
 
 def render_card(heading: str, *content: Content, **attributes: str) -> Html:

@@ -153,7 +153,7 @@ def render_skips(comparison: Comparison) -> Html | None:
         tag("tr", tag("td", name, class_="left"), tag("td", str(count)), tag("td", reason, class_="left"))
         for (name, reason), count in counts.items()
     ]
-    headings = [tag("th", name, scope="col", class_="left") for name in ("kernel", "rows", "why it was skipped")]
+    headings = [tag("th", name, scope="col", class_="left") for name in ("kernel", "rows", "Reason for the skip")]
     table = tag("table", tag("thead", tag("tr", headings)), tag("tbody", lines), class_="reasons")
     summary = tag("summary", f"{count_noun(len(skipped), 'row')} skipped")
     return tag("details", summary, wrap_table(table), class_="skips")

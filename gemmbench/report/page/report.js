@@ -166,7 +166,7 @@
     pick(kept);
   });
 
-  // Charts of one problem: the others are shown on request.
+  // Charts of one problem; the others are shown on request.
   all("select.problems").forEach((select) => {
     select.hidden = false;
     select.addEventListener("change", () => all("figure", select.parentElement).forEach((figure, index) => {
@@ -174,7 +174,7 @@
     }));
   });
 
-  // Tooltips: of the mark under the pointer, or of the one that the arrow keys reach in a chart.
+  // Tooltips for the mark under the pointer, or for the one that the arrow keys reach in a chart.
   const tip = document.createElement("div");
   tip.id = "tip";
   tip.setAttribute("role", "status");

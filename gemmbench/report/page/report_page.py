@@ -48,7 +48,7 @@ def _warn_of_cards(comparisons: Sequence[Comparison]) -> Html | None:
         what = f"{len(cards)} cards of one model, {models[0]}"
     else:
         return None
-    advice = "Compare their percentages of the baseline; times and speeds differ with the card."
+    advice = "Compare their percentages of the baseline; times and speeds depend on the card."
     return tag("p", f"These runs are from {what}. {advice}", class_="notice", role="note")
 
 

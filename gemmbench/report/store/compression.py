@@ -57,8 +57,8 @@ class _Decompression(io.RawIOBase):
         self._left -= count
         if self._left < 0:
             raise StoreError(
-                f"{self._path}: unpacks to more than {_MOST_EXPANSION} times its size, as no results file does; "
-                "name another file"
+                f"{self._path}: expands to more than {_MOST_EXPANSION} times its size, which no results file "
+                "does; choose another file"
             )
         return count
 

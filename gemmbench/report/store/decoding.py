@@ -83,7 +83,7 @@ def _check_parts(row: TransferRecord) -> str:
     if fault := _check_word("mode", row.mode, MODES):
         return fault
     if row.samples and not (row.panels and row.streams and row.h2d_bytes):
-        return "a job that was timed needs panels, streams and bytes that are not 0"
+        return "a job that was timed must have panels, streams and bytes other than 0"
     parts: dict[str, Sequence[float]] = {"h2d": row.h2d, "kernel": row.kernel, "d2h": row.d2h}
     wrong = [
         f"{len(times)} times of {name}" for name, times in parts.items() if len(times) not in (0, len(row.samples))

@@ -99,7 +99,7 @@ def open_results_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file, compressed or not, for reading. Raises StoreError, also for endless pipes and devices."""
     try:
         if stat.S_ISFIFO(mode := path.stat().st_mode) or stat.S_ISCHR(mode):
-            raise StoreError(f"{path}: not a file but a pipe or a device; name a .jsonl")
+            raise StoreError(f"{path}: not a file but a pipe or a device; choose a .jsonl file")
         with path.open("rb") as file:
             yield decompress(file, path) if is_compressed(path) else file
     except OSError as fault:
@@ -111,24 +111,26 @@ def _read_header(path: Path, file: BinaryIO) -> Environment:
     schema = read_schema(line)
     if schema is not None and schema != SCHEMA:
         age, step = (
-            ("a newer", "upgrade") if schema > SCHEMA else ("an older", "measure again, or read it with that one")
+            ("a newer", "upgrade") if schema > SCHEMA else ("an older", "measure again, or read it with that version")
         )
         raise StoreError(f"{path}: written by {age} gemmbench (schema {schema}, this one reads {SCHEMA}); {step}")
     try:
         header = decode_line(line)
     except BrokenRow as fault:
         if b'"environment"' in line:
-            raise StoreError(f"{path}:1: broken header: {fault}; correct it, or name another file") from None
+            raise StoreError(f"{path}:1: broken header: {fault}; correct it, or choose another file") from None
         header = None
     if not isinstance(header, Environment):
-        raise StoreError(f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl")
+        raise StoreError(
+            f"{path}:1: not a gemmbench results file: its first line must describe the run; choose a .jsonl file"
+        )
     return header
 
 
 def _add_row(run: Run, row: Line) -> None:
     """Add a row to the run. Raises BrokenRow if it does not belong there."""
     if isinstance(row, Environment):
-        raise BrokenRow(f"a second header, of {row.run}: a file holds one run")
+        raise BrokenRow(f"a second header, of {row.run}, but a file holds only one run")
     if isinstance(row, Request):
         run.request = row
     elif isinstance(row, End):

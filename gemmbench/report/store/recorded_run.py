@@ -66,7 +66,7 @@ class Run:
         """Return text such as `it has 2 of 4 planned rows`. All transfers count as one row. Searches plan no rows."""
         count = len({record.kernel_key for record in self.records}) + bool(self.transfers)
         if not count:
-            return "it has measured no row"
+            return "it has not measured any rows"
         searches = any(record.is_preliminary for record in self.records)
         if searches or not self.planned:
             return f"it has {count_noun(count, 'row')}"

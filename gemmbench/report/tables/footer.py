@@ -98,12 +98,12 @@ def detail_lines(run: Run, wide: bool = False) -> list[str]:
 _LAUNCH, _PASS = "launch", "forward pass"
 _EXPLAIN_GEMM = (
     "GFLOPS = 2 M N K / time.",
-    "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
+    "Error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff; 16 are allowed.",
 )
 _EXPLAIN_NETWORK = (
-    "Time: with all launches of a forward pass. GFLOPS = 2 x batch x sum of inputs x outputs / time.",
-    "Error in sixteenths of what rounding may do, layer by layer; 16 are allowed.",
-    "Accuracy: share of the stored test digits recognized; the network was not trained on them.",
+    "Time: includes all launches of a forward pass. GFLOPS = 2 x batch x sum of inputs x outputs / time.",
+    "Error in sixteenths of the allowed rounding error, layer by layer; 16 are allowed.",
+    "Accuracy: the share of the stored test digits that the network recognizes; it was not trained on them.",
 )
 
 
@@ -167,7 +167,10 @@ def _list_shortest_times(environment: Environment, timed: Sequence[Record]) -> l
 
 
 def _explain_sustained(timed: Sequence[Record]) -> list[str]:
-    line = "Sustained: each row alone under a steady load, in blocks next to the baseline's. J: joules per launch."
+    line = (
+        "Sustained: each row alone under a steady load, in blocks that alternate with the baseline's. J: joules "
+        "per launch."
+    )
     return [line] if any(record.sustained for record in timed) else []
 
 
@@ -176,8 +179,9 @@ def _warn_of_loads(environment: Environment, timed: Sequence[Record]) -> list[st
     loads, lines = [record.sustained for record in timed if record.sustained], []
     if unsettled := sum(not load.settled for load in loads):
         lines.append(
-            f"Under the load of {unsettled} of {len(loads)} rows the clock, power or temperature still changed when "
-            "counting began, which can shift percentages by several points; --sustained with more seconds helps."
+            f"Under the load of {unsettled} of {len(loads)} rows, the clock, power or temperature was still "
+            "changing when counting began, which can shift percentages by several points; --sustained with "
+            "more seconds helps."
         )
     limit = environment.conditions.power_limit if environment.conditions else None
     if limit is not None and (above := [load.watts for load in loads if load.watts >= limit + 1]):
@@ -221,10 +225,10 @@ def _explain_missing_floor(environment: Environment, timed: Sequence[Record]) ->
     names = ", ".join(dict.fromkeys(record.problem.precision_name for record in unknown))
     if not names:
         return []
-    signs = ["it is cold and shorter than its memory traffic takes"] if environment.bandwidth else []
+    signs = ["it is cold but shorter than its memory traffic takes"] if environment.bandwidth else []
     if any(record.elapsed_ratio is not None for record in rows):
         signs.append("gemmbench waited much longer than the kernel's process reports")
-    effect = f"a time is too good only if {' or '.join(signs)}" if signs else "no time is too good"
+    effect = f"a time counts as too good only if {' or '.join(signs)}" if signs else "no time counts as too good"
     return [f"The peak of this device in {names} is unknown, so {effect}."]
 
 
@@ -235,7 +239,7 @@ def _list_checked_here(timed: Sequence[Record]) -> list[str]:
         if record.only_here:
             names.setdefault(record.only_here, []).append(record.variant)
     here = "this size" if len({record.problem.size for record in timed}) == 1 else "these sizes"
-    return [f"{', '.join(dict.fromkeys(each))}: only checked at {here}: {why}." for why, each in names.items()]
+    return [f"{', '.join(dict.fromkeys(each))}: checked only at {here}: {why}." for why, each in names.items()]
 
 
 def _format_range(values: Sequence[int]) -> str:
@@ -286,7 +290,7 @@ def _warn_of_busy_host(environment: Environment, timed: Sequence[Record]) -> lis
     if not counts or not is_busy(fmean(counts), cores):
         return []
     others = f"{fmean(counts):.1f} other processes on {count_noun(cores, 'core')}"
-    return [f"The host was busy ({others}): times on the CPU may be too long."]
+    return [f"The host was busy ({others}), so times on the CPU may be too long."]
 
 
 def _describe_power_limit(environment: Environment) -> str:

@@ -165,7 +165,7 @@ def _explain_status(row: Row) -> Iterator[str]:
         yield f"{name}: {record.status}: {record.reason}"
     elif is_forged(row.record):
         ratio = f"{record.elapsed_ratio:.1f}"
-        yield f"{name}: its windows took {ratio} times as long as its process says; not ranked"
+        yield f"{name}: its windows took {ratio} times as long as its process reports; not ranked"
     elif row.too_good:
         yield f"{name}: faster than this device can be; not ranked"
     elif row.status == UNRANKED:
@@ -214,9 +214,9 @@ def transfer_footer_lines(run: Run) -> list[str]:
     engines = max((record.copy_engines for record in timed), default=2)
     longest = "the longest of h2d, kernel and d2h" if engines > 1 else "the longer of kernel, and h2d and d2h together"
     lines = [
-        "Total: from before the first copy to after the last; mean over blocks of rounds, +- 95 % interval.",
+        "Total: from before the first copy until after the last; mean over blocks of rounds, +- 95 % interval.",
         "Speed-up: relative to the pageable row, in the same rounds.",
-        f"Bound: {longest} of the pinned row, as if all ran at the same time.",
+        f"Bound: {longest} of the pinned row, as if all of them ran at the same time.",
     ]
     return [*(lines if timed else []), *list_printed(run.transfers)]
 
@@ -225,13 +225,14 @@ def transfer_detail_lines(run: Run) -> list[str]:
     """Explain how the numbers were measured."""
     timed = [record for record in run.transfers if record.samples]
     lines = [
-        "Times are taken by events. Memory is allocated before. GB/s = 1e9 bytes/s.",
-        "The host takes part in pageable copies, which the driver stages: that row contains host time, also before "
-        "its kernel. The other rows are queued completely before they start."
+        "Times are measured with events. Memory is allocated beforehand. GB/s = 1e9 bytes/s.",
+        "The driver stages pageable copies, so the host takes part in them: that row includes host time, even "
+        "before its kernel. The other rows are queued completely before they start."
         if any(record.gated for record in timed)
-        else "Launches were not held behind a gate: every row contains host time.",
-        "Bound with B first: B is copied in first, the first panel before all computing and the last one out after it; "
-        "the kernel takes its time in one launch or in panels, whichever is shorter.",
+        else "Launches were not held behind a gate, so every row includes host time.",
+        "Bound with B first: B is copied in first, the first panel is copied in before all computing, and the "
+        "last one is copied out after it; the kernel takes its time in one launch or in panels, whichever is "
+        "shorter.",
     ]
     return lines if timed else []
 

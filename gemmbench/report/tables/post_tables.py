@@ -116,14 +116,14 @@ def report_post(comparison: Comparison) -> Report:
 
 
 _EXPLAIN_SPEEDUP = (
-    "Speed-up: of a step, over the step before it; of a corrected kernel, over the post's kernel in the row above."
+    "Speed-up: of a step over the previous step; of a corrected kernel over the post's kernel in the row above."
 )
 
 
 def _list_readers_of_c(comparison: Comparison) -> list[str]:
     """Note that some kernels read C, which costs them time."""
     names = dict.fromkeys(row.record.variant for row in comparison.rows if row.record.reads_c)
-    return [f"Kernels that read C although beta is 0, as in the post: {', '.join(names)}."] if names else []
+    return [f"These kernels read C although beta is 0, as in the post: {', '.join(names)}."] if names else []
 
 
 def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _compare_no_eligible(post: Post, comparison: Comparison) -> Iterator[str]:
         size = size_text(row.published_shape)
         there = f"No Eligible, {row.label}: {row.published_no_eligible:g} % on {post.gpu}"
         if not environment.gpu:
-            yield f"{there}; here unknown, since a CPU has no such counter."
+            yield f"{there}; unknown here, because a CPU has no such counter."
             continue
         kernel = ProfiledKernel(row.variant, dict(row.config), size, row.layout, row.precision)
         folder = comparison.run.path.parent

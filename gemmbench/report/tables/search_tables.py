@@ -47,15 +47,15 @@ def _describe_winner(outcome: SearchOutcome) -> str:
     if outcome.standings:
         configuration = _format_key(outcome, outcome.standings[0].key)
         if outcome.interrupted:
-            return f"interrupted; best so far {configuration}, from short rounds only."
+            return f"interrupted; the best so far is {configuration}, from short rounds only."
         if outcome.is_outdone:
-            return f"no finalist; fastest {configuration}, from short rounds only. Other kernels are faster."
-        why = "no finalist is right"
+            return f"no finalist; the fastest is {configuration}, from short rounds only. Other kernels are faster."
+        why = "no finalist is correct"
         if any(record.ranked for record in outcome.finals):
             what = "energy was measured" if outcome.goal == "energy" else "steady load was possible"
-            why = f"the finalists are right, but no {what}; take another --goal"
-        return f"{why}; fastest {configuration}, from short rounds only. It is not kept."
-    return "interrupted before a configuration was timed." if outcome.interrupted else "no configuration is right."
+            why = f"the finalists are correct, but no {what}; choose another --goal"
+        return f"{why}; the fastest is {configuration}, from short rounds only. It is not stored."
+    return "interrupted before any configuration was timed." if outcome.interrupted else "no configuration is correct."
 
 
 def _describe_value(record: Record, goal: str) -> str:
@@ -115,7 +115,10 @@ def _tabulate_dropped(outcome: SearchOutcome) -> Table:
     ]
     rows += [(_format_key(outcome, key), reason) for key, reason in outcome.failed.items()]
     return Table(
-        f"{outcome.task}: why configurations went", ["configuration", "why"], rows, fold=["configuration", "why"]
+        f"{outcome.task}: why configurations were dropped",
+        ["configuration", "why"],
+        rows,
+        fold=["configuration", "why"],
     )
 
 
@@ -161,11 +164,13 @@ def _tabulate_held_out(table: DispatchTable) -> Table:
 def _describe_losses(table: DispatchTable) -> list[str]:
     known = [each.loss.value - 1 for each in table.held_out if not math.isnan(each.loss.value)]
     if not known:
-        return ["No problem was held out: name at least two for a row to see what its choice is worth on others."]
+        return [
+            "No problem was held out. Give at least two problems per row to see how well its choice works on others."
+        ]
     missing = len(table.held_out) - len(known)
     mean, most = format_share(sum(known) / len(known)), format_share(max(known))
     held = count_noun(len(known), "problem")
-    lines = [f"At {held} held out, the picked row takes {mean} longer than the best on average, {most} at most."]
+    lines = [f"At {held} held out, the picked row takes {mean} longer than the best on average, and {most} at most."]
     return lines + ([f"At {count_noun(missing, 'problem')} held out it does not run."] if missing else [])
 
 
@@ -266,7 +271,7 @@ def describe_kept(added: Sequence[Winner], stayed: Sequence[Winner], path: Path)
     """Describe what became of the winners of a search: those that are now in the file, and earlier ones that stayed."""
     if added:
         what, them = count_noun(len(added), "winner"), "it" if len(added) == 1 else "them"
-        yield f"{what} kept in {path}; run --tuned uses {them}"
+        yield f"stored {what} in {path}; run --tuned uses {them}"
     for each in stayed:
         kept = f"{each.variant} at {each.problem}: the winner of an earlier search stays"
         yield f"{kept}: {format_configuration(each.config)}; tune {each.variant} --forget removes it"

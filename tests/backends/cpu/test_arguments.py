@@ -65,11 +65,11 @@ def test_a_structure_is_passed_by_value(run_once):
     [
         (
             [FIELDS[0].replace("width: K, height: M", "height: M, width: K"), *FIELDS[1:]],
-            "the fields of item 1 are not",
+            "the fields of item 1 do not",
         ),
-        ([*FIELDS[:2], FIELDS[2].replace("short(N)", "N")], "the fields of item 3 are not"),
+        ([*FIELDS[:2], FIELDS[2].replace("short(N)", "N")], "the fields of item 3 do not"),
         ([*FIELDS[:2], "C"], "args: item 3 has 8 bytes, but the kernel reads another size"),
-        ([*FIELDS, "M"], "args: 4 items, but mm has another number of parameters"),
+        ([*FIELDS, "M"], "args: 4 items, but mm has a different number of parameters"),
     ],
 )
 def test_a_structure_of_other_fields_is_refused(run_once, args, fault):

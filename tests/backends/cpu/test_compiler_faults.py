@@ -9,9 +9,9 @@ from gemmbench.errors import BuildError, BuildTimeout
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("exit 0", "reported success but did not make"),
+        ("exit 0", "reported success but did not produce"),
         ("kill -9 $$", "ended by SIGKILL"),
-        ("exit 3", "exit code 3 and said nothing"),
+        ("exit 3", "exit code 3 and printed nothing"),
     ],
 )
 def test_a_compiler_that_fails_is_named(bench, monkeypatch, tmp_path, script, words):

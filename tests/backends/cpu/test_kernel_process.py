@@ -197,7 +197,7 @@ def test_static_shared_memory_is_read_from_the_file_without_running_it(bench, mo
     plan = bench.plan(constructed("abort();", "SIGNATURE { __shared__ float s[300]; s[K] = 1; C[0] = s[N]; }"))
     assert bench.compiler.compile(plan).build.shared == 1200
     (tmp_path / "other").write_bytes(b"\x7fELF\x01\x01" + bytes(100))
-    with pytest.raises(BuildError, match="did not make a 64-bit little-endian ELF executable"):
+    with pytest.raises(BuildError, match="did not produce a 64-bit little-endian ELF executable"):
         read_static_shared(tmp_path / "other")
 
 

@@ -66,7 +66,7 @@ def test_every_spelling_of_dynamic_shared_memory(bench, declared):
         (kernel("tex1D(1)"), Unsupported, r"^reads a texture \(test\.cu:3\), which the CPU cannot execute$"),
         (kernel("__fns(1, 2, 3)"), Unsupported, r"^uses __fns \(test\.cu:3\), which the CPU device does not have$"),
         (kernel("f()", "int f() { return 1; }"), BuildError, r"test\.cu:3:.* a function of the host \(test\.cu:1\)"),
-        (kernel("TILE", '#include "a.h"'), BuildError, 'TILE.*left out, because not found: "a.h": name the folder'),
+        (kernel("TILE", '#include "a.h"'), BuildError, 'TILE.*left out, because not found: "a.h": give the folder'),
         ("SIGNATURE { float part[K]; C[0] = part[0]; }", BuildError, r"test\.cu:\d+:.*variable length array"),
     ],
 )

@@ -121,7 +121,7 @@ SUM = """__device__ float sum(const float* A, int k) {
     ("body", "before", "said"),
     [
         ("if (M < 0) C[t] = 0;", "", "nothing to count"),
-        ("C[t] = sum(A, K);", SUM, "sum calls itself or is called by its address"),
+        ("C[t] = sum(A, K);", SUM, "sum calls itself or is called through a pointer,"),
     ],
 )
 def test_what_cannot_be_counted_is_said(bench, body, before, said):
@@ -140,7 +140,7 @@ def test_functions_of_the_library_are_not_those_of_the_kernel(tmp_path):
 
 
 def test_a_launch_that_crashes_is_told_with_its_line(bench):
-    with pytest.raises(LaunchError, match=r"it crashes at test.cu:6 on the CPU; gemmbench verify test says why"):
+    with pytest.raises(LaunchError, match=r"it crashes at test.cu:6 on the CPU; gemmbench verify test explains why"):
         count(bench, "((float4*)(C + 1))[t] = make_float4(0, 0, 0, *(float*)(size_t)(t + 8));")
 
 

@@ -68,7 +68,7 @@ ILLEGAL = "cuStreamSynchronize failed: an illegal memory access was encountered"
 @pytest.mark.parametrize(
     ("said", "kind", "part"),
     [
-        (ILLEGAL, DeviceLost, "CUDA_ERROR_ILLEGAL_ADDRESS: a thread accessed memory outside the operands"),
+        (ILLEGAL, DeviceLost, "CUDA_ERROR_ILLEGAL_ADDRESS: a thread accessed memory outside the operands;"),
         ("cuEventSynchronize failed: misaligned address", DeviceLost, "CUDA_ERROR_MISALIGNED_ADDRESS"),
         ("cuLaunchKernel failed: too many resources requested for launch", LaunchError, "64 registers"),
         ("cuLaunchKernel failed: invalid argument", LaunchError, "CUDA_ERROR_INVALID_VALUE: grid, block"),

@@ -133,7 +133,7 @@ def test_a_graph_of_a_function_is_recorded_in_private_memory(bind, monkeypatch):
     ("body", "kind", "words"),
     [
         ("gpu.launch(0, C.ptr, 512)", LaunchError, r"launched on another stream: C changed while .* \(cuda/mine.py\)"),
-        (f"{GOOD}\ngpu.free -= 1 << 20", LaunchError, "leaks memory of the GPU: its calls keep"),
+        (f"{GOOD}\ngpu.free -= 1 << 20", LaunchError, "leaks memory of the GPU: its calls hold"),
         ("1 / 0", LaunchError, "the function raised: cuda/mine.py:3: ZeroDivisionError"),
         ("raise RuntimeError('out of memory')", OutOfMemory, "cuda/mine.py:3: RuntimeError: out of memory"),
     ],

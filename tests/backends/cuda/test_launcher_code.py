@@ -56,7 +56,7 @@ def test_scalars_by_pointer_are_in_host_memory(plan_launcher):
 
 IMPLICIT = "cudaErrorStreamCaptureImplicit, operation would make the legacy stream depend"
 ERROR = "cudaErrorInvalidConfiguration, invalid configuration argument"
-FAILS = f"^a CUDA call in run fails, which run does not return: {ERROR}$"
+FAILS = f"^a CUDA call in run fails, but run does not return the error: {ERROR}$"
 BOTH = ("global", "relaxed")
 
 
@@ -92,7 +92,7 @@ def test_a_launch_that_queues_kernels_and_fills(count):
         ({"nodes": ["KERNEL"], "fails": True}, "^synchronises inside the launch: .*run returned 900"),
         (
             {"nodes": ["KERNEL"], "refused": ["global"]},
-            "^allocates inside the launch: run allocates, frees or copies memory, for which there is `workspace`",
+            "^allocates inside the launch: run allocates, frees or copies memory; use `workspace` for this",
         ),
         ({"nodes": ["MEM_ALLOC", "KERNEL"]}, "^allocates inside the launch: run allocates on its stream; declare"),
         ({"nodes": ["MEM_FREE", "KERNEL"]}, "^allocates inside the launch: run allocates on its stream; declare"),
@@ -100,7 +100,7 @@ def test_a_launch_that_queues_kernels_and_fills(count):
             {"refused": BOTH, "errors": ["", IMPLICIT]},
             "^uses the default stream inside the launch: run launches or copies there",
         ),
-        ({}, "^queued nothing on its stream: run launches nothing, or on another stream;"),
+        ({}, "^queued nothing on its stream: run launches nothing, or uses another stream;"),
         ({"errors": [ERROR]}, FAILS),
         ({"errors": ["", ERROR]}, FAILS),
         ({"errors": [ERROR, ""], "refused": BOTH}, FAILS),

@@ -104,7 +104,7 @@ extern "C" size_t bytes(int M, int N, int K) {{
             "takes a number where the manifest passes an address: it passes A, 4, 5, alpha, 3, B, beta, C, null, str",
         ),
         ("", "run", "nothing", r'mine\.cu:9: error: identifier "nothing" is undefined'),
-        ("", "start", "0", r"mine\.cu: no host function 'start' in the code; "),
+        ("", "start", "0", r"mine\.cu: the code has no host function 'start'; "),
     ],
 )
 def test_what_cannot_be_called_is_a_fault_of_the_manifest_or_of_a_line(

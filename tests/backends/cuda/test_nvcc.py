@@ -158,7 +158,7 @@ def test_a_library_needs_no_compiler(monkeypatch):
 def test_no_nvcc_names_the_fix(monkeypatch):
     monkeypatch.delenv("CUDACXX", raising=False)
     monkeypatch.setattr(toolkit.shutil, "which", lambda *_, **__: None)
-    with pytest.raises(DeviceError, match="install the CUDA toolkit, or name its compiler in CUDACXX"):
+    with pytest.raises(DeviceError, match="install the CUDA toolkit, or set CUDACXX to its compiler"):
         toolkit.find_nvcc()
 
 
@@ -168,7 +168,7 @@ def test_cudacxx_comes_first_and_must_exist_and_run(monkeypatch, fake_tool, tmp_
     monkeypatch.setenv("CUDACXX", str(tmp_path / "tools" / "mine"))
     assert toolkit.nvcc_version(toolkit.find_nvcc()) == "9.9.1"
     monkeypatch.setenv("CUDACXX", str(tmp_path / "gone"))
-    with pytest.raises(DeviceError, match="CUDACXX names"):
+    with pytest.raises(DeviceError, match="CUDACXX is"):
         toolkit.find_nvcc()
     with pytest.raises(DeviceError, match="does not run"):
         toolkit.nvcc_version(str(tmp_path / "tools" / "broken"))

@@ -86,7 +86,7 @@ def watch(*kept, is_shared=lambda: False):
 
 
 def test_a_function_that_keeps_memory_in_every_call_leaks():
-    with pytest.raises(LaunchError, match=r"leaks memory of the GPU: its calls keep 10 MiB so far.*\(cuda/mine.py\)"):
+    with pytest.raises(LaunchError, match=r"leaks memory of the GPU: its calls hold 10 MiB so far.*\(cuda/mine.py\)"):
         watch(2, 2, 2, 2, 2)
 
 
@@ -98,7 +98,7 @@ def test_a_cache_that_stops_growing_is_no_leak(kept):
 def test_what_another_process_may_have_taken_is_no_leak_until_the_function_is_alone():
     watch(*(2,) * 20, is_shared=lambda: True)
     answers = iter([True] * 8 + [False] * 9)
-    with pytest.raises(LaunchError, match="its calls keep 10 MiB so far"):
+    with pytest.raises(LaunchError, match="its calls hold 10 MiB so far"):
         watch(*(2,) * 20, is_shared=lambda: next(answers))
 
 
@@ -145,7 +145,9 @@ def test_a_module_finds_what_lies_next_to_it_and_leaves_the_path_as_it_was(make_
 
 
 def test_a_missing_package_is_a_skip_with_the_line_for_pip(make_function):
-    with pytest.raises(NotOffered, match=r"cuda/mine.py:2: Python finds no module no_such_package; pip install no_su"):
+    with pytest.raises(
+        NotOffered, match=r"cuda/mine.py:2: Python cannot find the module no_such_package; pip install no_su"
+    ):
         load_function(make_function("\nimport no_such_package.part\n"))
     assert not [name for name in sys.modules if name.startswith("gemmbench_variant")]
 

@@ -184,5 +184,5 @@ def test_memory_of_the_host_is_zero_and_is_given_back_once(log, pinned, freed):
 
 
 def test_memory_that_cannot_be_pinned_is_told():
-    with pytest.raises(OutOfMemory, match=r"^cannot page-lock 2,097,152 bytes of host memory: take a smaller size"):
+    with pytest.raises(OutOfMemory, match=r"^cannot page-lock 2,097,152 bytes of host memory: choose a smaller size"):
         HostBuffer(2 << 20, pinned=True)

@@ -83,7 +83,7 @@ def test_a_kernel_that_keeps_a_copy_of_an_operand_from_its_first_launch_on_a_set
         FakeStep.launch(step, at)
         mine[:] = before
 
-    audit(keeps, cause, f"the result is that of {name} as it was in an earlier launch")
+    audit(keeps, cause, f"the result belongs to the {name} of an earlier launch")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_kernel_that_goes_wrong_after_eight_launches(audit):
         if step.launched > 8:
             view_c(step, at)[150:] = 0
 
-    audit(goes_wrong, "zeros", "right before timing, wrong after it: set 0: 4200 of 8400 elements wrong")
+    audit(goes_wrong, "zeros", "correct before timing, wrong after it: set 0: 4200 of 8400 elements wrong")
 
 
 @pytest.mark.parametrize("names", [("bad", "naive", "cublas"), ("naive", "bad", "cublas")], ids=["first", "later"])
@@ -134,7 +134,7 @@ def test_a_kernel_that_skips_an_eighth_of_k_where_c_is_filled(audit):
         FakeStep.launch(step, at)
         a[:, ::8] = kept
 
-    words = "right where C held NaN, but not where it held the result of an earlier launch: set 0: "
+    words = "correct where C held NaN, but not where it held the result of an earlier launch: set 0: "
     audit(skips, "leaves an old C", words, "as if one product in 8 were lost, from k = 0 on")
 
 
@@ -158,7 +158,7 @@ def test_a_kernel_that_leaves_rows_unwritten_after_a_while(audit):
         if step.launched > 8:
             view_c(step, at)[-20:] = before
 
-    audit(leaves, "edge rows", "right before timing, wrong after it: set 0: 560 of 8400 elements wrong")
+    audit(leaves, "edge rows", "correct before timing, wrong after it: set 0: 560 of 8400 elements wrong")
 
 
 def test_a_kernel_that_reads_c_after_a_while(audit):
@@ -178,7 +178,7 @@ def test_a_fault_in_one_set_is_a_race(audit):
         if before % 7 == 6:
             view_c(step, at)[-1, -1] += 1
 
-    words = "some operand sets are right: a race, or state that is kept between launches"
+    words = "some operand sets are correct: there is a race, or state is kept between launches"
     audit(races, "race", "1 of 8400 elements wrong, first C[299][27]", words)
 
 

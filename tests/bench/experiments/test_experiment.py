@@ -89,7 +89,7 @@ def test_all_rows_are_graphs_if_the_fastest_is_short_and_all_can_be(experiment, 
     backend = FakeBackend(Script(times=times, faults={"naive": fault} if fault else {}))
     rows = experiment("naive", "tiled", policy=Policy(rounds=10, until=0.0), backend=backend)
     assert [(row.status, row.ranked, row.graph) for row in rows] == [("ok", True, not fault)] * 2
-    spoiled = f"{REFUSAL}; so no row that is measured with it is launched as a graph"
+    spoiled = f"{REFUSAL}; therefore no row measured together with it is launched as a graph"
     assert [row.no_graph for row in rows] == ([spoiled, ""] if fault else ["", ""])
 
 

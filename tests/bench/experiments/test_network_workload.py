@@ -101,7 +101,7 @@ def test_a_wrong_result_is_described():
     assert "never written" in case.judge(np.full_like(right, np.nan)).message
     late = right.copy()
     late[12] = 0
-    assert "only rows from 12 on: look at the guard on the batch" in case.judge(late).message
+    assert "only rows from 12 on; look at the guard on the batch" in case.judge(late).message
     assert "first Y[0][1] = 0," in case.judge(np.where(right == right[0, 1], 0, right)).message
 
 

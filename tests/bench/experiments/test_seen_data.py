@@ -19,7 +19,8 @@ from tests.bench.experiments.conftest import FIVE_BLOCKS, FIVE_SETS, open_device
 
 COMPUTED, SKIPPED = 1e-3, 0.1e-3
 FASTER = (
-    "audit check: faster on data that it has seen: a launch takes 1000.0 us on new data, and 100.0 us on the same again"
+    "audit check: faster on data that it has seen: a launch takes 1000.0 us on new data, "
+    "but 100.0 us on the same data again"
 )
 
 

@@ -92,7 +92,7 @@ def test_zeroed_bytes_that_are_not_zero_again_are_named_and_repaired(make):
     scratch, (found,) = make((2048, 1024))
     found[1023] = 1
     assert scratch.find_fault() == (
-        "left values in the first 1024 bytes of its workspace, which `zeroed` declares to be zero: reset them, or "
+        "left values in the first 1024 bytes of its workspace, which `zeroed` declares to be zero; reset them, or "
         "declare `state: true`"
     )
     assert scratch.find_fault() == "" and not found[:1024].any()

@@ -312,7 +312,7 @@ def test_a_kernel_that_repeats_its_first_result_or_writes_only_in_its_first_laun
             self._view(at["C"], "C")[:] = kept[0]
 
     cause, reason = diagnose(remember, beta)
-    words = "an earlier launch was right" + ": other operands give the same result" * keeps
+    words = "an earlier launch was correct" + ": other operands give the same result" * keeps
     assert cause == "remembers" and words in reason
 
 
@@ -328,7 +328,7 @@ def test_an_operand_that_makes_no_difference_is_named(diagnose, unused):
 
 
 READS = "C is read although beta is 0: it may hold NaN, and 0 * NaN is NaN"
-ADDS = "the product is added to C although beta is 0: its old values must not be read"
+ADDS = "the product is added to C although beta is 0; with beta 0 the old values of C must not be read"
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,12 @@ def test_the_launch_that_would_be_right_is_named(verify, manifest, words):
         (
             [("if (row < M && col < N) C", "C")],
             "wrong",
-            "the last write is that of C[31][63], so a guard on M and N is missing",
+            "the last write is the one for C[31][63], so a guard on M and N is missing",
         ),
         ([("A[row * K + t * 16 + x]", "A[row * K + t * 16 + y]")], "wrong", "A[i][i] instead of A[i][k]"),
         ([("(t * 16 + y) * N", "(t * 16 + x) * N")], "wrong", "B[j][j] instead of B[k][j]"),
         ([("C[row * N", "C[(row + 1) * N")], "wrong", "as if each row held the row 1 above it"),
-        ([("= sum", "+= sum")], "wrong", "the product is added to C although beta is 0"),
+        ([("= sum", "+= sum")], "wrong", "the product is added to C although beta is 0;"),
         (
             [("float sum = 0;", "float sum = 0; extern __shared__ float more[]; more[y] = 1;")],
             "failed",
@@ -115,7 +115,7 @@ def test_a_kernel_with_sizes_of_its_own_is_told_from_one_that_lacks_a_guard(veri
     code = [(", int M, int N, int K", ""), ("\n__global__", f"\n{sizes}")]
     record = verify(code=code, manifest=[("C, M, N, K", "C")])
     assert record.status == "wrong"
-    assert "mm takes no size, so its sizes are in its text: write them under `require`" in record.reason
+    assert "mm takes no size, so its sizes are in its text; write them under `require`" in record.reason
 
 
 def test_launch_bounds_in_a_macro_are_found(verify):

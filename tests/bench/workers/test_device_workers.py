@@ -180,9 +180,9 @@ def test_the_plans_at_fault_get_the_blame_and_the_others_their_numbers(remote, b
     with remote(0.5, {"dies": "die", "loses": "lose", "hangs": "hang"}) as worker:
         before, *bad, after = worker.experiment(asked)
         assert [(record.status, record.reason, record.samples) for record in bad] == [
-            ("failed", "the kernel brought the worker process down: its process was ended by SIGSEGV", []),
+            ("failed", "the kernel crashed the worker process: its process was ended by SIGSEGV", []),
             ("failed", "the device is lost, as scripted", []),
-            ("timeout", "did not end within 0.5 s, the time limit of a launch", []),
+            ("timeout", "did not finish within 0.5 s, the time limit for a launch", []),
         ]
         for good in (before, after):
             assert (good.status, len(good.samples), good.batch_key, good.batch_rows) == ("ok", 2, asked.key, 5)
@@ -289,8 +289,8 @@ def test_the_process_imports_the_same_gemmbench_whatever_lies_in_the_working_fol
     ("kind", "seconds", "limit", "status", "words"),
     [
         ("python", 0.25, 60.0, "ok", ""),
-        ("python", 60.0, 0.1, "timeout", "its first calls did not end within 0.1 s, the limit of a compilation"),
-        ("kernel", 60.0, 60.0, "timeout", "did not end within 0.1 s, the time limit of a launch"),
+        ("python", 60.0, 0.1, "timeout", "its first calls did not finish within 0.1 s, the limit for a compilation"),
+        ("kernel", 60.0, 60.0, "timeout", "did not finish within 0.1 s, the time limit for a launch"),
     ],
 )
 def test_the_first_calls_of_a_python_function_have_the_time_of_a_compilation(

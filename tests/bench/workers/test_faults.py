@@ -45,7 +45,7 @@ def test_a_kernel_that_goes_wrong_while_it_is_timed_is_wrong(experiment, launch,
 
     launch(drifting)
     (bad,) = experiment("bad", policy=Policy(cache=cache, rounds=32, until=0.0))
-    words = r"audit check: right before timing, wrong after it: (set 0: )?1 of 561 elements wrong"
+    words = r"audit check: correct before timing, wrong after it: (set 0: )?1 of 561 elements wrong"
     assert bad.status == "wrong" and re.match(words, bad.reason), bad.reason
 
 

@@ -34,5 +34,5 @@ def test_python_measures_on_a_fleet(cluster):
 def test_python_measures_on_one_kind_of_card(monkeypatch):
     machines = [SimpleNamespace(primary=SimpleNamespace(name=name)) for name in ("H100", "H200")]
     monkeypatch.setattr(session_machine, "open_machines", lambda *_: nullcontext(machines))
-    with pytest.raises(UsageError, match="cards of several kinds, H100, H200"):
+    with pytest.raises(UsageError, match="several kinds of cards, H100, H200"):
         gemmbench.verify("naive", device="fake", fleet="local")

@@ -109,7 +109,7 @@ def test_a_kernel_that_takes_workers_down_is_left_out_and_the_others_are_measure
 
 
 def test_workers_that_are_lost_whatever_runs_end_the_run(measure_on_paper, succeed):
-    with pytest.raises(DeviceError, match="again and again"):
+    with pytest.raises(DeviceError, match="repeatedly"):
         measure_on_paper(lambda batch, workers: WorkersLost() if len(batch.faults) < 2 else succeed(batch))
 
 
@@ -121,7 +121,7 @@ def test_an_unfit_worker_gets_no_more_batches(measure_on_paper, succeed, message
         return succeed(batch, TWO)
 
     assert {record.status for record in measure_on_paper(answer).values()} == {"ok"}
-    assert messages.texts == [f"{FULL}; the worker is left out, and 32x24x16 nn f32 is measured elsewhere"]
+    assert messages.texts == [f"{FULL}; leaving out the worker and measuring 32x24x16 nn f32 elsewhere"]
 
 
 def test_without_a_fit_worker_the_run_ends_with_the_fault_of_the_last(measure_on_paper):
@@ -137,7 +137,7 @@ def test_the_loss_of_all_workers_is_told_at_once_and_ends_the_run_later(measure_
     monkeypatch.setattr(PaperCluster, "next_done", lambda cluster, seconds: cluster.workers.clear())
     with pytest.raises(DeviceError, match="no worker is left that has a GPU"):
         measure_on_paper(None)
-    assert messages.texts == ["no worker is left that has a GPU; waiting 60 s for another"]
+    assert messages.texts == ["no worker is left that has a GPU; waiting 60 s for another one"]
 
 
 @pytest.fixture

@@ -86,14 +86,14 @@ def test_an_unknown_name_offers_the_three_nearest_and_where_all_are(catalog):
         catalog(**names).get("tiled2")
     assert str(fault.value) == (
         "unknown kernel 'tiled2' (did you mean 'tiled', 'tile' or 'title'?); "
-        "`gemmbench list` shows all names, and a file is named by its path, such as ./mine.cu"
+        "`gemmbench list` shows all names, and you name a file by its path, such as ./mine.cu"
     )
 
 
 def test_an_unknown_name_of_a_file_in_this_folder_offers_its_path(catalog, tmp_path, monkeypatch):
     (tmp_path / "mine.cu").write_text("")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"unknown kernel 'mine'; for the file in this folder write \./mine\.cu"):
+    with pytest.raises(UsageError, match=r"unknown kernel 'mine'; to use the file in this folder, write \./mine\.cu"):
         catalog(tiled={}).get("mine")
 
 

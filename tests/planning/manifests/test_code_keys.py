@@ -24,7 +24,7 @@ def test_a_flag_counts_in_the_configurations_that_its_condition_names(write_kern
 @pytest.mark.parametrize(
     ("at", "flag", "message"),
     [
-        ("-lcuda", "-lcuda", "flags: '-lcuda' is not allowed; allowed are those that change code only"),
+        ("-lcuda", "-lcuda", "flags: '-lcuda' is not allowed; only flags that change code are,"),
         ("-lcuda", "{flag: -lcuda, when: T}", "flags: '-lcuda' is not allowed"),
         ("-O1", "{flag: -O1, when: M > 8}", "unknown name 'M'"),
         ("-O1", "{flag: -O1}", "when"),
@@ -48,9 +48,9 @@ def test_arguments_of_a_batch_are_its_count_and_strides(write_kernel, expand):
 @pytest.mark.parametrize(
     ("at", "args", "message"),
     [
-        ("- count", BATCHED, "args: count is that of a batch; add `kinds: [one, many]` if the kernel takes one"),
-        ("stride(B)", ["A", "B", "stride(B)", "C"], "args: stride(B) is that of a batch; add `kinds: [one, many]`"),
-        ("stride(D)", ["A", "B", "stride(D)", "C"], "args: no operand 'D' has products; write stride(A)"),
+        ("- count", BATCHED, "args: count belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"),
+        ("stride(B)", ["A", "B", "stride(B)", "C"], "args: stride(B) belongs to a batch; add `kinds: [one, many]`"),
+        ("stride(D)", ["A", "B", "stride(D)", "C"], "args: the operand 'D' has no products; write stride(A)"),
     ],
 )
 def test_an_argument_of_a_batch_needs_its_kind(faulty, at, args, message):

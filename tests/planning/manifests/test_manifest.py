@@ -141,7 +141,7 @@ def test_a_launch_may_begin_before_the_one_in_front_of_it_has_ended(write_kernel
 
 PDL = {**NO_LAUNCH, "pdl": "false"}
 OTHER = "__global__ void gemm(const float* A, const float* B, float* C, int n) {}"
-HOST_ONLY = "because it is one host function; remove it"
+HOST_ONLY = "because it contains one host function; remove it"
 NEAREST = "unknown name 'BNN' (did you mean 'BN'?); known: BM, BN, M, N, K, BYTES, BYTES_C, TRANS_A, "
 
 
@@ -154,7 +154,11 @@ NEAREST = "unknown name 'BNN' (did you mean 'BN'?); known: BM, BN, M, N, K, BYTE
         ("layouts:", {"layouts": "[nnn]"}, "layouts: unknown 'nnn' (did you mean 'nn'?); known: nn, nt, tn, tt"),
         ("layouts:", {"layouts": "[]"}, "layouts: empty; choose from nn, nt, tn, tt"),
         ("symbol:", {"symbol": "gem"}, "symbol: no `__global__ void gem(...)` in mine.cu; it defines gemm"),
-        ("symbol:", {"body": OTHER}, "symbol: gemm does not have the standard arguments; list its own under `args`"),
+        (
+            "symbol:",
+            {"body": OTHER},
+            "symbol: gemm does not have the standard arguments; list its arguments under `args`",
+        ),
         ("grid:", {**HOST, "grid": ["N"]}, f"grid: a .cpp file has no grid, {HOST_ONLY}"),
         ("block:", {**HOST, "block": ["64"]}, f"block: a .cpp file has no block, {HOST_ONLY}"),
         ("pdl:", {**HOST, "pdl": "true"}, f"pdl: a .cpp file has no pdl, {HOST_ONLY}"),

@@ -149,13 +149,13 @@ TENSOR_MAPS = [
         tensor_map(f"{MAP}\n    pitch: [K, K]"),
         "pitch: 2 for 2 dimensions; give one for each but the innermost",
     ),
-    ("shape:", tensor_map(f"{MAP}\n    shape: {[1] * 6}"), "shape: 6 dimensions, a tensor map has 1 to 5"),
+    ("shape:", tensor_map(f"{MAP}\n    shape: {[1] * 6}"), "shape: 6 dimensions, but a tensor map has 1 to 5"),
     ("swizzle: 48", tensor_map(f"{MAP}\n    swizzle: 48"), "swizzle: 48 bytes; known: 0, 32, 64, 128"),
     ("offset:", tensor_map(f"{MAP}\n    offset: BN"), "tensor_maps.offset: 'BN': unknown name 'BN'"),
     ("swizle:", tensor_map(f"{MAP}\n    swizle: 32"), "unknown key 'swizle' (did you mean 'swizzle'?)"),
 ]
 PICKS = [
-    ("- variant: b", pick(*ROWS[::-1]), "pick: this row has no `when`, so no row below it is reached"),
+    ("- variant: b", pick(*ROWS[::-1]), "pick: this row has no `when`, so the rows below it are never reached"),
     ("when: MM", pick("variant: a\n    when: MM"), "pick.when: 'MM': unknown name 'MM'"),
     ("params: {BM: x}", pick("variant: a\n    params: {BM: x}"), "pick.0.params"),
     ("symbol:", pick(symbol="gemm"), "symbol: cannot be combined with `pick`; remove it"),
@@ -164,27 +164,27 @@ PICKS = [
     ("epilogue:", pick(epilogue="[bias]"), "epilogue: cannot be combined with `pick`"),
     ("workspace:", pick(workspace="1"), "workspace: cannot be combined with `pick`"),
     ("sass:", pick(sass=["spills == 0"]), "sass: cannot be combined with `pick`; remove it"),
-    ("b:", costly("\n  b:\n    time: 1"), "estimates.b: it is empty, or no row of `pick` with `costs` names it"),
+    ("b:", costly("\n  b:\n    time: 1"), "estimates.b: it is empty, or no row of `pick` with `costs` uses it"),
     ("costs:", costly(), "costs: `estimates` has no expressions for a; add them, or remove `costs`"),
     ("a: {}", costly("\n  a: {}"), "estimates.a: it is empty, or no row"),
     ("time:", costly("\n  a:\n    time: start + BN"), "estimates.a.time: 'start + BN': unknown name 'BN'"),
-    ("time: x", costly("\n  a:\n    time: x\n    x: start"), "estimates.a.time: reads 'x', which is defined below"),
-    ("x: 1", costly("\n  a:\n    x: 1\n    time: start"), "estimates.a.x: nothing reads it; remove it"),
+    ("time: x", costly("\n  a:\n    time: x\n    x: start"), "estimates.a.time: refers to 'x', which is defined below"),
+    ("x: 1", costly("\n  a:\n    x: 1\n    time: start"), "estimates.a.x: not used anywhere; remove it"),
     ("M: 1", costly("\n  a:\n    M: 1\n    time: start"), "estimates.a: the name 'M' is taken"),
     ("costs:", costly("\n  a:\n    start: 1\n    time: start"), "pick.costs: the name 'start' is taken"),
 ]
 LETS = [
     ("rows: M +", lets("rows", rows="M +"), "let.rows: 'M +' is not an expression"),
     ("rows: Q", lets("rows", rows="Q"), "let.rows: 'Q': unknown name 'Q'"),
-    ("rows: rows", lets("rows", rows="rows + 1"), "let.rows: it reads itself"),
-    ("a: b", lets("a", a="b + 1", b="M"), "let.a: reads 'b', which is defined below; move 'b' up"),
+    ("rows: rows", lets("rows", rows="rows + 1"), "let.rows: refers to itself"),
+    ("a: b", lets("a", a="b + 1", b="M"), "let.a: refers to 'b', which is defined below; move 'b' up"),
     ("M: 4", lets(M="4"), "let: the name 'M' is taken; choose another"),
     ("BM: 4", lets(BM="4"), "let: the name 'BM' is taken; choose another"),
     ("cdiv: 4", lets(cdiv="4"), "let: the name 'cdiv' is taken; choose another"),
     ("if: 4", lets(**{"if": "4"}), "let: the name 'if' is taken; choose another"),
     ("Rows: 4", lets(Rows="4"), "let: the name 'Rows' must be lower-case letters, digits and _"),
-    ("extra: M", lets("rows", rows="M", extra="M"), "let.extra: nothing reads it; remove it"),
-    ("  a: M", lets(a="M", b="a"), "let.a: nothing reads it; remove it"),  # b is unused too
+    ("extra: M", lets("rows", rows="M", extra="M"), "let.extra: not used anywhere; remove it"),
+    ("  a: M", lets(a="M", b="a"), "let.a: not used anywhere; remove it"),  # b is unused too
     ("let:", lets("x1", **{f"x{n}": "N" for n in range(101)}), "let: 101 names are too many; at most 100"),
 ]
 SASS = [
@@ -209,7 +209,10 @@ def test_a_network_and_a_host_function_have_none_of_these(faulty, key):
     expected = f"{key}: cannot be combined with `computes: mlp`; remove it"
     assert faulty(f"{key}:", computes="mlp", **{key: values[key]}) == expected
     host = {"name": "mine.cpp", "grid": None, "block": None, key: values[key]}
-    assert faulty(f"{key}:", **host) == f"{key}: a .cpp file has no {key}, because it is one host function; remove it"
+    assert (
+        faulty(f"{key}:", **host)
+        == f"{key}: a .cpp file has no {key}, because it contains one host function; remove it"
+    )
 
 
 def test_every_key_with_an_expression_may_read_a_name(read, plan):

@@ -80,7 +80,7 @@ def test_a_plan_without_overlap_differs_in_nothing_else(plan):
     assert (usual.without_pdl(), usual.launches) == (usual, found.without_pdl().launches)
 
 
-CLUSTERS = "blocks; a cluster has 1 to 8, and divides the 12 blocks along x ("
+CLUSTERS = "blocks; a cluster may have 1 to 8 blocks and must divide the 12 blocks along x ("
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ CLUSTERS = "blocks; a cluster has 1 to 8, and divides the 12 blocks along x ("
     [
         *((PLAIN, {"grid": ["3 * N"], "cluster": n}, f"clusters of {n} {CLUSTERS}") for n in (0, 9, 5)),
         (PLAIN, {"tile": "[M - 8, N]"}, "a tile of 0 x 4 ("),
-        (PLAIN, several(TURN), "no launch takes place: every `when` is false ("),
+        (PLAIN, several(TURN), "nothing would be launched: every `when` is false ("),
         (TURNED, several(TURN.replace("16]", "80]"), GEMM), "a block of 1280 threads"),
         (PLAIN, {"workspace": "4 - M"}, "a workspace of -4 bytes ("),
         (PLAIN, {"workspace": "8 * M", "zeroed": "65"}, "65 zeroed bytes of a workspace of 64 ("),
@@ -191,4 +191,4 @@ def test_what_tma_cannot_do_is_a_skip_with_the_line(tiled, changed, problem, wor
 
 def test_a_device_without_tma_is_a_skip(plan, gpu):
     found = plan(Problem(16, 32, 8), replace(gpu, sm=80), tensor_maps=["operand: A\n    box: [8, 2]"])
-    assert found.reason == "needs compute capability 9.0; the device has 8.0"
+    assert found.reason == "needs compute capability 9.0, but the device has 8.0"

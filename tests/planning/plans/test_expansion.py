@@ -110,8 +110,8 @@ def test_a_grid_at_the_limit_runs(plans):
 @pytest.mark.parametrize(
     ("problem", "keys", "expected"),
     [
-        (CUBE, {"min_sm": "100"}, "needs compute capability 10.0; the device has 9.0"),
-        (CUBE, {"arch": "[100a, 103a]"}, "is written for sm_100a, sm_103a only; the device is sm_90"),
+        (CUBE, {"min_sm": "100"}, "needs compute capability 10.0, but the device has 9.0"),
+        (CUBE, {"arch": "[100a, 103a]"}, "is written only for sm_100a, sm_103a, but the device is sm_90"),
         (Problem(8, 8, 8, "nn", "tf32"), {}, "does not support precision tf32; supports f32"),
         (Problem(8, 8, 8, "tt"), {}, "does not support layout tt; supports nn"),
     ],
@@ -152,7 +152,7 @@ def test_each_variant_runs_where_it_can(make_variant, expand, gpu, cpu):
     assert choose_backend(host, "cuda", both) == "cpu"
     assert choose_backend(cublas, "cpu", {"cpu": cpu}) == "cuda"
     found = expand(cublas, target=cpu)
-    assert (reason(found), found[0].device) == ("needs an NVIDIA GPU; this run has none", "cuda")
+    assert (reason(found), found[0].device) == ("needs an NVIDIA GPU, but this run has none", "cuda")
     fake = replace(gpu, runs_every_variant=True)
     assert {choose_backend(variant, "fake", {"fake": fake}) for variant in (cublas, host)} == {"fake"}
 
@@ -180,7 +180,7 @@ def test_a_parameter_that_no_chosen_variant_has_offers_the_nearest(make_variant)
     check_params([(tiled, {"TILE": (8,)}), (naive, {"TILE": (8,), ALL: ()})])
     with pytest.raises(UsageError) as fault:
         check_params([(tiled, {"TILES": (8,)}), (naive, {"TILES": (8,)})])
-    message = "no chosen kernel has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
+    message = "none of the chosen kernels has a parameter 'TILES' (did you mean 'TILE'?); known: TILE"
     assert str(fault.value) == message
     with pytest.raises(UsageError, match="known: none"):
         check_params([(naive, {"BM": (8,)})])
@@ -285,7 +285,7 @@ def test_it_is_ready_where_any_of_its_rows_is(kernels, cpu):
     best = kernels("variant: large\n    when: M > 1", REST).get("best")
     assert explain_unready(best, "cpu", cpu, refuse_large) == ""
     assert explain_unready(best, "cpu", cpu, lambda variant, _: "" if variant.name == "best" else f"no {variant.name}")
-    assert explain_unready(best, "cuda", None, lambda *_: "") == "needs an NVIDIA GPU; this run has none"
+    assert explain_unready(best, "cuda", None, lambda *_: "") == "needs an NVIDIA GPU, but this run has none"
     assert count_configurations(best) == 1
 
 
@@ -295,7 +295,7 @@ def test_it_is_ready_where_any_of_its_rows_is(kernels, cpu):
         ("variant: smal", "pick: 'smal' is not a kernel (did you mean 'small'?)"),
         ("variant: best", "pick: circular: best -> best; pick another kernel"),
         ("variant: cublas", "pick: 'cublas' is a library; only kernels can be picked"),
-        ("variant: host", "pick: 'host' is not a .cu file that computes a GEMM; pick another"),
+        ("variant: host", "pick: 'host' is not a .cu file that computes a GEMM; pick another kernel"),
         ("variant: small\n    params: {BN: 8}", "pick: small has no parameter 'BN' (did you mean 'BM'?); known: BM"),
         ("variant: large\n    params: {BN: 8}", "pick: large has no parameter 'BN'; known: none"),
     ],

@@ -39,7 +39,7 @@ def test_an_unknown_config_offers_the_nearest():
     with pytest.raises(UsageError) as fault:
         find_config("quik")
     assert str(fault.value).startswith("unknown config 'quik' (did you mean 'quick'?); known: ")
-    assert "sgemm" in str(fault.value) and str(fault.value).endswith(", or give the path of a file")
+    assert "sgemm" in str(fault.value) and str(fault.value).endswith("; or give the path of a file")
 
 
 def test_what_is_left_out_has_its_default(sweep):
@@ -101,7 +101,7 @@ FAULTS = {
         ("sizes: [64]\nmeasure: {seed: x}", "3: measure.seed: Expected `int`, got `str`"),
         ("sizes: [64]\nalpha: no", "3: YAML reads `no` as a truth value"),
         ("sizes: [64", "3: broken YAML: "),
-        ("layers: [8x8]", "2: `layers`: this is the config file of a network; use gemmbench mlp -c"),
+        ("layers: [8x8]", "2: `layers`: this is a config file for a network; use gemmbench mlp -c"),
     ],
     BASE: [
         ("precisions:\n  - f23", "4: unknown precision 'f23' (did you mean"),

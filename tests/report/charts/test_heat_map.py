@@ -35,7 +35,7 @@ def test_a_cell_is_the_best_over_the_other_parameters_and_the_fastest_is_marked(
         (str(bm), str(bn)): bm + bn + 16 for bm, bn, bk in GRID if bk == 16
     }
     assert cells["64", "32"].text == "112" and "BM=64 BN=32 BK=16 TM=8" in cells["64", "32"].tip
-    assert chart.notes == ("Each cell: the fastest over BK.",)
+    assert chart.notes == ("Each cell shows the fastest over BK.",)
     assert [key for key, cell in cells.items() if cell.best] == [("128", "64")]
 
 
@@ -81,17 +81,17 @@ def test_neither_the_winner_measured_again_nor_another_run_is_compared_with_the_
 
 def test_percent_without_a_baseline_is_refused(compare, timed):
     comparison = compare(*(timed("tile", 10, config={"BM": bm, "BN": bn}) for bm in (8, 16) for bn in (8, 16)))
-    with pytest.raises(UsageError, match="nothing to draw in percent: no row was compared with a baseline"):
+    with pytest.raises(UsageError, match="nothing to draw in percent, because no row was compared with a baseline"):
         draw_chart("heat-map", [comparison], percent=True)
 
 
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        ({"variants": ("other",)}, "needs two parameters that vary; of other, this varies: TILE"),
-        ({"variants": ("cublas",)}, "of cublas, this varies: none"),
+        ({"variants": ("other",)}, "needs two parameters that vary; for other, this varies: TILE"),
+        ({"variants": ("cublas",)}, "for cublas, this varies: none"),
         ({"variants": ("tile", "other")}, "shows one kernel, not 2: tile, other"),
-        ({"x": "TM"}, r"'TM' does not vary for tile.*; what varies: BM, BN, BK"),
+        ({"x": "TM"}, r"'TM' does not vary for tile.*; these parameters vary: BM, BN, BK"),
         ({"x": "BM", "y": "BM"}, "needs two parameters"),
     ],
 )

@@ -37,7 +37,9 @@ def test_a_size_and_some_variants_can_be_chosen(ladder):
 
 @pytest.mark.parametrize("unknown", [{"flops_per_cycle": {}}, {"bandwidth": 0.0}])
 def test_a_device_with_unknown_limits_is_refused(ladder, unknown):
-    with pytest.raises(UsageError, match="needs the peak and the bandwidth of the device; the runs have none for Fake"):
+    with pytest.raises(
+        UsageError, match="needs the peak and the bandwidth of the device; the runs do not have them for Fake"
+    ):
         draw_chart("roofline", [ladder(**unknown)])
 
 
@@ -47,5 +49,5 @@ def test_limits_that_were_measured_replace_those_in_theory(ladder):
     memory, arithmetic = chart.plot.limits
     assert memory.end == arithmetic.start == (pytest.approx(950 / 900), pytest.approx(950))
     assert (memory.label, arithmetic.label) == ("DRAM 0.9 TB/s", "FFMA at 1.00 GHz")
-    assert "reached just before the run" in chart.notes[0]
-    assert "in theory" in draw_chart("roofline", [ladder()]).notes[0]
+    assert "measured just before the run" in chart.notes[0]
+    assert "theoretical" in draw_chart("roofline", [ladder()]).notes[0]

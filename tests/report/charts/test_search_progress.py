@@ -35,5 +35,5 @@ def test_the_search_with_the_most_configurations_is_drawn(search):
 
 
 def test_without_a_search_it_says_what_makes_one(compare, make_record):
-    with pytest.raises(UsageError, match="gemmbench tune makes them"):
+    with pytest.raises(UsageError, match="gemmbench tune makes one"):
         draw_chart("search", [compare(make_record("tiled", [1e-3] * 2))])

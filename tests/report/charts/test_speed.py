@@ -78,9 +78,9 @@ def test_rows_that_are_not_ranked_are_never_drawn(ladder, timed, make_record):
 
 def test_a_run_without_a_ranked_row_and_one_of_one_size_are_refused(compare, timed):
     unranked = compare(timed("mine", 10, 256, status="wrong"), timed("mine", 2000, 512))
-    with pytest.raises(UsageError, match=r"no row has a right and possible result \(1 wrong, 1 too good\)"):
+    with pytest.raises(UsageError, match=r"no row has a correct and plausible result \(1 wrong, 1 too good\)"):
         draw_chart("speed", [unranked])
-    with pytest.raises(UsageError, match=r"two or more square sizes; there is only 256\. Try the kind 'ladder'"):
+    with pytest.raises(UsageError, match=r"two or more square sizes, but there is only 256\. Try the kind 'ladder'"):
         draw_chart("speed", [compare(timed("tiled", 100, 256))])
 
 
@@ -126,7 +126,7 @@ def test_rows_without_intervals_are_points(compare, make_record):
         ("speed", {"x": "BM"}, "the chart 'speed' has no choice 'x'"),
         ("speed", {"variants": ("tield",)}, r"no row of 'tield' to draw \(did you mean 'tiled'\?\)"),
         ("speed", {"highlight": "sgemm"}, "no row of 'sgemm' to draw"),
-        ("speed", {"precision": "f64"}, "no row fits the choices; the results hold these problems: 256 nn f32, "),
+        ("speed", {"precision": "f64"}, "no row matches the choices; the results contain these problems: 256 nn f32, "),
     ],
 )
 def test_a_choice_that_does_not_exist_is_refused(ladder, kind, choices, words):

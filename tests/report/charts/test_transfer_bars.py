@@ -75,7 +75,9 @@ def test_jobs_of_several_runs_are_told_apart(jobs):
 
 
 def test_a_run_without_right_jobs_says_so_and_one_without_any_how_to_measure_them(jobs, ladder):
-    with pytest.raises(UsageError, match=r"no right transfer fits the choices; the results hold tiled at .* \(wrong\)"):
+    with pytest.raises(
+        UsageError, match=r"no correct transfer matches the choices; the results contain tiled at .* \(wrong\)"
+    ):
         draw_chart("transfers", [jobs(transfer("pinned", status="wrong"))])
-    with pytest.raises(UsageError, match="hold no transfers; measure them with run --with-transfers"):
+    with pytest.raises(UsageError, match="contain no transfers; measure them with run --with-transfers"):
         draw_chart("transfers", [ladder()])

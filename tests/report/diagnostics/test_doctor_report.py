@@ -66,7 +66,7 @@ def noise(make_record):
 def test_a_kernel_against_itself_gets_one_line(noise):
     found = judge_noise(noise(1.0002, 0.9991, 1.0011))
     assert found.status == "ok" and found.message == (
-        "cublas at 64 (1.00 ms, 0.524 GFLOPS) runs at 1.000x (0.999x to 1.001x) its own speed; 64 rounds, "
+        "cublas at 64 (1.00 ms, 0.524 GFLOPS) runs at 1.000x (0.999x to 1.001x) its own speed; in 64 rounds, "
         "a pair of rounds scatters by 0.100 %"
     )
 
@@ -76,7 +76,7 @@ def test_a_kernel_against_itself_gets_one_line(noise):
     [
         ((1.03, 1.02, 1.04), "the verdict `faster` should be `same`"),
         ((1.0, 0.98, 1.02), "the verdict `inconclusive` should be `same`"),
-        ((1.0, 0.993, 1.007), "small differences cannot be shown"),
+        ((1.0, 0.993, 1.007), "small differences cannot be detected;"),
     ],
 )
 def test_a_noisy_machine_gets_a_warning(noise, ratio, said):
@@ -88,5 +88,6 @@ def test_the_noisiest_kernel_sets_the_smallest_difference(noise):
     quiet, loud = noise(1.0, 0.999, 1.001), noise(1.0, 0.99, 1.01)
     assert summarize_noise([quiet, loud]) == summarize_noise([loud])
     assert summarize_noise([loud]) == (
-        "Noise floor: +- 1.00 %. Smallest difference that compare can show here now: 2.84 %, in 95 of 100 comparisons."
+        "Noise floor: +- 1.00 %. The smallest difference that compare can currently detect here, "
+        "in 95 of 100 comparisons, is 2.84 %."
     )

@@ -79,7 +79,10 @@ def test_missing_counters_are_marked_and_the_fp64_pipe_is_shown_if_it_is_used():
             "Bound by DFMA issue: the FP64 pipe is busy 95 % of the time, and 30 % of the issue slots are taken "
             "(85 % of the instructions are DFMA).",
         ),
-        (counters(tensor=88, issue=20, shared=85, l1=86), "Bound by the tensor pipe: it is busy 88 % of the time."),
+        (
+            counters(tensor=88, issue=20, shared=85, l1=86),
+            "Bound by the tensor pipe: it is busy 88 % of the time.",
+        ),
         (
             counters(fma=50, issue=60, l1=90, shared=89, load_conflicts=1000, store_conflicts=24),
             "Bound by shared memory: its data path is busy 89 % of the time, with 1,024 bank conflicts.",
@@ -89,21 +92,22 @@ def test_missing_counters_are_marked_and_the_fp64_pipe_is_shown_if_it_is_used():
         (counters(fma=20, dram=30, l2=85), "Bound by L2: it is busy 85 % of the time."),
         (
             counters(fma=45, issue=92, l1=50),
-            "Bound by issue slots: they are taken 92 % of the time, although the FMA pipe is busy only 45 %: other "
-            "instructions take them.",
+            "Bound by issue slots: they are taken 92 % of the time, although the FMA pipe is busy only 45 % "
+            "of the time: other "
+            "instructions take the slots.",
         ),
         (
             counters({"long_scoreboard": 3, "selected": 1, "not_selected": 6}, fma=30, dram=40, active=95),
-            "Bound by latency: no unit is busy more than 40 % of the time; main stall long_scoreboard (warps wait for "
-            "data from global memory, L2 or L1), 30 % of a warp's time.",
+            "Bound by latency: no unit is busy more than 40 % of the time. The main stall is long_scoreboard "
+            "(warps wait for data from global memory, L2 or L1), 30 % of a warp's time.",
         ),
         (counters(fma=30), "Bound by latency: no unit is busy more than 30 % of the time."),
         (
             counters({"wait": 1}, fma=30, active=12),
-            "Bound by idle multiprocessors: they work 12 % of the time; a grid of (32, 32, 1) blocks, or its last "
-            "wave, is too small.",
+            "Bound by idle multiprocessors: they work 12 % of the time, because a grid of (32, 32, 1) blocks, or its "
+            "last wave, is too small.",
         ),
-        (counters(duration=1), "What bounds it is unknown: none of its units was counted."),
+        (counters(duration=1), "The bound is unknown, because none of the units was counted."),
     ],
     ids=str,
 )

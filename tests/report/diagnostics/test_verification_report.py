@@ -13,7 +13,7 @@ from gemmbench.report.diagnostics.verification_report import (
 FINDINGS = [
     SanitizerResult("naive", "all 3", "memcheck", ToolVerdict("clean")),
     SanitizerResult("tiled", "TILE=16", "racecheck", ToolVerdict("errors", 12, "Error: Race reported")),
-    SanitizerResult("tiled", "TILE=32", "racecheck", ToolVerdict("timeout", 0, "did not end within 240 s")),
+    SanitizerResult("tiled", "TILE=32", "racecheck", ToolVerdict("timeout", 0, "did not finish within 240 s")),
     SanitizerResult("plain", "", "memcheck", ToolVerdict("failed", 0, "no driver")),
     SanitizerResult("wgmma", "", "", None, "is written for sm_90a alone"),
 ]
@@ -33,7 +33,7 @@ def test_each_result_has_one_line_and_errors_are_listed_in_words():
     assert table.notes == list_errors(FINDINGS)
     assert list_errors(FINDINGS) == [
         "tiled TILE=16 racecheck: Error: Race reported",
-        "tiled TILE=32 racecheck: did not end within 240 s",
+        "tiled TILE=32 racecheck: did not finish within 240 s",
         "plain memcheck: no driver",
         "wgmma: skipped: is written for sm_90a alone",
     ]

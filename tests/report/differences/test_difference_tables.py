@@ -40,13 +40,13 @@ def test_a_table_has_both_times_and_both_ratios(report, pair):
 def test_runs_without_a_common_baseline_have_no_ratio_by_it(report, pair):
     said = report(pair(), pair(), baseline="tiled")
     assert not any("by" in heading for heading in said.tables[0].headings)
-    assert "The reference has the baseline cublas and the run tiled" in "\n".join(said.footer)
+    assert "The reference has the baseline cublas and the run has tiled" in "\n".join(said.footer)
 
 
 def test_the_footer_says_that_the_runs_are_unpaired_and_names_what_else_was_different(report, pair):
     changes = {"device": "Other GPU", "policy": {"cache": "hot"}, "software": {"driver": "2.0"}}
     text = "\n".join(report(pair(), pair(), **changes).footer)
-    assert "Unpaired: the runs shared no rounds" in text and "trust it rather than the ratio of the times" in text
+    assert "Unpaired: the runs shared no rounds" in text and "trust it more than the ratio of the times" in text
     assert "Measured differently: device Fake GPU -> Other GPU, cache None -> hot, driver 1.0 -> 2.0." in text
 
 
@@ -72,4 +72,4 @@ def test_rows_of_one_run_are_named_but_not_all_of_many(report, pair, paired):
 
 def test_runs_that_share_nothing_say_so(report, paired):
     said = report([paired("naive", MS)], [paired("tiled", MS)])
-    assert said.tables == [] and "The runs have no row in common." in said.footer
+    assert said.tables == [] and "The runs have no rows in common." in said.footer

@@ -94,11 +94,15 @@ def change(environment):
         (
             ONE,
             OTHER,
-            "They ran on different cards of the same model, GPU-11111111 and GPU-22222222: these differ too, "
-            "so compare the ratios only.",
+            "They ran on different cards of the same model, GPU-11111111 and GPU-22222222. Cards differ too, "
+            "so compare only the ratios.",
         ),
-        ("", ONE, "Whether both ran on the same card is unknown: the reference does not record it."),
-        ("", "", "Whether both ran on the same card is unknown: the reference and the run do not record it."),
+        ("", ONE, "Whether both ran on the same card is unknown, because the reference does not record it."),
+        (
+            "",
+            "",
+            "Whether both ran on the same card is unknown, because the reference and the run do not record it.",
+        ),
     ],
 )
 def test_one_sentence_tells_whether_it_was_the_same_card(change, before, now, sentence):

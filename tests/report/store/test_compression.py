@@ -107,7 +107,7 @@ def test_a_small_file_that_unpacks_to_very_much_is_refused_before_it_is_read(com
     text = gzip.decompress(compressed.read_bytes())
     compressed.write_bytes(gzip.compress(text + content * ((8 << 20) // len(content))))
     assert fault_of(compressed).endswith(
-        "unpacks to more than 100 times its size, as no results file does; name another file"
+        "expands to more than 100 times its size, which no results file does; choose another file"
     )
 
 

@@ -156,7 +156,7 @@ def test_a_file_that_states_no_schema_is_refused(written):
 def test_a_file_without_a_header_is_no_results_file(tmp_path, content):
     path = tmp_path / "x.jsonl"
     path.write_text(content)
-    message = f"{path}:1: not a gemmbench results file: its first line must describe the run; name a .jsonl"
+    message = f"{path}:1: not a gemmbench results file: its first line must describe the run; choose a .jsonl file"
     assert fault_of(path) == message
 
 
@@ -213,7 +213,7 @@ def test_the_message_names_a_fault_of_the_header(written, changed, fault):
     path, _ = written
     header, rest = path.read_text().split("\n", 1)
     path.write_text(json.dumps(json.loads(header) | changed) + "\n" + rest)
-    assert fault_of(path) == f"{path}:1: broken header: {fault}; correct it, or name another file"
+    assert fault_of(path) == f"{path}:1: broken header: {fault}; correct it, or choose another file"
 
 
 @pytest.mark.parametrize("text", [b'"\xff"', b"[" * 5000 + b"]" * 5000, b'"\\ud800"'])
@@ -227,7 +227,9 @@ def test_what_is_no_json_is_a_broken_row(written, text):
 def test_two_files_in_one_are_refused(written):
     path, _ = written
     path.write_bytes(path.read_bytes() * 2)
-    assert fault_of(path).startswith(f"{path}:5: broken row: a second header, of 20260101-120000-quick-abcd: a file ")
+    assert fault_of(path).startswith(
+        f"{path}:5: broken row: a second header, of 20260101-120000-quick-abcd, but a file "
+    )
 
 
 @pytest.mark.parametrize("end", [b"", b'{"row":"rec', b"\x00" * 70_000, b'"' + b"x" * 200_000])
@@ -300,7 +302,7 @@ def test_a_file_says_what_it_lacks_and_how_its_run_goes_on(tmp_path, environment
     path, asked = tmp_path / "run.jsonl", replace(environment, planned=["a", "b", "b", "c"], command="gemmbench mlp -v")
     with Journal(Run(asked, path=path)) as journal:
         words = f"{path}: the run is not finished: it has %s; gemmbench mlp --resume-from {path} continues it"
-        assert read_results(path).warning == words % "measured no row"
+        assert read_results(path).warning == words % "not measured any rows"
         journal.write([make_record("naive", batch_key=each) for each in ("first", "second")])  # as a baseline
         assert read_results(path).warning == words % "1 of 3 planned rows"
         kept = path.with_suffix(".jsonl.gz")

@@ -29,7 +29,7 @@ def test_the_footer_describes_method_and_device(make_run, paired):
     ]
     assert detail_lines(run) == [
         "GFLOPS = 2 M N K / time.",
-        "Error in units of u (|alpha| |A| |B| + |beta| |C0|), u the unit roundoff; 16 are allowed.",
+        "Error in units of u (|alpha| |A| |B| + |beta| |C0|), where u is the unit roundoff; 16 are allowed.",
         "Software: driver 580.1, CUDA 13.0, cuBLAS 13.1.",
     ]
 
@@ -71,7 +71,7 @@ def test_the_footer_counts_the_loads_that_had_not_settled(make_run, steady):
         return [line for line in footer_lines(make_run(*rows)) if "load" in line.lower()]
 
     assert len(explain([flat, flat])) == 1
-    assert explain([flat, flat], [flat, rising])[1].startswith("Under the load of 1 of 2 rows the clock,")
+    assert explain([flat, flat], [flat, rising])[1].startswith("Under the load of 1 of 2 rows, the clock,")
 
 
 def test_the_footer_counts_the_loads_above_the_power_limit(make_run, steady):
@@ -144,9 +144,9 @@ def test_the_footer_says_where_there_is_no_floor(make_run, paired):
         rows = [paired("naive", MS), paired("tiled", MS, precision_name="f16"), paired("naive", MS, backend="cpu")]
         return "\n".join(footer_lines(make_run(*rows, backend=rows[0].backend, **changed)))
 
-    assert "The peak of this device in f16 is unknown, so no time is too good." in lines(bandwidth=0.0)
+    assert "The peak of this device in f16 is unknown, so no time counts as too good." in lines(bandwidth=0.0)
     assert "in f32, f16 is unknown" in lines(clock_hz=0.0)
-    by_memory = "unknown, so a time is too good only if it is cold and shorter than its memory traffic takes."
+    by_memory = "unknown, so a time counts as too good only if it is cold but shorter than its memory traffic takes."
     assert by_memory in lines(bandwidth=1e12)
     assert "is unknown" not in lines(flops_per_cycle={"f32": 1.0, "f16": 1.0})
 
@@ -154,7 +154,9 @@ def test_the_footer_says_where_there_is_no_floor(make_run, paired):
 def test_the_footer_does_not_say_that_no_time_is_too_good_where_gemmbench_took_its_own(make_run, paired):
     rows = [paired("naive", MS, precision_name="f16", elapsed_ratio=1.1)]
     lines = "\n".join(footer_lines(make_run(*rows, backend=rows[0].backend, bandwidth=0.0)))
-    assert "so a time is too good only if gemmbench waited much longer than the kernel's process reports." in lines
+    assert (
+        "so a time counts as too good only if gemmbench waited much longer than the kernel's process reports." in lines
+    )
 
 
 def test_products_that_were_timed_alone_have_a_line(make_run, paired):
@@ -169,7 +171,9 @@ def test_the_footer_warns_of_a_busy_host(make_run, paired):
         rows = [paired("naive", MS, backend="cpu", competitors=count) for count in competitors]
         return "\n".join(footer_lines(make_run(*rows, cores=2)))
 
-    assert "The host was busy (3.1 other processes on 2 cores): times on the CPU may be too long." in lines(2.25, 4.0)
+    assert "The host was busy (3.1 other processes on 2 cores), so times on the CPU may be too long." in lines(
+        2.25, 4.0
+    )
     assert "busy" not in lines(0.0, 0.6) and "busy" not in lines(None)
 
 

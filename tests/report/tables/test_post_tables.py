@@ -165,7 +165,7 @@ def test_a_skipped_row_of_the_post_says_why(tell, make_record):
 
 def test_kernels_that_read_c_are_named(tell, make_record):
     _, footer = tell({}, make_record("naive", [MS] * 4, reads_c=True), make_record("tiled", [MS] * 4))
-    assert "Kernels that read C although beta is 0, as in the post: naive." in footer
+    assert "These kernels read C although beta is 0, as in the post: naive." in footer
 
 
 def test_on_the_cpu_device_a_post_has_times_and_no_speeds(tell):
@@ -243,4 +243,4 @@ def test_no_eligible_comes_from_a_profile_next_to_the_results_or_the_command_tha
     assert "not profiled here" in no_eligible()[0]
     path.write_text(json.dumps({"device": device, **profile, "launches": [launch]}))
     assert no_eligible()[0] == "No Eligible, v1: 56.05 % on T4, 51.35 % here."
-    assert no_eligible(gpu=False)[0].endswith("here unknown, since a CPU has no such counter.")
+    assert no_eligible(gpu=False)[0].endswith("unknown here, because a CPU has no such counter.")

@@ -4,8 +4,8 @@
 
 namespace gb {
 
-// The arguments of one launch. alpha and beta are converted to the kernel's scalar type at the
-// call. If the text has several kernels, `step` is the number of the one to run.
+// The arguments of one launch. alpha and beta are converted to the kernel's scalar type when it is
+// called. If the text has several kernels, `step` is the number of the one to run.
 struct Arguments {
     int M, N, K;
     double alpha, beta;
@@ -20,7 +20,8 @@ struct Pointer {
     template <class T> operator T*() const { return reinterpret_cast<T*>(address); }
 };
 
-// A structure that a kernel takes by value, made field by field; its type is that of the parameter.
+// A structure that a kernel takes by value, built field by field; its type is that of the
+// parameter.
 template <class F> struct Structure {
     F fill;
     template <class T> operator T() const {
@@ -31,7 +32,7 @@ template <class F> struct Structure {
 };
 template <class F> Structure(F) -> Structure<F>;
 
-// The kernel's half, written below its text by compiler.py.
+// The kernel's half, which gemmbench writes below its text.
 extern const bool synchronises;   // the text names a barrier: each thread needs a stack
 void entry(const Arguments&);     // runs one thread of the kernel
 

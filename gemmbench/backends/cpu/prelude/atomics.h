@@ -1,11 +1,12 @@
-// Atomic functions. They must be atomic: other worker processes run other blocks at the same time.
+// Atomic functions. They must be atomic because other worker processes run other blocks at the same
+// time.
 #pragma once
 #include <stdint.h>
 #include <string.h>
 
 namespace gb {
 
-// The object of type To that has the bytes of `from`.
+// An object of type To that has the bytes of `from`.
 template <class To, class From> To bits(const From& from) {
     static_assert(sizeof(To) == sizeof(From));
     To to;

@@ -26,7 +26,7 @@ static void note_start();              // the running thread begins,
 static void note_end();                // or has returned
 static void note_arrival(void* call);  // it waits at a barrier, of its block or its warp, called from there
 static void note_release();            // all threads of the block that have not returned wait at __syncthreads
-static void note_passage(bool block);  // the running thread goes on behind a barrier
+static void note_passage(bool block);  // the running thread continues after a barrier
 #else
 static void note_start() {}
 static void note_end() {}

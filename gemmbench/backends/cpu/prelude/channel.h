@@ -1,12 +1,12 @@
 // The connection to gemmbench. A command is one line, `WORD NONCE NUMBERS`; its reply is the line
 // `NONCE WORD TEXT`.
 //
-// Each reply repeats the random nonce of its command, so that a kernel that writes to all its
-// descriptors by mistake forges none. The nonce is read without stdio, whose buffers keep copies, and
-// kept in a page that is inaccessible while kernels run. Workers have neither the page nor the
-// connection. A kernel that is meant to deceive can still find it, since it shares this process: it may
-// make the page accessible, or define the functions of libc that are called here. So gemmbench
-// also takes the time between command and reply.
+// Each reply repeats the random nonce of its command, so a kernel that writes to all its descriptors by
+// mistake cannot forge one. The nonce is read without stdio, whose buffers keep copies, and is stored
+// in a page that is inaccessible while kernels run. Workers have neither the page nor the connection. A
+// kernel that is meant to deceive can still find it, since it shares this process: it could make the
+// page accessible, or define the functions of libc that are called here. gemmbench therefore also
+// measures the time between command and reply.
 #pragma once
 #include <errno.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ constexpr size_t kNonce = 100;
 
 static int connection = -1;
 static std::string line;  // of the current command
-static char* unread;      // what follows of it
+static char* unread;      // the rest of it
 static char* nonce;       // of the current command
 
 static void protect_nonce(int access) { mprotect(nonce, kPage, access); }

@@ -1,1 +1,1 @@
-// Empty: a kernel needs nothing of it, and host code beside the kernel is not run.
+// Empty: a kernel needs nothing from it, and host code next to the kernel is not run.

@@ -1,5 +1,5 @@
-// __nv_fp8_e4m3 and __nv_fp8_e5m2: storage formats without arithmetic. Conversions to them round to nearest
-// even, and what is too large becomes the largest number.
+// __nv_fp8_e4m3 and __nv_fp8_e5m2: storage formats without arithmetic. Conversions to them round to nearest even,
+// and values that are too large become the largest number.
 #pragma once
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"

@@ -9,7 +9,7 @@
 
 namespace gb {
 
-// The value of `operation` with another rounding; the operands must be read in it.
+// The value of `operation` under another rounding mode; the operands must be read inside it.
 template <class Operation> auto rounded_by(int mode, Operation operation) {
     const int usual = fegetround();
     fesetround(mode);
@@ -102,13 +102,13 @@ inline int __double2int_rn(double x) { return int(rint(x)); }
 inline int __double2int_rz(double x) { return int(x); }
 inline void __nanosleep(unsigned) {}
 
-// The lanes of this warp that are in the block: a thread cannot see which others have branched away.
+// The lanes of this warp that are in the block, because a thread cannot see which others have branched away.
 inline unsigned __activemask() {
     const unsigned threads = blockDim.x * blockDim.y * blockDim.z, first = gb::thread / gb::kWarp * gb::kWarp;
     return threads - first < gb::kWarp ? (1u << (threads - first)) - 1 : 0xffffffff;
 }
 
-// What `combine` makes of the values of all lanes in `mask` that have not returned.
+// The result of applying `combine` to the values of all lanes in `mask` that have not returned.
 namespace gb {
 template <class T, class Combine> T reduce(unsigned mask, T value, Combine combine) {
     const unsigned present = __ballot_sync(mask, 1);

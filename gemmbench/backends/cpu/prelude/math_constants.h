@@ -1,4 +1,4 @@
-// The constants of the toolkit's header of this name that kernels use.
+// The constants that kernels use from the toolkit's header of the same name.
 #pragma once
 #include <float.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 //                                                         `absent` in block.h
 //
 // or with `fault TEXT`, after which it exits. A crash ends it with the signal of the crash, after a reply `crash TEXT`
-// where it is known what was accessed.
+// if it is known what was accessed.
 #include <cassert>
 #include <ucontext.h>
 
@@ -23,15 +23,15 @@ void fault(const char* format, ...) {
     _exit(1);
 }
 
-constexpr size_t kNear = 1 << 20;  // bytes behind static shared memory, where an index of it may lead
+constexpr size_t kNear = 1 << 20;  // bytes after static shared memory that a wrong index may reach
 
-constexpr size_t kFar = 64 << 20;  // bytes from an operand, where no index of it leads
+constexpr size_t kFar = 64 << 20;  // bytes from an operand that no wrong index reaches
 
 static size_t measure_distance(const char* begin, size_t bytes, const char* at) {
     return at < begin ? begin - at : at < begin + bytes ? 0 : at - (begin + bytes);
 }
 
-// Whether a crash was a write, where the processor says so.
+// Whether a crash was a write, if the processor reports that.
 static bool is_write([[maybe_unused]] const void* context) {
 #if defined(__x86_64__) && defined(REG_ERR)
     return static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & 2;
@@ -40,7 +40,7 @@ static bool is_write([[maybe_unused]] const void* context) {
 #endif
 }
 
-// Note an access `at` far from all operands. What is read may be any of them; only C is written.
+// Record an access `at` far from all operands. A read may have been meant for any of them; only C is written.
 static void note_access(const Set& set, const char* at, const void* context) {
     const char* c = binding.memory + set.C;
     const size_t from_c = measure_distance(c, binding.bytes.C, at);
@@ -53,7 +53,7 @@ static void note_access(const Set& set, const char* at, const void* context) {
     }
 }
 
-// Note what was accessed; then the same access ends the process by its signal.
+// Record what was accessed; then the same access ends the process by its signal.
 static void note_crash(int, siginfo_t* found, void* context) {
     if (found->si_code != SEGV_MAPERR && found->si_code != SEGV_ACCERR) return;
     const char* at = static_cast<const char*>(found->si_addr);
@@ -92,8 +92,8 @@ static dim3 shape() {
     return {x, y, z};
 }
 
-// Map `bytes` of a file, shared by all processes, and close it: a kernel that writes to all its
-// descriptors must not write into operands.
+// Map `bytes` of a file, shared by all processes, and close the file: a kernel that writes to all its descriptors must
+// not write into operands.
 static char* map(int file, size_t bytes) {
     const size_t margin = 64 << 20;  // unmapped on both sides, so that a stray access faults
     char* room = static_cast<char*>(mmap(nullptr, bytes + 2 * margin, PROT_NONE,
@@ -182,7 +182,8 @@ int main(int, char** arguments) {
 }
 
 #ifdef __GLIBC__
-// What assert calls, in place of glibc's, whose message begins with the name of this executable and the kernel's type.
+// Called by assert in place of glibc's function, whose message begins with the name of this executable and the
+// kernel's type.
 extern "C" void __assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept {
     fprintf(stderr, "%s:%u: assertion `%s` failed\n", file, line, condition);
     abort();

@@ -31,8 +31,8 @@ template <class F> SmallFloat<F> from_bits(uint16_t bits) {
     return value;
 }
 
-// Truncate to float and set the last bit if anything was cut off (round to odd). Rounding the
-// result to 16 bits gives the same value as rounding the exact one.
+// Truncate to float and set the last bit if anything was cut off (round to odd). Rounding the result to 16
+// bits then gives the same value as rounding the exact one.
 inline float to_odd(double exact) {
     const float nearest = float(exact);
     if (!(fabs(exact) < HUGE_VAL) || double(nearest) == exact) return nearest;

@@ -1,4 +1,4 @@
-// Arguments of any type for a kernel whose roles are only known when it runs.
+// Arguments of any type for a kernel whose roles are known only when it runs.
 #pragma once
 #include <type_traits>
 

@@ -14,9 +14,9 @@
 #define __builtin_assume(condition) ((condition) ? void() : __builtin_unreachable())
 
 // A worker process runs one block at a time, so its static storage is the block's shared memory,
-// which shared.ld gathers. It is aligned for vector access, as nvcc happens to place most arrays,
-// and marked `used`, because the compiler would otherwise assume zeros where the kernel itself
-// never writes.
+// which shared.ld collects. It is aligned for vector access, since nvcc happens to place most
+// arrays that way, and marked `used`, because the compiler would otherwise assume zeros where the
+// kernel itself never writes.
 #define __shared__ static __attribute__((aligned(16), used))
 
 // CUDA accepts an alignment after `__shared__`, where C++ does not allow the keyword.

@@ -68,10 +68,10 @@ static Binding binding;
 static Control* control;
 static unsigned workers;
 static size_t turn;  // modulo the operand sets: which of them the next launch uses
-static const Step* current;  // the one this process is prepared for
+static const Step* current;  // the one for which this process is prepared
 
-// Return when `word` is no longer `value`, at the latest after `limit`; may return early. Spins
-// first, because within a window the next launch follows at once.
+// Return when `word` is no longer `value`, or at the latest after `limit`; may return early. Spins first,
+// because within a window the next launch follows at once.
 static void wait_while(Word& word, unsigned value, const timespec* limit) {
     for (int spin = 0; spin < 2000; ++spin) {
         if (word.load(std::memory_order_acquire) != value) return;
@@ -101,8 +101,8 @@ static void fill_shared() {
     memset(gb_dynamic_shared, 0xff, current->shared);
 }
 
-// Prepare this process for a step. A block must not touch shared memory that it did not request:
-// past the last page it gets SIGSEGV, within it NaN.
+// Prepare this process for a step. A block must not touch shared memory that it did not request: past the last
+// page it gets SIGSEGV, and within it NaN.
 static void enter(const Step& step) {
     if (current == &step) return;
     current = &step;

@@ -19,7 +19,7 @@ from gemmbench.backends.devices import HealthCheck, failed_check, passed_check
 from gemmbench.errors import DeviceError, write_pip_line
 
 _EXTRA = write_pip_line("cuda")
-_TOOLKIT = "install the CUDA toolkit, or name its nvcc in CUDACXX"
+_TOOLKIT = "install the CUDA toolkit, or set CUDACXX to its nvcc"
 _DRIVER = Path("/proc/driver/nvidia/version")
 _PARAMETERS = Path("/proc/driver/nvidia/params")
 _BUSY = 5  # percentage of the last second in which kernels ran
@@ -48,7 +48,7 @@ def examine_gpu(index: int, required: bool) -> list[HealthCheck]:
 
 
 def _report_no_gpu(index: int, required: bool) -> HealthCheck:
-    why = (probe.why_no_gpu() if not probe.list_visible() else "") or f"there is no GPU number {index}"
+    why = (probe.why_no_gpu() if not probe.list_visible() else "") or f"there is no GPU {index}"
     return failed_check("GPU", f"none: {why}", "install the driver, or use --device cpu", fatal=required)
 
 
@@ -70,11 +70,11 @@ def _check_toolkit(sm: int, supported: int, fatal: bool) -> HealthCheck:
     nvcc = f"{version} at {path}"
     if sm and f"sm_{sm}" not in _list_architectures(path):
         return failed_check(
-            "nvcc", f"{nvcc} does not compile for sm_{sm}", "name the nvcc of another toolkit in CUDACXX", fatal
+            "nvcc", f"{nvcc} does not compile for sm_{sm}", "set CUDACXX to the nvcc of another toolkit", fatal
         )
     if supported and int(version.split(".")[0]) > supported // 1000:
         return failed_check(
-            "nvcc", f"{nvcc} is newer than the driver", "update the driver, or take an older toolkit", fatal
+            "nvcc", f"{nvcc} is newer than the driver", "update the driver, or use an older toolkit", fatal
         )
     return passed_check("nvcc", f"{nvcc}, compiles for sm_{sm}" if sm else nvcc)
 
@@ -107,7 +107,7 @@ def _check_disassembler() -> HealthCheck:
     try:
         return passed_check("cuobjdump", toolkit.find_cuobjdump())
     except DeviceError:
-        return failed_check("cuobjdump", "not found: no machine code can be shown", _EXTRA)
+        return failed_check("cuobjdump", "not found, so machine code cannot be shown", _EXTRA)
 
 
 def _check_counters() -> HealthCheck:
@@ -118,19 +118,19 @@ def _check_counters() -> HealthCheck:
     except OSError:
         found = None
     if found is None:
-        return passed_check(what, "the driver does not report who may profile")
+        return passed_check(what, "the driver does not report who may use the profiler")
     if found[1] == "1" and os.geteuid():
-        step = "profile as root, or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0"
-        return failed_check(what, "only root may profile", step)
-    return passed_check(what, "this user may profile")
+        step = "run the profiler as root, or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0"
+        return failed_check(what, "only root may use the profiler", step)
+    return passed_check(what, "this user may use the profiler")
 
 
 def _check_gate() -> HealthCheck:
     if reason := why_gate_is_off():
         return failed_check(
             "gate",
-            f"off because of {reason}: times of short kernels are too long",
-            "leave the tool, or unset the variable",
+            f"off because of {reason}: the times of short kernels are too long",
+            "quit the tool, or unset the variable",
         )
     return passed_check("gate", "launches queue behind it")
 
@@ -150,7 +150,9 @@ def _check_load(nvml: ModuleType | None, index: int) -> Iterator[HealthCheck]:
     if others or use.gpu > _BUSY:
         processes = f", processes {', '.join(map(str, others))}" if others else ""
         yield failed_check(
-            what, f"{use.gpu} % busy{processes}", "end other programs on it, which take clock, cache and bandwidth"
+            what,
+            f"{use.gpu} % busy{processes}",
+            "end other programs on it, because they take clock, cache and bandwidth",
         )
     else:
         yield passed_check(what, "idle")

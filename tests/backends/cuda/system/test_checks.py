@@ -98,14 +98,14 @@ def test_a_machine_as_it_should_be_is_fine_in_every_line(machine, tmp_path):
 @pytest.mark.parametrize(
     ("what", "status", "said", "changes"),
     [
-        ("nvcc", "fault", "CUDACXX names 'nowhere', which is not an executable", {"missing": ["nvcc"]}),
+        ("nvcc", "fault", "CUDACXX is 'nowhere', which is not an executable", {"missing": ["nvcc"]}),
         ("nvcc", "fault", "does not compile for sm_90", {"sms": ["sm_100"]}),
         ("nvcc", "fault", "is newer than the driver", {"spoken": 12080}),
         ("pycuda", "fault", "is not installed", {"missing": ["pycuda"]}),
         ("cuBLAS", "warning", "nvmath-python is not installed", {"missing": ["nvmath"]}),
         ("cuBLAS", "warning", "the library does not load", {"missing": ["cublas"]}),
-        ("counters", "warning", "only root may profile", {"admin": "1"}),
-        ("counters", "ok", "this user may profile", {"admin": "1", "root": True}),
+        ("counters", "warning", "only root may use the profiler", {"admin": "1"}),
+        ("counters", "ok", "this user may use the profiler", {"admin": "1", "root": True}),
         ("GPU load", "warning", "unknown without NVML", {"missing": ["nvml"]}),
         ("GPU load", "warning", "37 % busy", {"busy": 37}),
         ("GPU load", "warning", "0 % busy, processes 17, 18", {"processes": (17, os.getpid(), 18)}),
@@ -141,4 +141,4 @@ def test_a_gate_that_is_off_says_why(machine, monkeypatch):
 def test_a_number_beyond_the_last_gpu_is_told(machine):
     machine()
     (gpu, _) = checks.examine_gpu(3, required=True)
-    assert (gpu.status, gpu.message) == ("fault", "none: there is no GPU number 3")
+    assert (gpu.status, gpu.message) == ("fault", "none: there is no GPU 3")

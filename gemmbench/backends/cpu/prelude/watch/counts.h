@@ -1,5 +1,5 @@
-// What the accesses of a launch cost on a GPU: counts for each instruction and region, of the blocks that run and of all
-// that they stand for.
+// What the accesses of a launch cost on a GPU, for each instruction and region: the counts of the blocks that run, and
+// of all blocks that they represent.
 #pragma once
 #include <stdint.h>
 
@@ -14,7 +14,7 @@
 
 namespace gb {
 
-// The accesses of one instruction to one region: those of the block that runs, and those of all blocks so far.
+// The accesses of one instruction to one region: those of the running block, and those of all blocks so far.
 struct Counted {
     uintptr_t at;  // the return address of its hook
     unsigned site;
@@ -29,15 +29,15 @@ class Counter {
   public:
     bool is_on = false;
 
-    // An access by the thread that runs, which has passed so many barriers of its block and its warp. Sites are numbered
-    // from 1.
+    // An access by the running thread, which has passed this many barriers of its block and its warp. Sites are
+    // numbered from 1.
     void note(unsigned site, uintptr_t at, int region, uintptr_t address, size_t bytes, bool write, uint32_t barriers) {
         if ((address < regions[region].begin || address >= regions[region].end) && is_guard(address)) return;
         if (thread / kWarp != open_warp || barriers > open_barriers) {
             settle_all();
             open_warp = thread / kWarp, open_barriers = barriers;
         }
-        // A GPU has no wider accesses, and takes others in parts.
+        // A GPU has no wider accesses and splits others into parts.
         const size_t widest = bytes > kWidest || bytes & (bytes - 1) ? std::min<size_t>(bytes & -bytes, kWidest) : bytes;
         Counted& found = find(site, at, region, widest, write);
         if (!found.block.length) touched.push_back(&found - counted.data());
@@ -45,8 +45,8 @@ class Counter {
         ++accesses;
     }
 
-    // Count a launch, of which `run` runs the block of a number: all blocks, or those at the corners and in the middle,
-    // each for those like it, or the middle one for all; as many of these as are quick.
+    // Count a launch, of which `run` runs the block with a given number. All blocks run, or those at the corners and in
+    // the middle, each representing similar ones, or the middle one for all: as many as can run quickly.
     template <class Run>
     void count_launch(const dim3& grid, Run run) {
         const uint64_t blocks = count_blocks(grid), middle = find_middle_block(grid);
@@ -118,7 +118,7 @@ class Counter {
         touched.clear();
     }
 
-    // Add what the block that has run counted, as often as there are blocks like it.
+    // Add what the block that has just run counted, once for every block like it.
     void add_block(uint64_t weight) {
         for (Counted& each : counted) {
             Count &from = each.block, &to = each.sum;

@@ -1,4 +1,4 @@
-// What is wrong with a kernel: each kind at each pair of places once, with its first example and a count.
+// The faults of a kernel: each kind at each pair of places is listed once, with its first example and a count.
 #pragma once
 #include <stdarg.h>
 #include <stdint.h>
@@ -18,7 +18,8 @@ struct Fault {
 constexpr size_t kMostFaults = 500;
 static std::map<std::tuple<std::string, uintptr_t, uintptr_t>, Fault> faults;
 
-// Count a fault at a return address, and at another. Returns it the first time, for its example; null later.
+// Count a fault at one return address and another. Returns it the first time, so that the caller can fill in the
+// example; null later.
 static Fault* note_fault(const char* kind, uintptr_t at, uintptr_t other = 0) {
     const auto key = std::make_tuple(std::string(kind), at, other);
     if (faults.size() >= kMostFaults && !faults.count(key)) return nullptr;
@@ -39,7 +40,7 @@ static std::string name_index(const char* key, const uint3& at) {
     return format(", \"%s\": [%u, %u, %u]", key, at.x, at.y, at.z);
 }
 
-// A text of the compiler as a string of JSON.
+// A text from the compiler as a JSON string.
 static std::string quote(const char* text) {
     std::string quoted = "\"";
     for (; *text; ++text)

@@ -1,5 +1,5 @@
-// What g++ calls at each load and store (-fsanitize=thread), and where an index leaves its array or an int overflows
-// (-fsanitize=bounds,signed-integer-overflow). The return address is the place in the kernel.
+// Functions that g++ calls at each load and store (-fsanitize=thread), and where an index leaves its array or an int
+// overflows (-fsanitize=bounds,signed-integer-overflow). The return address is the place in the kernel.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct TypeName { uint16_t kind, info; char text[]; };
 struct IndexedArray { SourceLocation source; TypeName *array, *index; };
 struct OverflowingSum { SourceLocation source; TypeName* type; };
 
-// A value of at most 64 bits is passed itself, in the low bits; wider ones are not, and are not needed.
+// A value of at most 64 bits is passed directly, in the low bits; wider ones are not passed and not needed.
 inline long widen(const TypeName* type, unsigned long value) {
     const unsigned bits = 1u << (type->info >> 1);
     return bits >= 64 || !(type->info & 1) ? long(value) : long(value << (64 - bits)) >> (64 - bits);

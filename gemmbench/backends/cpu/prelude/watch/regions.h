@@ -1,4 +1,4 @@
-// Where an address lies: in an operand, in an array of shared memory, or in the room around one.
+// Where an address lies: in an operand, in an array of shared memory, or in the room around one of these.
 #pragma once
 #include <stdint.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ struct Region {
     Space space;
     unsigned number, element;  // of the regions as gemmbench counts them; bytes of an element
     uintptr_t begin, end, low, high;
-    Cell* cells;  // for each granule; null: nobody needs to know who touched it
+    Cell* cells;  // for each granule; null: no need to know who touched it
 };
 
 static std::vector<Region> regions;

@@ -1,6 +1,6 @@
 // From the accesses of threads to the requests of warps, and what a GPU needs for each.
 //
-// The k-th execution of an instruction by each lane of a warp, counted anew after each barrier, is one request.
+// The k-th execution of an instruction by each lane of a warp is one request; the count restarts after each barrier.
 #pragma once
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ struct Request {
     uintptr_t at[kWarp];
 };
 
-// Requests; distinct sectors of 32 bytes and lines of 128; passes over the banks, and those of them that a group of
+// Requests; distinct sectors of 32 bytes and lines of 128; passes over the banks, and how many of them a group of
 // lanes needs beyond its first.
 struct Cost {
     uint64_t requests, sectors, lines, wavefronts, conflicts;
@@ -33,7 +33,7 @@ static void visit_lanes(uint32_t lanes, Visit visit) {
     for (; lanes; lanes &= lanes - 1) visit(unsigned(__builtin_ctz(lanes)));
 }
 
-// Distinct units of so many bytes that the lanes touch with `bytes` each.
+// Distinct units of a given number of bytes that the lanes touch with `bytes` each.
 static unsigned count_units(const Request& request, unsigned bytes, unsigned unit) {
     static uintptr_t units[kWarp * (kWidest + 1)];
     unsigned count = 0;
@@ -45,7 +45,7 @@ static unsigned count_units(const Request& request, unsigned bytes, unsigned uni
     return std::unique(units, units + count) - units;
 }
 
-// Passes over the banks for some lanes: the most distinct words in one bank.
+// Passes over the banks for some lanes: the largest number of distinct words in one bank.
 static unsigned count_passes(const Request& request, uint32_t lanes, unsigned bytes) {
     uintptr_t words[kBanks][kWarp * 2];
     unsigned used[kBanks] = {}, most = 0;
@@ -60,7 +60,7 @@ static unsigned count_passes(const Request& request, uint32_t lanes, unsigned by
     return most;
 }
 
-// Whether each lane has the address of its neighbour at this distance, where that takes part.
+// Whether each lane has the address of its neighbour at this distance, if that neighbour takes part.
 static bool do_pairs_agree(const Request& request, uint32_t lanes, unsigned distance) {
     bool agree = true;
     visit_lanes(lanes, [&](unsigned lane) {
@@ -99,7 +99,7 @@ static uint64_t hash_request(const Request& request, uintptr_t base, uint64_t se
 }
 
 // What one request costs, and the distinct bytes that it touches. That depends on the addresses relative to the line
-// of the first; a kernel has few such patterns, so each is computed once.
+// of the first. A kernel has few such patterns, so each is computed once.
 struct Pattern {
     uint64_t key;
     Cost cost;
@@ -119,9 +119,9 @@ static const Pattern& find_pattern(const Request& request, unsigned bytes) {
     return pattern;
 }
 
-// The accesses of one instruction to one region. `written` counts them as in the text. For arrays in shared memory,
-// `joined` has accesses to neighbouring words, between two barriers, as one of up to 16 bytes where that is aligned;
-// and for `united` moreover nothing is loaded twice between two barriers, as where loops are unrolled.
+// The accesses of one instruction to one region. `written` counts them as the text has them. For arrays in shared
+// memory, `joined` counts accesses to neighbouring words between two barriers as one of up to 16 bytes if that is
+// aligned. `united` also assumes that nothing is loaded twice between two barriers, as when loops are unrolled.
 struct Count {
     unsigned bytes;  // of one access
     bool shared, write;
@@ -144,7 +144,7 @@ struct Count {
 
 constexpr unsigned kFar = 64;  // requests between two neighbours that are joined: those of an inner loop
 
-// Whether a request goes on where another, so many bytes before it, stops, in each lane.
+// Whether in each lane a request continues where another one, this many bytes earlier, stops.
 static bool continues(const Request& next, const Request& head, size_t offset) {
     if (next.lanes != head.lanes) return false;
     bool goes_on = true;
@@ -158,7 +158,7 @@ static bool is_aligned(const Request& request, size_t bytes) {
     return aligned;
 }
 
-// Charge requests of `bytes`, with neighbours as one. Returns how many that makes. Requests are used up.
+// Charge requests of `bytes`, with neighbours as one. Returns how many requests that makes. Requests are used up.
 static unsigned charge_joined(Cost& cost, std::vector<Request>& requests, unsigned bytes) {
     unsigned made = 0;
     for (size_t i = 0; i < requests.size(); ++i) {
@@ -181,7 +181,7 @@ static unsigned charge_joined(Cost& cost, std::vector<Request>& requests, unsign
 static void settle(Count& count) {
     static std::vector<Request> requests;
     for (const uint32_t turns : count.turns)
-        if (turns && turns != count.length) {  // lanes that took no part are no riddle
+        if (turns && turns != count.length) {  // lanes that did not take part are not counted
             ++count.ragged;
             break;
         }

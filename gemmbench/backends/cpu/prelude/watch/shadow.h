@@ -1,8 +1,9 @@
 // Who touched each granule of memory last, and whether two accesses are ordered.
 //
-// Two accesses are ordered if one thread makes both, if a barrier of their block lies between them or, within a
-// warp, one of the warp (whatever its mask: an approximation), or if they belong to different launches. Blocks of
-// one launch are not ordered here (see is_published in watch.cpp), and atomic accesses need no order.
+// Two accesses are ordered if one thread makes both, if a barrier of their block lies between them, if they are
+// in the same warp and a barrier of that warp does (whatever its mask, which is an approximation), or if they
+// belong to different launches. Blocks of one launch are not ordered here (see is_published in watch.cpp), and
+// atomic accesses need no order.
 #pragma once
 #include <stdint.h>
 
@@ -17,7 +18,8 @@ struct Access {
     bool atomic;
 };
 
-// `other` is a read by another thread than `read`, of another warp if there is one, so that no writer takes part in both.
+// `other` is a read by another thread than `read`, of another warp if possible, so that no writer takes part in
+// both.
 struct Cell {
     Access write, read, other;
 };
@@ -35,7 +37,7 @@ inline bool is_conflict(const Access& before, const Access& now, uint32_t first_
     return before.block && before.block >= first_block && !(before.atomic && now.atomic) && !is_ordered(before, now);
 }
 
-// Note an access. Returns whether it races with an earlier one, which is copied to `before`.
+// Record an access. Returns whether it races with an earlier one, which is copied to `before`.
 inline bool touch(Cell& cell, const Access& now, bool write, uint32_t first_block, Access& before) {
     bool found = false;
     auto compare = [&](const Access& earlier) {

@@ -1,7 +1,7 @@
-// Executes a kernel whose text was compiled with hooks (hooks.h), one block after the other, and says what is wrong
-// with its accesses and its barriers, or has them counted (counts.h). If SAMPLED, only blocks at the corners and in the
-// middle of the grid run, since the operands are too large to be touched.
-// Commands and replies are as in ../runtime.cpp:
+// Executes a kernel whose text was compiled with hooks (hooks.h), one block at a time, and reports what is wrong with
+// its accesses and its barriers, or has them counted (counts.h). If SAMPLED, only blocks at the corners and in the
+// middle of the grid run, because the operands are too large to touch completely. Commands and replies are as in
+// ../runtime.cpp:
 //
 //     bind GRANULE SAMPLED M N K alpha beta NUMBERS REGIONS STEPS   -> bound
 //     watch SECONDS                                         -> seen {...}     as JSON
@@ -56,7 +56,7 @@ static uintptr_t waits_at[kThreads];         // return address of the last barri
 static int left_at[kThreads];                // line of the return of a thread, 0 if not known; -1: it has not left
 static uintptr_t last_access;
 static std::vector<bool> fenced;  // by block: it has published what it wrote, by __threadfence
-static bool has_looked;           // this block has used an atomic function, by which it may know
+static bool has_looked;           // this block has used an atomic function, by which it may learn of that
 static size_t smallest = 16;  // bytes of an access: with larger granules, neighbours would seem to race
 
 static std::string name_thread(const char* key, unsigned number) { return name_index(key, index_of[number]); }
@@ -80,7 +80,7 @@ static unsigned find_site(uintptr_t at, bool write) {
     return number;
 }
 
-// The block that ran as number `one` of all, in this launch.
+// The block that was the `one`-th to run in this launch.
 static std::string name_block(uint32_t one) {
     const uint32_t number = one - first_block;
     return name_index("other_block", {number % gridDim.x, number / gridDim.x % gridDim.y, number / gridDim.x / gridDim.y});
@@ -95,7 +95,7 @@ static void report_race(const Region& region, uintptr_t address, const Access& b
                             site.write ? "true" : "false");
 }
 
-// Whether another block's access is ordered by more than barriers, as where the last block adds up what others wrote.
+// Whether more than barriers orders another block's access, as where the last block adds up what others wrote.
 static bool is_published(const Access& before) {
     return before.block != block_number && has_looked && fenced[before.block];
 }
@@ -144,7 +144,7 @@ void watch_access(void* pointer, size_t bytes, bool write, bool atomic, void* ca
         region = find_region(address);
         if (region < 0) {
             const uintptr_t program = reinterpret_cast<uintptr_t>(__executable_start);
-            if (address - program < uintptr_t(_end - __executable_start)) return;  // constants, and what is ours
+            if (address - program < uintptr_t(_end - __executable_start)) return;  // constants, and our own data
             if (Fault* fault = note_fault(write ? "writes nowhere" : "reads nowhere", at))
                 fault->example = format(", \"address\": %lu", address) + name_place();
             return;
@@ -181,7 +181,8 @@ static void note_passage(bool block) {
 }
 static void note_arrival(void* call) { waits_at[thread] = reinterpret_cast<uintptr_t>(call); }
 
-// All threads that have not returned wait at __syncthreads: at the same one, and has nobody returned?
+// All threads that have not returned wait at __syncthreads: check that they wait at the same one and that none has
+// returned.
 static void note_release() {
     unsigned waiting = threads, other = threads, gone = 0, example = 0;
     for (unsigned t = 0; t < threads; ++t) {
@@ -205,7 +206,7 @@ static void answer() {
     reply("seen", (format("{\"smallest\": %zu, \"faults\": ", smallest) + list_faults() + counts + "}").c_str());
 }
 
-// The process cannot go on: because of what the kernel did, if it runs.
+// The process cannot continue; if a kernel is running, because of what the kernel did.
 void fault(const char* pattern, ...) {
     char text[400];
     va_list values;
