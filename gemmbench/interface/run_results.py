@@ -135,6 +135,7 @@ class RunResults:
         variants: str | Sequence[str] = (),
         percent: bool = False,
         highlight: str = "",
+        axis: str = "",
         x: str = "",
         y: str = "",
         title: str = "",
@@ -146,6 +147,7 @@ class RunResults:
             size, precision, layout, variants: draw only these.
             percent: show percent of the baseline, or shares of the job's time.
             highlight: the variant to emphasize.
+            axis: "linear" or "log", for a chart of speeds. The default follows the data.
             x, y: the parameters for the axes of a heat map.
             title: a title to replace the default.
 
@@ -153,7 +155,7 @@ class RunResults:
         """
         names = (variants,) if isinstance(variants, str) else tuple(variants)
         choices: dict[str, object] = {"size": str(size), "precision": precision, "layout": layout, "variants": names}
-        choices |= {"percent": percent, "highlight": highlight, "x": x, "y": y, "title": title}
+        choices |= {"percent": percent, "highlight": highlight, "axis": axis, "x": x, "y": y, "title": title}
         drawn = [self.comparison]
         return Plot(draw_chart(kind or guess_kind(drawn, **choices), drawn, **choices))
 
