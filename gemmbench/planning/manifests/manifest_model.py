@@ -48,12 +48,13 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
             8>`.
         args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`,
-            `bias`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha` for a scalar by
-            pointer, `null`, and numbers. Numbers are expressions such as `M`, `lda` or `M*K`. A batch also has
-            `count` and `stride(A)`, the elements from one product to the next. A number is an `int` unless it
-            is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`, `ushort(...)`, `char(...)`,
-            `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or `bfloat16(...)`. A structure
-            that is passed by value is written as its fields in order: `{width: K, elements: A}`.
+            `bias`, `residual`, `scale`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha`
+            for a scalar by pointer, `null`, and numbers. Numbers are expressions such as `M`, `lda` or `M*K`. A
+            batch also has `count` and `stride(A)`, the elements from one product to the next. A number is an
+            `int` unless it is written as `long(M*K)`, `size_t(...)`, `unsigned(...)`, `short(...)`,
+            `ushort(...)`, `char(...)`, `uchar(...)`, `bool(...)`, `float(...)`, `double(...)`, `half(...)` or
+            `bfloat16(...)`. A structure that is passed by value is written as its fields in order: `{width: K,
+            elements: A}`.
         storage: `row`, or `column` for a kernel of column-major matrices. All names in this manifest, such as
             A, lda, M and the letters of `layouts`, then have the meaning that they have in the kernel.
         reads_c: `true` if the kernel reads C even if beta is 0, as `alpha * AB + beta * C` does. C then starts
@@ -78,8 +79,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
             line as the reason.
         tile: Rows and columns of C that share one reading of A and B, such as `[BM, BN]`; `[1, 1]` if each
             element of C reads its own row and column. The column `reads (MB)` is computed from it.
-        computes: `gemm`, or `mlp` for a kernel that computes a whole network.
-        epilogue: What the kernel can do to the result before storing it: `bias`, or `bias` and `relu`.
+        computes: `gemm`, `mlp` for a kernel that computes a whole network, or `pass` for one that changes a finished C.
+        epilogue: The steps that the kernel can apply before it stores an element, in its order: `bias`, `residual`,
+            `scale`, `relu`, `gelu`, `gelu_tanh`, `silu`. The macro of each, such as `BIAS`, is 1 if it is wanted.
+            For `bias`, `residual` and `scale`, the kernel gets a trailing pointer.
         workspace: Bytes of device memory in addition to the operands, an expression. The kernel gets a trailing
             argument `void* workspace`, which is null for 0 bytes. The workspace holds NaN (bytes 0xFF). While
             results are checked, it is filled with NaN again between launches, so a kernel must write what it
