@@ -94,10 +94,10 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command. It is not an error if a reader such as `head` closes the pipe early."""
+        code: object = OK
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
-            return code
         except BrokenPipeError:
             discard_output()
-            return OK
+        return code

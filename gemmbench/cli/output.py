@@ -14,6 +14,7 @@ from typing import TextIO
 import click
 
 from gemmbench.bench.experiments.context import Progress
+from gemmbench.cli.streams import discard_output
 from gemmbench.errors import StoreError
 from gemmbench.planning.files import STDOUT, escape_controls
 from gemmbench.report.store.recorded_run import Run
@@ -80,12 +81,22 @@ def print_reports(reports: Sequence[Report], style: str | None) -> None:
 
         terminal.print_reports(reports, width, stream)
     else:
-        click.echo(format_reports(reports, style or PLAIN, width), nl=False, err=stream is sys.stderr)
+        _echo(format_reports(reports, style or PLAIN, width), nl=False, to_stderr=stream is sys.stderr)
 
 
 def print_line(text: str = "", *, to_stderr: bool = False) -> None:
     """Print text where tables go, or on stderr. Control characters are made visible, since it may come from a file."""
-    click.echo(escape_controls(text), err=to_stderr or _is_stdout_taken())
+    _echo(escape_controls(text), to_stderr=to_stderr or _is_stdout_taken())
+
+
+def _echo(text: str, *, nl: bool = True, to_stderr: bool) -> None:
+    """Write text. If a reader such as `head` has closed the pipe, the rest is discarded and the exit code stays."""
+    try:
+        click.echo(text, nl=nl, err=to_stderr)
+    except BrokenPipeError:
+        if to_stderr:
+            raise
+        discard_output()
 
 
 def screen_width() -> int | None:

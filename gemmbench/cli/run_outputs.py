@@ -62,7 +62,7 @@ def finish_run(
         print_results(comparison, options.style, options.view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
-        announce_results(result, names)
+    announce_results(result, names)
     if sustained and not any(record.sustained for record in run.records):
         why = "it needs a GPU, and launches of at most 0.1 s"
         print_line(f"--sustained: no row has a steady load; {why}", to_stderr=True)

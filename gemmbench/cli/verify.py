@@ -137,6 +137,8 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
         refuse_incomplete_file(found.result)
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is correct, but its launch is not: see above", to_stderr=True)
+    if found.interrupted:
+        print_line("the checks above are not all: verification was interrupted", to_stderr=True)
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK
     return choose_exit_code(found.records, found.interrupted) or failed
 

@@ -72,7 +72,8 @@ def plan_awkwardly(
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
     several = add_count(min(problem.count, _MOST_PRODUCTS), shape)
-    problems = configurations.make_problems(variant, [several], [problem.layout], [problem.precision_name])
+    kinds = [problem.layout], [problem.precision_name], problem.epilogue
+    problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]
     (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)
     return item

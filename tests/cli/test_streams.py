@@ -1,7 +1,9 @@
 """Output: in GitHub Actions, no text is a command to the runner."""
 
 import io
+import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -93,3 +95,14 @@ def test_names_and_reasons_of_a_results_file_are_text(gemmbench, run_naive, save
         said = gemmbench(*options)
         assert "error::" in said.out + said.err
         assert not runner_obeys(said.out) and not runner_obeys(said.err)
+
+
+def test_a_closed_pipe_leaves_the_exit_code(script, tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    words = ["verify", "naive", "--sizes", "8", "--device", script(faults={"naive": "zero"})]
+    done = subprocess.run(
+        [sys.executable, "-m", "gemmbench", *words], stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, text=True
+    )
+    os.close(writer)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)

@@ -266,6 +266,7 @@ def test_an_epilogue_is_declared_in_the_manifest(tmp_path):
             "epilogue: [bias, rely]",
             r"epilogue: unknown 'rely' \(did you mean 'relu'\?\); known: bias, residual, scale, relu, ",
         ),
+        ("epilogue: [bias, bias]", "epilogue: bias occurs twice; name it once"),
         ("computes: gems", r"computes: unknown 'gems' \(did you mean 'gemm'\?\); known: gemm, mlp"),
     ):
         (tmp_path / "mine.cu").write_text(tiled.read_text().replace("epilogue: [bias, relu]", changed))

@@ -140,7 +140,7 @@ class ManifestReader:
             computes=manifest.computes,
             product_class=manifest.product_class,
             packages=tuple(manifest.packages),
-            epilogue=tuple(dict.fromkeys(manifest.epilogue)),
+            epilogue=tuple(manifest.epilogue),
             source=manifest.source,
             path=self.document.location,
             text=self.text,
@@ -192,6 +192,9 @@ class ManifestReader:
             self.check_words("class", [manifest.product_class], tuple(CLASSES))
         if manifest.epilogue:
             self.check_words("epilogue", manifest.epilogue, EPILOGUES)
+            for index, name in enumerate(manifest.epilogue):
+                if name in manifest.epilogue[:index]:
+                    raise self.document.error_at(("epilogue", index), f"epilogue: {name} occurs twice; name it once")
         self.check_words("storage", [manifest.storage], STORAGES)
         self.check_combinations()
 

@@ -41,7 +41,7 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
         return f"{' and '.join(fixed)}: its `args` has no such argument"
     if problem.epilogue and variant.is_python:
-        return "is a Python function, which computes no epilogue and is followed by no pass"
+        return "is a Python function, and --epilogue works with kernels and libraries only"
     return explain_unfit_device(variant, target)
 
 
