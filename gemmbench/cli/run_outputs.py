@@ -76,8 +76,9 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
     run = result.run
     if run.records:
         print_line(describe_results(run.path, names), to_stderr=True)
-    if result.interrupted and run.records:
-        print_line(run.warning, to_stderr=True)
+    if result.interrupted:
+        nothing = "interrupted before the first row was measured, so nothing is kept; start again with the same command"
+        print_line(run.warning if run.records else nothing, to_stderr=True)
 
 
 def refuse_incomplete_file(result: RunResult) -> None:

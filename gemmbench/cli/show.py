@@ -62,7 +62,7 @@ class ShowOptions:
         "--columns",
         metavar="NAMES",
         heading=OUTPUT,
-        help="Only these columns of --wide or of the CSV file, such as time,registers,occupancy.",
+        help="Only these columns in the tables, such as time,registers,occupancy. A CSV file has all.",
     )
     sort: str = option(
         "--sort",
