@@ -99,7 +99,10 @@ def test_an_exception_of_the_host_costs_the_code_that_it_hit_and_a_missing_compi
     with pytest.raises(DeviceError, match="no nvcc"):
         compile_plans(plans, fail_with(DeviceError("no nvcc")))
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    with pytest.raises(DeviceError, match=r"cannot write compiled code to .*: No space left on device; name another"):
+    with pytest.raises(
+        DeviceError,
+        match=r"cannot write compiled code to .*: No space left on device; set GEMMBENCH_CACHE_DIR to another folder",
+    ):
         compile_plans(plans, fail_with(full))
 
 

@@ -25,7 +25,7 @@ _SLOWEST = 1e7
 
 Kernels with a barrier for each product are five times as fast, even on a busy host.
 """
-_MEANINGFUL = 2e-2
+_MEANINGFUL = 1e-3
 """The shortest meaningful wait for a launch, in seconds. Below it, the cost of requesting the launch is too large."""
 _MOST_THREADS = 1024
 _OPERANDS = ("A", "B", "C", "bias", "residual", "scale")

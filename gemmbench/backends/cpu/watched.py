@@ -183,7 +183,8 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
             numbers += [files[-1], problem.operand_bytes(name), _element_bytes(problem, name)]
         element = _element_bytes(problem, "C")
         # Empty, or zeros: a scale of 0 changes no access.
-        numbers += [-1, problem.N * element, element, -1, problem.M * problem.N * element, element, -1, 8, 8]
+        added = problem.M * problem.N * element if "residual" in problem.epilogue else 0
+        numbers += [-1, problem.N * element, element, -1, added, element, -1, 8, 8]
         numbers += [-1, plan.workspace, _WORKSPACE_ELEMENT]
         numbers += [_element_bytes(problem, "A"), len(arrays)]
         for array in arrays:

@@ -19,7 +19,7 @@ layouts: [nn]
 #include "product.h"
 
 static void relay(int theirs, int ours) {
-    char text[1 << 16], word[40];
+    static char text[1 << 20];
     for (;;) {
         ssize_t count = 0;
         do {
