@@ -123,6 +123,8 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
         return _sanitize(request, options, tuple(options.sanitize.split(",")))
     if options.invariance:
         options.where.refuse_fleet("--invariance")
+        if request.selection.epilogue:
+            raise UsageError("--invariance compares the bits of plain products; leave out --epilogue")
     return max(_verify(request, options, machine) for machine in options.where.list_machines())
 
 

@@ -19,16 +19,14 @@ Part = Literal["row", "element", "one"]
 
 @dataclass(frozen=True)
 class EpilogueStep:
-    """A step: `apply` computes it in float64, `code` in CUDA C++, where `value` and
-    `operand` are numbers of the type Real.
+    """A step of an epilogue: `apply` computes it in float64 and `code` in CUDA C++, from a `value` and an `operand`.
 
-    If it reads an operand, that has its name, and `part` is what it reads. An activation is linear from `linear_from`
-    on, where it returns its argument, and gives 0 at the negative of that, up to what storing it keeps. `slope` is the
-    largest absolute derivative, so that an error of the argument grows by no more than that (its Lipschitz constant).
+    A step that reads an operand gives it its name, and `part` is what it reads of it. An activation returns its
+    argument from `linear_from` on, and next to nothing at the negative of that. `slope` is its largest absolute
+    derivative: an error of the argument grows by no more than that (its Lipschitz constant).
     """
 
     name: str
-    summary: str
     code: str
     apply: Callable[[np.ndarray, np.ndarray], np.ndarray]
     part: Part | None = None
@@ -62,24 +60,24 @@ def _apply_silu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
 
 _CUBE = "Real(0.7978845608028654) * (value + Real(0.044715) * value * value * value)"
 _STEPS = (
-    EpilogueStep("bias", "adds a number per column", "value + operand", lambda value, bias: value + bias, "row"),
-    EpilogueStep("residual", "adds a matrix", "value + operand", lambda value, added: value + added, "element"),
-    EpilogueStep("scale", "multiplies by a power of two", "value * operand", lambda value, by: value * by, "one"),
-    EpilogueStep("relu", "max(0, x)", "value < 0 ? Real(0) : value", _apply_relu, linear_from=0.0),
+    EpilogueStep("bias", "value + operand", lambda value, bias: value + bias, "row"),
+    EpilogueStep("residual", "value + operand", lambda value, added: value + added, "element"),
+    EpilogueStep("scale", "value * operand", lambda value, by: value * by, "one"),
+    EpilogueStep("relu", "value < 0 ? Real(0) : value", _apply_relu, linear_from=0.0),
     EpilogueStep(
-        "gelu", "x times the normal distribution, by erf",
+        "gelu",
         "Real(0.5) * value * (1 + erf(value * Real(0.7071067811865476)))", _apply_gelu, slope=1.13, linear_from=9.0,
     ),
     EpilogueStep(
-        "gelu_tanh", "the same, approximated by tanh",
+        "gelu_tanh",
         f"Real(0.5) * value * (1 + tanh({_CUBE}))", _apply_tanh_gelu, slope=1.13, linear_from=9.0,
     ),
     EpilogueStep(
-        "silu", "x times the logistic function", "value / (1 + exp(-value))", _apply_silu, slope=1.1, linear_from=38.0
+        "silu", "value / (1 + exp(-value))", _apply_silu, slope=1.1, linear_from=38.0
     ),
 )  # fmt: skip
 EPILOGUE_STEPS = {step.name: step for step in _STEPS}
-"""All steps by name. The constants of the slopes are the maxima of the derivatives, rounded up."""
+"""All steps by name. The slopes are rounded up."""
 SOFTMAX = "softmax"
 """Follows the last layer of a network; it needs whole rows, so that it is no step of a product."""
 
@@ -102,8 +100,8 @@ def parse_epilogue(written: str | Sequence[str]) -> tuple[str, ...]:
 def fuse_steps(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     """Return the first of the `wanted` steps that a kernel can apply itself.
 
-    It `offers` steps in the order in which it applies them, of which it leaves out what a launch does not ask for.
-    At most one of them is an activation.
+    The steps that it has `offered` are in the order in which it applies them. A launch may leave out some of them, and
+    asks for at most one activation.
     """
     fused: list[str] = []
     left = list(offered)

@@ -142,6 +142,11 @@ class Problem:
         return tuple(found)
 
     @property
+    def has_activation(self) -> bool:
+        """A step of the epilogue is not linear."""
+        return any(name not in EPILOGUE_STEPS or EPILOGUE_STEPS[name].is_activation for name in self.epilogue)
+
+    @property
     def inputs(self) -> tuple[Operand, ...]:
         """The operands that a launch only reads."""
         return tuple(operand for operand in self.operands if operand.role != "result")

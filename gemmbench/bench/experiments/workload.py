@@ -28,11 +28,6 @@ CHANGES = (2.0, -1.0)
 CHANGE = CHANGES[0] * CHANGES[1]
 
 
-def list_changes(problem: Problem) -> tuple[float, ...]:
-    """What the audit multiplies each input of a problem by."""
-    return (*CHANGES, *(epilogue_reference.CHANGES[operand.role] for operand in problem.inputs[len(CHANGES) :]))
-
-
 def choose_audit_fill(timed: Fill) -> Fill:
     """Return the data for the audit. These are the timed data unless all their results are alike."""
     return "uniform" if timed in ("zeros", "ones") else timed
@@ -161,7 +156,8 @@ class GemmCase:
     @property
     def changes(self) -> tuple[float, ...]:
         """See AuditCase."""
-        return list_changes(self.reference.problem)
+        added = self.reference.problem.inputs[len(CHANGES) :]
+        return (*CHANGES, *(epilogue_reference.CHANGES[operand.role] for operand in added))
 
     def declare_class(self, name: str) -> GemmCase:
         """See AuditCase."""

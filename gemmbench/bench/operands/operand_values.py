@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import FLOAT32, FLOAT64, Precision, StorageType
 from gemmbench.planning.problems import Operand, Problem
 from gemmbench.planning.sweeps.run_request import Fill
@@ -64,7 +63,7 @@ _LEAST_K = 128
 
 def has_transparent_operands(problem: Problem) -> bool:
     """Whether an activation follows sums that can be made so large that it returns them."""
-    return problem.K >= _LEAST_K and any(EPILOGUE_STEPS[name].is_activation for name in problem.epilogue)
+    return problem.K >= _LEAST_K and problem.has_activation
 
 
 def make_transparent_operands(problem: Problem, seed: int) -> Operands:

@@ -20,7 +20,7 @@ import numpy as np
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
 from gemmbench.bench.verify.batch_mistakes import explain_batch
-from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, explain_product
+from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
@@ -152,6 +152,11 @@ class Reference:
         unit = self.problem.sum_unit * self.scale
         return np.divide(1, unit, out=np.zeros_like(unit), where=unit > 0)
 
+    @cached_property
+    def _storage_error(self) -> np.ndarray:
+        """The error that storing the sums in C may add, on the compared rows."""
+        return self._find_storage_error(self.expected)
+
     def _find_storage_error(self, expected: np.ndarray) -> np.ndarray:
         """The error that storing C may add."""
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
@@ -172,21 +177,21 @@ class Reference:
 
     @cached_property
     def _bounds(self) -> dict[str, np.ndarray]:
-        """What _sum_bound has computed."""
+        """The bounds that _bound has computed."""
         return {}
 
     def _bound(self, declared: str) -> np.ndarray:
         """Compute how far C may differ from C64 on the compared rows."""
-        return np.asarray(self._sum_bound(declared) + self._find_storage_error(self.expected))
+        if declared not in self._bounds:
+            self._bounds[declared] = np.asarray(self._sum_bound(declared) + self._storage_error)
+        return self._bounds[declared]
 
     def _sum_bound(self, declared: str) -> np.ndarray:
         """The same before C is stored."""
-        if declared not in self._bounds:
-            unit = ROUNDING_FACTOR * self.problem.sum_unit
-            if self.problem.precision.may_split_factors(declared):
-                unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
-            self._bounds[declared] = np.asarray(unit * self.scale)
-        return self._bounds[declared]
+        unit = ROUNDING_FACTOR * self.problem.sum_unit
+        if self.problem.precision.may_split_factors(declared):
+            unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
+        return np.asarray(unit * self.scale)
 
     @cached_property
     def vectors(self) -> np.ndarray:
@@ -216,7 +221,7 @@ class Reference:
 
     @property
     def _is_linear(self) -> bool:
-        return self.transparent or not any(EPILOGUE_STEPS[name].is_activation for name in self.problem.epilogue)
+        return self.transparent or not self.problem.has_activation
 
     def _project(self, part: slice) -> np.ndarray:
         """Return A (B x) for some products."""
@@ -298,7 +303,7 @@ class Reference:
             np.abs(difference, out=difference)
             right = difference <= bound  # false for a NaN
             if self.problem.precision.rounds_result:
-                difference -= self._find_storage_error(want)
+                difference -= self._find_storage_error(want) if self.problem.epilogue else self._storage_error
             if self.problem.epilogue:  # in sixteenths of what it may be
                 difference *= np.divide(ROUNDING_FACTOR, bound, out=np.zeros_like(bound), where=bound > 0)
             else:
@@ -354,31 +359,32 @@ class Reference:
         sums: np.ndarray | None = None,
         bound: np.ndarray | None = None,
     ) -> Check:
-        problem = self.problem
-        if problem.epilogue:
+        wrong = WrongResult(
+            problem=self.problem,
+            operands=self.operands,
+            alpha=self.alpha,
+            beta=self.beta,
+            rows=rows,
+            got=got,
+            want=want,
+            mask=mask,
+            suspects=rows[mask.any(axis=1)] if suspects is None else suspects,
+            error=error,
+            exact=rule == "exact",
+        )
+        if self.problem.epilogue:
             assert sums is not None
             finish = self._make_finish(rows)
-            slack = np.zeros(got.shape) if bound is None else bound
-            if mistake := explain_epilogue(finish, sums, got, slack):
-                return Check(False, rule, error, f"{_describe_wrong(got, want, mask, rows)}: {mistake.words}", mistake)
-            if not self._is_linear:
+            found = explain_epilogue(finish, sums, got, np.zeros(got.shape) if bound is None else bound)
+            if found is None and not self._is_linear:
                 unwritten = np.isnan(got[mask]).all()
                 words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
-                message = f"{_describe_wrong(got, want, mask, rows)}: {words}"
-                return Check(False, rule, error, message, Diagnosis(UNKNOWN, words))
-            problem, got, want = replace(problem, epilogue=()), finish.undo(got), sums
-        wrong_rows = rows[mask.any(axis=1)] if suspects is None else suspects
-        scalars = self.alpha, self.beta
-        wrong = WrongResult(problem, self.operands, *scalars, rows, got, want, mask, wrong_rows, error, rule == "exact")
-        message, diagnosis = explain_batch(wrong) if problem.count > 1 else explain_product(wrong)
+                found = Diagnosis(UNKNOWN, words)
+            if found is not None:
+                return Check(False, rule, error, describe(wrong, found), found)
+            wrong = replace(wrong, problem=replace(self.problem, epilogue=()), got=finish.undo(got), want=sums)
+        message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
-
-
-def _describe_wrong(got: np.ndarray, want: np.ndarray, mask: np.ndarray, rows: np.ndarray) -> str:
-    """`3 of 12 elements wrong, first C[0][1] = 5, should be 7`."""
-    i, j = (int(index) for index in np.argwhere(mask)[0])
-    first = f"first C[{rows[i]}][{j}] = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
-    return f"{int(mask.sum())} of {mask.size} elements wrong, {first}"
 
 
 def make_reference(problem: Problem, fill: Fill, seed: int, alpha: float, beta: float) -> Reference:

@@ -22,7 +22,6 @@ import numpy as np
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
 from gemmbench.bench.verify.reference import Check, Reference
-from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class
 from gemmbench.planning.problems import Problem
 
@@ -115,7 +114,7 @@ class SingleProducts:
         else:
             a = np.take_along_axis(self._a[part], np.broadcast_to(rows, got.shape), axis=2).astype(kind, copy=False)
         factors = np.broadcast_to(self.factors[part[0], None], got.shape)
-        if any(EPILOGUE_STEPS[name].is_activation for name in self.problem.epilogue):
+        if self.problem.has_activation:
             got, factors = self._remove_clipped(got, a, factors)
         right = a * factors.astype(kind, copy=False) * kind.type(self.scalars[0])
         differs = got != right.astype(got.dtype, copy=False)  # true for a NaN
@@ -228,8 +227,7 @@ def _make(problem: Problem, seed: int) -> SingleProducts:
     storage = [problem.storage(name) for name in "ABC"]
     count, N = problem.count, problem.N
     operands = {operand.name: make_array(operand) for operand in problem.operands}
-    active = any(EPILOGUE_STEPS[name].is_activation for name in problem.epilogue)
-    shifts = _SHIFTS if active else dict.fromkeys(_SHIFTS, 0)
+    shifts = _SHIFTS if problem.has_activation else dict.fromkeys(_SHIFTS, 0)
     operands["A"][:] = np.resize(_draw_factors(rng, storage[0], _POOL, shifts["A"]), operands["A"].shape)
     factors = _draw_factors(rng, storage[1], count * N, shifts["B"]).reshape(count, N)
     rows = rng.integers(0, problem.K, (count, N))
