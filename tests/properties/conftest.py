@@ -25,7 +25,7 @@ from gemmbench.errors import EXIT_CODES, OK, USAGE
 CASES = os.environ.get("GEMMBENCH_FUZZ_CASES")
 settings.register_profile(
     "gemmbench",
-    max_examples=int(CASES or 400),
+    max_examples=int(CASES or 120),
     derandomize=not CASES,
     database=None,
     deadline=None,
