@@ -117,12 +117,12 @@ class StorageType:
 
     @property
     def smallest_normal(self) -> float:
-        """The smallest positive number with a full significand. Not for integers."""
-        return float(2.0 ** (2 - 2 ** (self.exponent - 1)))
+        """The smallest positive number with a full significand; 0 for integers, which have no subnormal numbers."""
+        return 0.0 if self.is_integer else float(2.0 ** (2 - 2 ** (self.exponent - 1)))
 
     @property
     def subnormal_step(self) -> float:
-        """The distance between neighbours below `smallest_normal`. Not for integers."""
+        """The distance between neighbours below `smallest_normal`; 0 for integers."""
         return float(self.smallest_normal * 2.0 ** (1 - self.significand))
 
     def nbytes(self, elements: int) -> int:
@@ -134,6 +134,17 @@ class StorageType:
         import ml_dtypes
 
         return cast("np.dtype", load_numpy().dtype(getattr(ml_dtypes, self.name, self.name)))
+
+    def store(self, values: np.ndarray) -> np.ndarray:
+        """Return float64 numbers as this type stores them: rounded, or cut to integers modulo 2**bits. A NaN stays."""
+        if not self.is_integer:
+            return values.astype(self.numpy_type()).astype(load_numpy().float64)
+        half = 2.0 ** (self.bits - 1)
+        return cast("np.ndarray", load_numpy().remainder(load_numpy().trunc(values) + half, 2 * half) - half)
+
+    def find_unwritten(self, values: np.ndarray) -> np.ndarray:
+        """Return where memory may still hold only bits of 1, as before a launch: a NaN, or -1 among integers."""
+        return cast("np.ndarray", values == -1 if self.is_integer else load_numpy().isnan(values))
 
 
 FLOAT32 = StorageType("float32", 32, 24, 8, "float")
@@ -298,15 +309,20 @@ class Precision:
         return self.splits_factors or (bool(declared) and is_weaker(declared, self.product_class))
 
     @property
+    def is_exact(self) -> bool:
+        """Whether sums are integers, which are exact modulo 2**bits in every order of summation."""
+        return self.accumulator.type.is_integer
+
+    @property
     def keeps_multiples(self) -> bool:
         """Whether doubling A exactly doubles the result. Sums in f16 may be subnormal and then lose bits."""
-        return self.accumulator.type.is_integer or self.accumulator.type.exponent >= FLOAT32.exponent
+        return self.is_exact or self.accumulator.type.exponent >= FLOAT32.exponent
 
     @property
     def epilogue_type(self) -> StorageType:
         """The type in which an epilogue computes: float, or double where sums are double or integers."""
         sums = self.accumulator.type
-        return FLOAT64 if sums.is_integer or sums == FLOAT64 else FLOAT32
+        return FLOAT64 if self.is_exact or sums == FLOAT64 else FLOAT32
 
     @property
     def headers(self) -> tuple[str, ...]:

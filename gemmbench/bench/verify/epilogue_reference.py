@@ -77,7 +77,7 @@ class Finish:
         value, error = sums, np.zeros(sums.shape)
         for number, step in enumerate(self.steps):
             if number == stored_at:
-                value = value.astype(self.problem.storage("C").numpy_type()).astype(np.float64)
+                value = self.problem.storage("C").store(value)
             finished, operand = self._follow(step, value)
             error = self._grow(step, value, operand, error, exact=True)
             value = finished
@@ -134,10 +134,10 @@ def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: n
     A mistake gives all of it, within the `bound` of the right result. The sums may be off by so much too.
     """
     right, _ = finish.apply_exactly(sums)
-    kind, unit = finish.problem.storage("C").numpy_type(), finish.problem.precision.result_unit
+    store, unit = finish.problem.storage("C").store, finish.problem.precision.result_unit
     smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in finish.problem.epilogue)
     for mistake in _list_mistakes(finish, sums):
-        stored = mistake.value.astype(kind).astype(np.float64)
+        stored = store(mistake.value)
         slack = bound + 2 * unit * np.abs(stored)
         if smooth:
             slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + np.abs(sums))
