@@ -12,8 +12,8 @@ import yaml
 from gemmbench.backends.cuda.system import probe
 
 FOLDER = Path(__file__).parents[1] / "hostile"
-MANY = FOLDER.parent / "hostile_many"
-EXPECTED, OF_MANY = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, MANY))
+MANY, INT8 = FOLDER.parent / "hostile_many", FOLDER.parent / "hostile_int8"
+EXPECTED, OF_MANY, OF_INT8 = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, MANY, INT8))
 HEALTHY = ("naive", "tiled")
 
 
@@ -27,6 +27,15 @@ def rows(tmp_path_factory):
 def batches(tmp_path_factory):
     """The rows of those that multiply many at once."""
     return run_all(tmp_path_factory, MANY, OF_MANY, "7*35x21x19")
+
+
+@pytest.fixture(scope="module")
+def integers(tmp_path_factory):
+    """The rows of those that multiply integers."""
+    if why := probe.why_no_gpu():
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp("hostile")
+    return run(folder, INT8, OF_INT8, "35x29x2051", "--precision", "int8", "--rounds", "2")
 
 
 def run_all(tmp_path_factory, kernels, expected, sizes):
@@ -63,6 +72,13 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
 @pytest.mark.parametrize("name", OF_MANY)
 def test_a_batch_ends_in_its_row_with_the_product_that_is_wrong(batches, name):
     row, wanted = batches[name], {**OF_MANY[name], **OF_MANY[name].get("cuda", {})}
+    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
+    assert wanted["words"] in row["reason"]
+
+
+@pytest.mark.parametrize("name", OF_INT8)
+def test_wrong_integers_say_in_what_they_were_summed(integers, name):
+    row, wanted = integers[name], OF_INT8[name]
     assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
     assert wanted["words"] in row["reason"]
 

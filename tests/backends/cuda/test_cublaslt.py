@@ -1,4 +1,4 @@
-"""What cuBLASLt does not have in fp8."""
+"""What cuBLASLt does not have in fp8 and int8."""
 
 import pytest
 
@@ -34,4 +34,13 @@ def test_rows_of_a_b_and_c_are_multiples_of_16(shape, offered):
 
 
 def test_other_precisions_are_not_restricted():
-    assert all(not why_refused(Problem(7, 5, 3, "tn", name), 90) for name in PRECISIONS if name not in FP8)
+    assert all(not why_refused(Problem(7, 5, 3, "tn", name), 90) for name in PRECISIONS if name not in (*FP8, "int8"))
+
+
+@pytest.mark.parametrize("sm", [80, 90, 100])
+def test_integers_run_along_k_on_every_gpu_and_fill_words(sm):
+    assert [layout for layout in LAYOUTS if not why_refused(Problem(64, 64, 64, layout, "int8"), sm)] == ["nt"]
+    assert not why_refused(Problem(7, 36, 20, "nt", "int8"), sm)
+    for shape in ((8, 6, 8), (8, 8, 6)):
+        why = why_refused(Problem(*shape, "nt", "int8"), sm)
+        assert why == "cuBLASLt supports int8 only where N and K are multiples of 4; choose such a size"

@@ -27,10 +27,9 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.row import is_forged
 
 ROOT = Path(__file__).parents[3]
-KERNELS, VALUES, MANY, EPILOGUE, HOSTS = FOLDERS = tuple(
-    ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile/host")
-)
-EXPECTED, OF_VALUES, OF_MANY, OF_EPILOGUE, OF_HOSTS = EXPECTATIONS = [
+NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_int8", "hostile/host")
+KERNELS, VALUES, MANY, EPILOGUE, INT8, HOSTS = FOLDERS = tuple(ROOT / "tests" / name for name in NAMES)
+EXPECTED, OF_VALUES, OF_MANY, OF_EPILOGUE, OF_INT8, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -150,6 +149,38 @@ def test_a_wrong_epilogue_says_what_is_wrong_in_it(verify, backend, name):
     wanted = {"status": "wrong", **wanted, **wanted.get("cpu", {})}
     assert (record.status, record.diagnosis) == (wanted["status"], wanted["diagnosis"]), record.reason
     assert wanted["words"] in record.reason
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (3.0, -2.0)])
+@pytest.mark.parametrize("name", OF_INT8)
+def test_wrong_integers_say_in_what_they_were_summed(verify, name, alpha, beta):
+    problem = Problem(35, 29, 2051, precision_name="int8", alpha=alpha, beta=beta)
+    record, wanted = verify(name, problem), OF_INT8[name]
+    assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
+def test_a_float_holds_the_sums_of_a_short_k(verify):
+    short = Problem(35, 29, 133, precision_name="int8")
+    assert verify("sums_in_float", short).status == "ok"
+    assert verify("sums_in_float", replace(short, alpha=3.0, beta=-2.0)).status == "ok"
+    assert verify("scalars_in_float", replace(short, alpha=3.0, beta=-2.0)).diagnosis == "scalars in float"
+
+
+@pytest.mark.parametrize(("name", "data"), [("naive", "ints"), ("tiled", "uniform"), ("blocktile_2d", "normal")])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(35, 29, 2051, "nt", "int8"),
+        Problem(35, 21, 19, "tn", "int8", 3.0, -2.0, 7),
+        Problem(40, 33, 133, "nn", "int8", epilogue=("bias", "residual", "relu")),
+    ],
+    ids=str,
+)
+def test_integers_are_right_through_the_audit(backend, name, data, problem):
+    policy = replace(TIMED_BRIEFLY, data=data)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, policy)
+    assert (record.status, record.product_class) == ("ok", "int8"), record.reason
 
 
 SMOOTH = ("residual", "scale", "bias", "silu")
