@@ -7,16 +7,19 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.files import results_stem
 from gemmbench.planning.precisions import CLASSES
-from gemmbench.planning.sweeps.run_request import OPTIONS
+from gemmbench.planning.sweeps.run_request import OPTIONS, Destination
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.row import MEMORY, UNRANKED, Row
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
 
 
@@ -368,6 +371,22 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
             f"--explain {wanted}: {len(found)} rows; choose one by its number{by_size}: {_list_rows(found)}"
         )
     return found[0]
+
+
+def write_explain_command(run: Run, row: Row) -> str:
+    """Return the command that explains a row, such as `gemmbench show 1f3a --explain tiled@64`; "" without a file."""
+    if run.path == Path():
+        return ""
+    stem, record = results_stem(run.path), row.record
+    has_id = run.path.parent.resolve() == Destination.folder.resolve() and stem == run.environment.run
+    file = stem.rpartition("-")[2] if has_id else str(run.path)
+    alike = {each.identity for each in run.full_records if _label(each) == _label(record)}
+    name = _label(record) if len(alike) == 1 else str(row.number)
+    return shlex.join(["gemmbench", "show", file, "--explain", name])
+
+
+def _label(record: Record) -> str:
+    return f"{record.variant}@{record.problem.size}"
 
 
 def _list_rows(rows: Sequence[Row]) -> str:

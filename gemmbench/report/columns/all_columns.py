@@ -10,7 +10,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.report.columns import detail_columns, kernel_columns
 from gemmbench.report.columns.column import CAVEAT, Column, pick_columns
 from gemmbench.report.columns.kernel_columns import is_final, show_if_valid
-from gemmbench.report.flags import notable_letters
+from gemmbench.report.flags import flag_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, with_interval
 
@@ -164,7 +164,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
     columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
-    if any(notable_letters(row) for row in rows):
+    if any(flag_letters(row) for row in rows):
         columns.append(detail_columns.FLAGS)
     columns += [column for column in (detail_columns.INVARIANCE,) if _is_filled(column, rows)]
     if wide:

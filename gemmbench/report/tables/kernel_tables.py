@@ -12,8 +12,8 @@ from gemmbench.report.columns.all_columns import find_column, table_columns
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.columns.transfer_columns import TABLE, format_mode
 from gemmbench.report.comparison import Comparison, ProblemRows, TransferProblem, TransferRow
-from gemmbench.report.explanation import explain_unranked
-from gemmbench.report.flags import explain_letters, name_letters
+from gemmbench.report.explanation import explain_unranked, write_explain_command
+from gemmbench.report.flags import explain_letters, find_flags, name_letters
 from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
@@ -48,12 +48,21 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
     return Report(
         tables,
-        details if view.wide or view.notes else [*summary_lines(run), *name_letters(rows)],
+        details if view.wide or view.notes else [*_name_flags(run, rows), *summary_lines(run)],
         "--wide",
         details,
         remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],
         more="; ".join(more).capitalize() + "." if more else "",
     )
+
+
+def _name_flags(run: Run, rows: Sequence[Row]) -> list[str]:
+    """Name the flags of rows, with the command that explains the row with the most; an empty list without flags."""
+    names = name_letters(rows)
+    if not names:
+        return []
+    command = write_explain_command(run, max(rows, key=lambda row: len(find_flags(row))))
+    return [f"{names}; why: {command}" if command else f"{names}."]
 
 
 def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
