@@ -201,3 +201,17 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]
     listed = " or ".join(filter(None, (", ".join(close[:-1]), *close[-1:])))
     return f" (did you mean {listed}?)" if close else ""
+
+
+_MOST_LISTED, _MOST_NEAREST = 12, 3
+
+
+def nearest_or_all(name: str, known: Iterable[str], intro: str, place: str) -> str:
+    """Suggest similar names, and list all after `intro` or, if they are many, say which `place` has them.
+
+    The text is such as `" (did you mean 'x'?); known: x, y"` or `" (did you mean 'x'?); gemmbench list has all 60"`.
+    """
+    names = list(dict.fromkeys(known))
+    if len(names) <= _MOST_LISTED:
+        return f"{nearest(name, names)}; {intro} {', '.join(names)}"
+    return f"{nearest(name, names, _MOST_NEAREST)}; {place} has all {len(names)}"

@@ -102,15 +102,16 @@ def save_csv(comparison: Comparison) -> list[str]:
     return [*([path.name] if comparison.rows else []), *([transfers.name] if transfers else [])]
 
 
-def write_exports(comparison: Comparison, options: OutputOptions) -> None:
-    """Write the exports that the options ask for. Raises StoreError."""
+def write_exports(comparison: Comparison, options: OutputOptions, view: View | None = None) -> None:
+    """Write the exports that the options ask for, with the columns and order of the view. Raises StoreError."""
+    view = view or options.view
     if options.export_csv:
-        export.write_csv(Path(options.export_csv), comparison)
+        export.write_csv(Path(options.export_csv), comparison, view)
         export.write_transfers_csv(Path(options.export_csv), comparison)
     if options.export_json:
-        export.write_json(Path(options.export_json), comparison)
+        export.write_json(Path(options.export_json), comparison, view)
     if options.export_markdown:
-        export.write_markdown(Path(options.export_markdown), comparison, options.view)
+        export.write_markdown(Path(options.export_markdown), comparison, view)
 
 
 def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.files import results_stem
 from gemmbench.planning.precisions import CLASSES
 from gemmbench.planning.sweeps.run_request import OPTIONS, Destination
@@ -358,8 +358,8 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
     name, _, size = wanted.partition("@")
     named = [row for row in rows if row.record.variant == name]
     if not named:
-        known = list(dict.fromkeys(row.record.variant for row in rows))
-        raise UsageError(f"--explain: no row of '{name}'{nearest(name, known)}; {file} has {', '.join(known)}")
+        known = (row.record.variant for row in rows)
+        raise UsageError(f"--explain: no row of '{name}'{nearest_or_all(name, known, f'{file} has', 'gemmbench show')}")
     found = [row for row in named if not size or row.record.problem.size == size]
     if not found:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
