@@ -203,15 +203,12 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     return f" (did you mean {listed}?)" if close else ""
 
 
-_MOST_LISTED, _MOST_NEAREST = 12, 3
-
-
-def nearest_or_all(name: str, known: Iterable[str], intro: str, place: str) -> str:
-    """Suggest similar names, and list all after `intro` or, if they are many, say which `place` has them.
+def nearest_or_all(name: str, known: Iterable[str], intro: str, place: str, most: int = 12) -> str:
+    """Suggest similar names, and list up to `most` after `intro`, or say which `place` has all.
 
     The text is such as `" (did you mean 'x'?); known: x, y"` or `" (did you mean 'x'?); gemmbench list has all 60"`.
     """
     names = list(dict.fromkeys(known))
-    if len(names) <= _MOST_LISTED:
+    if len(names) <= most:
         return f"{nearest(name, names)}; {intro} {', '.join(names)}"
-    return f"{nearest(name, names, _MOST_NEAREST)}; {place} has all {len(names)}"
+    return f"{nearest(name, names, 3)}; {place} has all {len(names)}"

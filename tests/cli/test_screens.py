@@ -22,7 +22,7 @@ FAST = ["--sizes", "32,64", "--rounds", "10"]
 SHAPES = ",".join(f"{side}x{side + 32}x64" for side in range(32, 416, 32))
 COMMANDS = {
     "run": ["run", "naive", "tiled", *FAST],
-    "compare": ["compare", "naive", "tiled", *FAST],
+    "compare": ["compare", "naive", "tiled", "naive_rows", *FAST],
     "failed": ["run", "naive", "tiled", *FAST, "--launch-limit", "0.001"],
     "wide": ["run", "naive", "tiled", *FAST, "--wide"],
     "dry-run": ["run", "tiled", "mlp_fused", "--param", "all", "--sizes", "64", "--dry-run"],
