@@ -76,9 +76,33 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
     run = result.run
     if run.records:
         print_line(describe_results(run.path, names), to_stderr=True)
-    if result.interrupted:
-        nothing = "interrupted before the first row was measured, so nothing is kept; start again with the same command"
-        print_line(run.warning if run.records else nothing, to_stderr=True)
+    if result.interrupted and (run.planned or not run.records):
+        print_next_step(run)
+
+
+def print_next_step(run: Run | None = None, what: str = "interrupted") -> None:
+    """Print on stderr the command that continues after an interruption: with the rows of a run, or from the start."""
+    context = click.get_current_context()
+    typed = ["gemmbench", str(context.info_name), *_list_words(context.command, context.params)]
+    if run is None or not run.records:
+        kept = "" if run is None else " before the first row was measured, so nothing is kept"
+        print_line(f"{what}{kept}; start again with: {shlex.join(typed)}", to_stderr=True)
+    elif run.is_resumable and (words := _write_resuming(context, run)):
+        print_line(f"{run.path}: {run.lack}; continue with: {shlex.join(words)}", to_stderr=True)
+    else:
+        print_line(f"{run.path}: {run.lack}; start again with: {shlex.join(typed)}", to_stderr=True)
+
+
+def _write_resuming(context: click.Context, run: Run) -> list[str]:
+    """Return the words of the command that continues a run; an empty list if this command cannot.
+
+    They contain all options only if the run was on a fleet or its command names code, which a file may not choose.
+    """
+    if all(parameter.name != "resume_from" for parameter in context.command.params):
+        return []
+    values, words = _parse_recorded(context, run), split_command(run.command)
+    named = any(_names_code(each, values[str(each.name)]) for each in context.command.params if _decides_rows(each))
+    return [*(words if named or values.get("fleet") else words[:2]), "--resume-from", str(run.path)]
 
 
 def refuse_incomplete_file(result: RunResult) -> None:

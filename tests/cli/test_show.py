@@ -66,7 +66,7 @@ def test_a_run_that_is_not_finished_is_shown_with_a_warning_and_without_a_fastes
     assert "too few rounds for a verdict" in printed and "too few rounds for a verdict" not in said.out
     assert said.err == (
         f"{journal}: the run is not finished: it has 2 of 3 planned rows; the last line is cut off and was left out; "
-        f"gemmbench run --resume-from {journal} continues it\n"
+        f"continue with: gemmbench run --resume-from {journal}\n"
     )
 
 
