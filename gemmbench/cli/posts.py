@@ -99,7 +99,8 @@ def posts(request: RunRequest, options: PostsOptions) -> int:
 
 
 def _print_plans(request: RunRequest, options: PostsOptions, machine: Machine) -> int:
-    return print_plans_of_posts(plan_posts(options.names, request, machine, TERMINAL), machine, options.style)
+    planned = plan_posts(options.names, request, machine, TERMINAL)
+    return print_plans_of_posts(planned, machine, options.style, request.destination.resume)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:

@@ -29,7 +29,7 @@ from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.fastest import list_best_configurations, list_fastest
-from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.reading import complete_batches, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
@@ -183,21 +183,28 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
 
 
 def print_plans(
-    planned: PlannedSweep | PlannedNetwork, machine: Machine, style: str | None, cut: PanelCut | None = None
+    planned: PlannedSweep | PlannedNetwork,
+    machine: Machine,
+    style: str | None,
+    resumed: Path | None,
+    cut: PanelCut | None = None,
 ) -> int:
-    """Print plans, skips and an estimate without opening a device."""
-    report, _ = _report_plans(planned, machine, cut)
+    """Print plans, skips and an estimate without opening a device. Rows that a resumed file has are left out."""
+    report, _ = _report_plans(planned, machine, resumed, cut)
     print_reports([report], style)
     return OK
 
 
 def print_plans_of_posts(
-    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]], machine: Machine, style: str | None
+    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]],
+    machine: Machine,
+    style: str | None,
+    resumed: Path | None,
 ) -> int:
     """Print the plans of every post under its name, and an estimate for all posts, without opening a device."""
     total = Estimate(0.0, 0.0, 0)
     for name, planned in posts:
-        report, estimate = _report_plans(planned, machine)
+        report, estimate = _report_plans(planned, machine, resumed)
         table = report.tables[0]
         titled = replace(table, title=f"{name}: {table.title}".removesuffix(": "))
         print_reports([replace(report, tables=[titled])], style)
@@ -208,12 +215,12 @@ def print_plans_of_posts(
 
 
 def _report_plans(
-    planned: PlannedSweep | PlannedNetwork, machine: Machine, cut: PanelCut | None = None
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, resumed: Path | None, cut: PanelCut | None = None
 ) -> tuple[Report, Estimate]:
     sweep, name = planned.sweep, machine.primary.name
     compilers = registry.make_compilers(machine, machine.devices)
     chains = planned.make_chains() if isinstance(planned, PlannedSweep) else planned.rows
-    rows = PlannedRows()
+    rows = PlannedRows(_list_measured(resumed))
     jobs = choose_transfers(cut, planned, machine)[1] if isinstance(planned, PlannedSweep) else []
     counted, copied = rows.count(chains), map(make_chain, jobs)
     estimate = estimate_run(counted, machine, sweep.policy, sweep.baseline, compilers, copied)
@@ -221,6 +228,12 @@ def _report_plans(
         return report_plans(rows, estimate, name), estimate
     network = planned.sweep.network
     return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
+
+
+def _list_measured(resumed: Path | None) -> set[tuple[object, ...]]:
+    """List the rows of complete batches of a results file, which resuming does not measure again. Raises StoreError."""
+    batches = complete_batches(read_results(resumed).records).values() if resumed else []
+    return {record.kernel_key for batch in batches for record in batch}
 
 
 _NOT_RECORDED = ("resume", "resume_from")
