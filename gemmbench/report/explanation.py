@@ -247,7 +247,7 @@ def _describe_method(row: Row) -> Iterator[str]:
     yield f"{_describe_rounds(record)}, {_STOPPED.get(record.stopped, record.stopped)},"
     others = record.batch_rows > 1
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
-    launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
+    launches = count_noun(record.launches, "launch") + " back to back" * (record.launches > 1)
     launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
     launches += ", which may begin before the previous product has ended" if record.pdl else ""
     launches += ", which may have begun before the previous product had ended" if record.overlap_unknown else ""
@@ -259,12 +259,12 @@ def _describe_method(row: Row) -> Iterator[str]:
 
 def _describe_rounds(record: Record) -> str:
     """Describe how the time was computed from the rounds."""
-    rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
+    rounds, blocks = count_noun(len(record.samples), "round"), len(set(record.blocks))
     spread = stats.spread_of_blocks(record.by_round)
     if math.isnan(spread):
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
-    return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
+    return f"mean of {count_noun(blocks, 'block')} that differ in placement and binding ({differ}), together {rounds}"
 
 
 def _describe_ranking(ranking: Ranking) -> str:
@@ -301,13 +301,15 @@ def _describe_launch(row: Row) -> Iterator[str]:
     if not record.grid:
         return
     grid, block = "x".join(map(str, record.grid)), "x".join(map(str, record.block))
-    yield f"grid {grid}, block {block}, {record.shared_dynamic} bytes of dynamic shared memory."
+    yield f"grid {grid}, block {block}, {count_noun(record.shared_dynamic, 'byte')} of dynamic shared memory."
     if record.registers >= 0:
-        yield f"{record.registers} registers per thread, {max(record.spills, 0)} bytes spilled,"
-        yield f"{max(record.shared_static, 0)} bytes of static shared memory."
+        yield f"{count_noun(record.registers, 'register')} per thread,"
+        yield f"{count_noun(max(record.spills, 0), 'byte')} spilled,"
+        yield f"{count_noun(max(record.shared_static, 0), 'byte')} of static shared memory."
     if launch := row.launch_occupancy:
         occupancy = launch.occupancy
-        yield f"In theory {occupancy.blocks_per_sm} blocks per multiprocessor, occupancy {percent(occupancy.fraction)},"
+        yield f"In theory {count_noun(occupancy.blocks_per_sm, 'block')} per multiprocessor,"
+        yield f"occupancy {percent(occupancy.fraction)},"
         yield f"limited by {occupancy.limiter}: {number(launch.waves)} waves,"
         yield f"the last one {percent(launch.last_wave)} full."
 

@@ -325,5 +325,5 @@ def _describe_best(best: Row, rows: Sequence[Row], margin: float) -> str:
         joined = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         parts.append(f"{joined} {'tie' if len(tied) > 1 else 'ties'}")
     if few:
-        parts.append(f"{few} others have too few rounds for a verdict")
+        parts.append(f"{few} {'others have' if few > 1 else 'other has'} too few rounds for a verdict")
     return "; ".join(parts)

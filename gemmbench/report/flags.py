@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gemmbench.bench.timing import stats
 from gemmbench.report.row import Row, is_forged
+from gemmbench.report.text import count_noun
 
 _MOST_CLOCK_SPREAD = 0.02
 """The largest spread of the clock between rounds that raises no flag, as a share of the median."""
@@ -116,10 +117,8 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
 def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
-        yield (
-            "F",
-            f"{len(record.samples)} rounds; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds",
-        )
+        rounds = count_noun(len(record.samples), "round")
+        yield "F", f"{rounds}; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds"
     elif (share := _time_spread(row)) > (_MOST_TIME_SPREAD if _is_on_gpu(row) else _MOST_TIME_SPREAD_ON_CPU):
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     modes = stats.find_modes(record.samples)
@@ -128,7 +127,7 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "B", f"some rounds take about {low} ms, others take about {high} ms, and none takes a time in between"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * _LEAST_WINDOW:
-        yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
+        yield "S", f"a window of {count_noun(record.launches, 'launch')} lasts {1e3 * window:.3g} ms"
     if not record.gated and _is_on_gpu(row):
         yield "U", "the gate was off, or opened by itself twice while a window was being queued"
     if record.pdl:

@@ -180,7 +180,7 @@ def _explain_status(row: Row) -> Iterator[str]:
     elif row.status == UNRANKED:
         yield f"{name}: {explain_unranked(record)}"
     elif record.stopped == "interrupted":
-        yield f"{name}: interrupted after {len(record.samples)} rounds"
+        yield f"{name}: interrupted after {count_noun(len(record.samples), 'round')}"
     elif record.no_graph:
         yield f"{name}: {record.no_graph}"
 
@@ -213,7 +213,10 @@ def list_transfer_notes(problem: TransferProblem) -> list[str]:
         if row.record.status != "ok"
     )
     stopped = [row.record for row in problem.rows if row.record.stopped == "interrupted"]
-    cut = [f"{record.variant}, {record.mode}: interrupted after {len(record.samples)} rounds" for record in stopped]
+    cut = [
+        f"{record.variant}, {record.mode}: interrupted after {count_noun(len(record.samples), 'round')}"
+        for record in stopped
+    ]
     return [*bounds, *failed, *cut]
 
 
