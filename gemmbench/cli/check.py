@@ -96,9 +96,9 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     """Fail if KERNELs became slower than in a saved run or a revision.
 
     \b
-    gemmbench check mine --against main              a git revision or a saved run
-    gemmbench check mine --against main --margin 5%  smaller losses pass
-    gemmbench check --accesses --against HEAD~1      counts accesses; needs no GPU
+    gemmbench check mine --against main                a revision or a saved run
+    gemmbench check mine --against HEAD~1 --sizes 512  sizes need a revision
+    gemmbench check --accesses --against HEAD~1        counts accesses; no GPU
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
     Against a git revision, the kernels of both are measured in the same rounds, which is more exact.

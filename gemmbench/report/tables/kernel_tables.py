@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gemmbench.bench.record import Record
 from gemmbench.report.columns.all_columns import find_column, table_columns
@@ -32,7 +33,8 @@ _USUAL = View()
 
 def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     """Report one table for all problems if there are many, or else one for each."""
-    problems, run = comparison.problems, comparison.run
+    problems = comparison.problems
+    run = replace(comparison.run, records=[row.record for row in comparison.rows])  # a choice of the file's, perhaps
     is_pivot = len(problems) > _MOST_TABLES and not view.has_details and not problems[0].rows[0].record.network
     tables = tabulate_pivots(problems, view.columns, view.sort) if is_pivot else _tabulate_problems(comparison, view)
     choose = choose_best_rows if is_pivot else choose_rows
@@ -48,7 +50,7 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
     return Report(
         tables,
-        details if view.wide or view.notes else [*_name_flags(run, rows), *summary_lines(run)],
+        details if view.wide or view.notes else [*_name_flags(comparison.run, rows), *summary_lines(run)],
         "--wide",
         details,
         remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],
