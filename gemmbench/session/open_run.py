@@ -189,7 +189,12 @@ class OpenRun:
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, including copies, for the best configuration of each correct kernel."""
-        from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks  # see above
+        from gemmbench.bench.experiments.transfer_tasks import (  # see above
+            choose_plans,
+            pace_batches,
+            plan_tasks,
+            split_tasks,
+        )
         from gemmbench.bench.runner import Runner
 
         session, machine = self.session, self.session.machine
@@ -200,7 +205,8 @@ class OpenRun:
         jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
         done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
         runner = Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
-        runner.run(split_tasks(jobs, primary, policy, cut))
+        batches = split_tasks(jobs, primary, policy, cut)
+        runner.run(batches, pace_batches(batches, machine.primary))
 
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
