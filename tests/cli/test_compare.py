@@ -45,6 +45,12 @@ def test_of_three_kernels_the_fastest_are_named_and_each_other_one_is_compared_w
     )
 
 
+def test_verdicts_have_colors_on_a_terminal(compare, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    said = compare("tiled", "naive", "--format", "rich").out.splitlines()[-1]
+    assert re.search(r"\x1b\[[\d;]*31m2.000x slower than", said)
+
+
 @pytest.mark.parametrize(("margin", "shown", "words"), [("1%", "1 %", "2.000x slower"), ("0.6", "60 %", "as fast as")])
 def test_the_margin_decides_and_is_named(compare, margin, shown, words):
     *_, head, sentence = compare("tiled", "naive", "--margin", margin).out.splitlines()
