@@ -8,10 +8,9 @@ from claims.setup import MACHINE
 from gemmbench.backends import registry
 from gemmbench.backends.base import Executable
 from gemmbench.bench.build import Built
-from gemmbench.bench.experiments.workload import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.plans.plan import Plan
 

@@ -51,7 +51,7 @@ POSTS = sorted(path.stem for path in (data_folder("configs") / "posts").glob("*.
 DRAWS = sorted(path.stem for path in data_folder("configs").glob("shapes_drawn_*.yaml"))
 SHOWN = ("quick", "sizes", "sgemm_h200", "sgemm", "squares", "tensor", "tgemm", "shapes_60", *DRAWS, "shapes_60_bf16")
 TENSOR = ("tensor_tf32", "tensor_fp8", "tensor_3xtf32")
-SWEEPS = ("batches", "epilogues", "int8", "tiles", "rungs", "sgemm_layouts", *TENSOR)
+SWEEPS = ("batches", "epilogues", "int8", "strides", "tiles", "rungs", "sgemm_layouts", *TENSOR)
 SEARCHED = ("sgemm_pick", "tgemm_pick", "tgemm_pick_narrow")
 TGEMM = (*GEMMBENCH, "run", "-c", "tgemm")
 MMA_SYNC_TILES = ("--param", "BN=128,256")
@@ -65,6 +65,7 @@ RUNS = {
     **{f"trust-{claim}": ("benchmarks/trust.py", claim) for claim in CLAIMS},
     **{name: (*GEMMBENCH, "posts", name) for name in POSTS},
     **{name: (*GEMMBENCH, "run", "-c", name) for name in SWEEPS},
+    "strides_apart": (*GEMMBENCH, "run", "-c", "strides", "--separate-c", "--baseline", "cublaslt"),
     "epilogues_gelu": (*GEMMBENCH, "run", "-c", "epilogues", "--epilogue", "bias,gelu_tanh"),
     "tgemm_f16": (*TGEMM, "--precision", "f16"),
     "tgemm_tf32": (*TGEMM, "--precision", "tf32", "--layout", "nt,nn,tt,tn", "--sizes", "4096,8192"),

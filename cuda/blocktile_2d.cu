@@ -4,7 +4,7 @@ order: 40
 symbol: gemm
 precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2, int8]
 layouts: [nn, nt, tn, tt]
-kinds: [one, many]
+kinds: [one, many, padded, separate_c]
 epilogue: [bias, relu]
 params:
   BM: [128, 64, 32]
@@ -56,6 +56,13 @@ source: https://siboehm.com/articles/22/CUDA-MMM
 // of 4 bytes, sends each lane to a different bank. Elements of 8 bytes are stored 16 lanes at a time;
 // smaller elements share words.
 
+#ifndef LDA  // rows are packed
+#define LDA (TRANS_A ? M : K)
+#define LDB (TRANS_B ? K : N)
+#define LDC N
+#define LDD N
+#endif
+
 #define THREADS (BM * BN / (TM * TN))
 #define RM (BM / TM)
 #define RN (BN / TN)
@@ -64,16 +71,18 @@ constexpr int LANES = sizeof(TA) < 8 ? 32 : 16, PER_WORD = sizeof(TA) < 4 ? 4 / 
 constexpr int PAD = LANES / BK > PER_WORD ? LANES / BK : PER_WORD;
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, const TC* C, const TC* bias,
+         TC* D) {
     __shared__ TA As[BK][BM + PAD];
     __shared__ TB Bs[BK][BN + PAD];
 
 #if MANY  // product blockIdx.z of a batch
-    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+    A += blockIdx.z * size_t(TRANS_A ? K : M) * LDA, B += blockIdx.z * size_t(TRANS_B ? N : K) * LDB;
+    C += blockIdx.z * size_t(M) * LDC, D += blockIdx.z * size_t(M) * LDD;
     if (BIAS) bias += blockIdx.z * size_t(N);
 #endif
-    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
-    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const size_t a_i = TRANS_A ? 1 : LDA, a_k = TRANS_A ? LDA : 1;
+    const size_t b_k = TRANS_B ? 1 : LDB, b_j = TRANS_B ? LDB : 1;
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN;
     const int tx = threadIdx.x % RN, ty = threadIdx.x / RN;
 
@@ -112,12 +121,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int n = 0; n < TN; ++n) {
             const int row = row0 + ty + m * RM, column = column0 + tx + n * RN;
             if (row >= M || column >= N) continue;
-            TC* c = C + size_t(row) * N + column;
             TACC value = alpha * sum[m][n];
-            if (beta != 0) value += beta * TACC(*c);  // beta 0: C is not read
+            if (beta != 0) value += beta * TACC(C[size_t(row) * LDC + column]);  // beta 0: C is not read
             if (BIAS) value += TACC(bias[column]);
             if (RELU && value < 0) value = 0;  // a NaN stays
-            *c = TC(value);
+            D[size_t(row) * LDD + column] = TC(value);
         }
     }
 }

@@ -4,7 +4,7 @@ order: 30
 symbol: gemm
 precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2, int8]
 layouts: [nn, nt, tn, tt]
-kinds: [one, many]
+kinds: [one, many, padded, separate_c]
 epilogue: [bias, relu]
 params:
   TILE: [16, 8, 32]
@@ -49,20 +49,29 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#shared-
 // computing. tiled_uncoalesced (the first stage of the post on neural networks) runs threadIdx.x
 // down the rows.
 
+#ifndef LDA  // rows are packed
+#define LDA (TRANS_A ? M : K)
+#define LDB (TRANS_B ? K : N)
+#define LDC N
+#define LDD N
+#endif
+
 #define PITCH_A (TILE + (TRANS_A ? 32 / TILE : 0))
 #define PITCH_B (TILE + (TRANS_B ? 32 / TILE : 0))
 
 extern "C" __global__ void __launch_bounds__(TILE * TILE)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, const TC* C, const TC* bias,
+         TC* D) {
     __shared__ TA As[TILE][PITCH_A];
     __shared__ TB Bs[TILE][PITCH_B];
 
 #if MANY  // product blockIdx.z of a batch
-    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+    A += blockIdx.z * size_t(TRANS_A ? K : M) * LDA, B += blockIdx.z * size_t(TRANS_B ? N : K) * LDB;
+    C += blockIdx.z * size_t(M) * LDC, D += blockIdx.z * size_t(M) * LDD;
     if (BIAS) bias += blockIdx.z * size_t(N);
 #endif
-    const size_t a_i = TRANS_A ? 1 : K, a_k = TRANS_A ? M : 1;
-    const size_t b_k = TRANS_B ? 1 : N, b_j = TRANS_B ? K : 1;
+    const size_t a_i = TRANS_A ? 1 : LDA, a_k = TRANS_A ? LDA : 1;
+    const size_t b_k = TRANS_B ? 1 : LDB, b_j = TRANS_B ? LDB : 1;
     const int tx = threadIdx.x, ty = threadIdx.y;
     const int row0 = blockIdx.y * TILE, column0 = blockIdx.x * TILE;
 
@@ -91,9 +100,9 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE)
 
     const int row = row0 + ty, column = column0 + tx;
     if (row >= M || column >= N) return;
-    TC* c = C + size_t(row) * N + column;
-    TACC value = beta == 0 ? alpha * sum : alpha * sum + beta * TACC(*c);  // beta 0: C is not read
+    TACC value = alpha * sum;
+    if (beta != 0) value += beta * TACC(C[size_t(row) * LDC + column]);  // beta 0: C is not read
     if (BIAS) value += TACC(bias[column]);
     if (RELU && value < 0) value = 0;  // a NaN stays
-    *c = TC(value);
+    D[size_t(row) * LDD + column] = TC(value);
 }

@@ -12,10 +12,9 @@ import numpy as np
 from claims import Claim, format_table
 from claims.setup import build_plans, measure_plans, open_worker
 from gemmbench.bench.build import Built
-from gemmbench.bench.experiments.workload import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.plans.plan import Plan

@@ -4,7 +4,7 @@ order: 200
 symbol: gemm
 precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32, int8]
 layouts: [nn, nt, tn, tt]
-kinds: [one, many]
+kinds: [one, many, padded, separate_c]
 min_sm: 80
 epilogue: [bias, relu]
 params:
@@ -55,6 +55,13 @@ source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/#wmma-type-definit
 
 namespace wmma = nvcuda::wmma;
 
+#ifndef LDA  // rows are packed
+#define LDA (TRANS_A ? M : K)
+#define LDB (TRANS_B ? K : N)
+#define LDC N
+#define LDD N
+#endif
+
 constexpr bool kTf32 = sizeof(TA) == 4;
 constexpr int kDepth = kTf32 ? 8 : 16;  // k of one instruction
 constexpr int kWarpsN = BN / WN, kWarps = BM / WM * kWarpsN, kThreads = kWarps * 32;
@@ -72,15 +79,15 @@ using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB
 using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, TACC>;
 using Sums = FragmentC[WM / 16][WN / 16];  // of a warp
 
-// Load ROWS x COLUMNS elements of a row-major matrix, with zeros outside it. Rows whose length is a multiple of 16
-// bytes are loaded 16 bytes at a time.
+// Load ROWS x COLUMNS elements of a row-major matrix, with zeros outside it. Rows that begin and end at multiples of 16
+// bytes are loaded 16 bytes at a time. `leading` elements lie between the beginnings of two rows.
 template <int ROWS, int COLUMNS, typename T>
-__device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int row0, int column0) {
+__device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int leading, int row0, int column0) {
     constexpr int PITCH = COLUMNS + kWide;
-    if ((size_t(matrix) | columns * sizeof(T)) % 16 == 0) {
+    if ((size_t(matrix) | columns * sizeof(T) | leading * sizeof(T)) % 16 == 0) {
         for (int e = threadIdx.x * kWide; e < ROWS * COLUMNS; e += kThreads * kWide) {
             const int row = row0 + e / COLUMNS, column = column0 + e % COLUMNS;
-            const uint4* from = reinterpret_cast<const uint4*>(matrix + size_t(row) * columns + column);
+            const uint4* from = reinterpret_cast<const uint4*>(matrix + size_t(row) * leading + column);
             const bool inside = row < rows && column < columns;
             *reinterpret_cast<uint4*>(tile + e / COLUMNS * PITCH + e % COLUMNS) = inside ? *from : uint4{0, 0, 0, 0};
         }
@@ -88,7 +95,7 @@ __device__ void load_tile(T* tile, const T* matrix, int rows, int columns, int r
         for (int e = threadIdx.x; e < ROWS * COLUMNS; e += kThreads) {
             const int row = row0 + e / COLUMNS, column = column0 + e % COLUMNS;
             const bool inside = row < rows && column < columns;
-            tile[e / COLUMNS * PITCH + e % COLUMNS] = inside ? matrix[size_t(row) * columns + column] : T(0);
+            tile[e / COLUMNS * PITCH + e % COLUMNS] = inside ? matrix[size_t(row) * leading + column] : T(0);
         }
     }
 }
@@ -115,13 +122,15 @@ template <typename Fragment> __device__ void round_to_tf32(Fragment& fragment) {
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, TC* C, const TC* bias) {
+    gemm(int M, int N, int K, TACC alpha, const TA* A, const TB* B, TACC beta, const TC* C, const TC* bias,
+         TC* D) {
     __shared__ __align__(32) TA As[kRowsA * kPitchA];
     __shared__ __align__(32) TB Bs[kRowsB * kPitchB];
     __shared__ __align__(32) TACC patches[kWarps][16 * 16];
 
 #if MANY  // product blockIdx.z of a batch
-    A += blockIdx.z * size_t(M) * K, B += blockIdx.z * size_t(K) * N, C += blockIdx.z * size_t(M) * N;
+    A += blockIdx.z * size_t(TRANS_A ? K : M) * LDA, B += blockIdx.z * size_t(TRANS_B ? N : K) * LDB;
+    C += blockIdx.z * size_t(M) * LDC, D += blockIdx.z * size_t(M) * LDD;
     if (BIAS) bias += blockIdx.z * size_t(N);
 #endif
     const int row0 = blockIdx.y * BM, column0 = blockIdx.x * BN, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -131,9 +140,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     clear(sums);
 
     for (int k0 = 0; k0 < K; k0 += BK) {
-        load_tile<kRowsA, kColumnsA>(As, A, TRANS_A ? K : M, TRANS_A ? M : K, TRANS_A ? k0 : row0,
+        load_tile<kRowsA, kColumnsA>(As, A, TRANS_A ? K : M, TRANS_A ? M : K, LDA, TRANS_A ? k0 : row0,
                                      TRANS_A ? row0 : k0);
-        load_tile<kRowsB, kColumnsB>(Bs, B, TRANS_B ? N : K, TRANS_B ? K : N, TRANS_B ? column0 : k0,
+        load_tile<kRowsB, kColumnsB>(Bs, B, TRANS_B ? N : K, TRANS_B ? K : N, LDB, TRANS_B ? column0 : k0,
                                      TRANS_B ? k0 : column0);
         __syncthreads();
         if constexpr (kTf32) clear(of_tile);
@@ -174,12 +183,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             for (int e = lane; e < 16 * 16; e += 32) {
                 const int row = row0 + warp_row + m * 16 + e / 16, column = column0 + warp_column + n * 16 + e % 16;
                 if (row >= M || column >= N) continue;
-                TC* c = C + size_t(row) * N + column;
                 float value = float(alpha) * float(patch[e]);
-                if (beta != TACC(0)) value += float(beta) * float(*c);  // beta 0: C is not read
+                if (beta != TACC(0)) value += float(beta) * float(C[size_t(row) * LDC + column]);  // beta 0: C is not read
                 if (BIAS) value += float(bias[column]);
                 if (RELU && value < 0) value = 0;  // a NaN stays
-                *c = TC(value);
+                D[size_t(row) * LDD + column] = TC(value);
             }
             __syncwarp();
         }

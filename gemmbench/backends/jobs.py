@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
+_MANY, _SHORT = 16, 4096
+"""Ranges that are filled together: at least this many, of at most this many bytes."""
+
+
 @dataclass(frozen=True, eq=False)
 class CopyStep:
     """A copy from host to device (`inward`) or back, queued on stream number `stream`.
@@ -130,6 +134,9 @@ class HostBytes:
 
     def fill_each(self, offsets: Sequence[int], nbytes: int, byte: int) -> None:
         """Set every byte of several ranges."""
+        if len(offsets) >= _MANY and nbytes <= _SHORT:
+            self.bytes[np.asarray(offsets)[:, None] + np.arange(nbytes)] = byte
+            return
         for offset in offsets:
             self.fill(offset, nbytes, byte)
 

@@ -437,7 +437,7 @@ def style_option() -> Any:
 
 
 SHAPE = ("sizes", "precisions", "layouts", "params")
-SCALARS = ("alpha", "beta", "epilogue")
+SCALARS = ("alpha", "beta", "epilogue", "ld", "separate_c")
 MEASURE = (
     *("cache", "data", "seed", "rounds", "until", "max_time", "sustained", "peaks"),
     *("baseline", "gate", "pdl"),

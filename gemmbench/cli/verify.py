@@ -18,7 +18,7 @@ from gemmbench.cli.run_outputs import (
     save_csv,
 )
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE, UsageError
-from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, RESULTS, STOPPING, RunRequest
+from gemmbench.planning.sweeps.run_request import MEASURING, OPTIONS, PROBLEM, RESULTS, STOPPING, RunRequest
 from gemmbench.report.comparison import compare_rows
 from gemmbench.report.diagnostics import verification_report
 from gemmbench.session.sanitizer_runs import sanitize_kernels
@@ -55,7 +55,7 @@ class VerifyOptions:
         show_default=True,
         help="Time limit for each run of a tool.",
     )
-    shape: None = group(*SHAPE, "epilogue")
+    shape: None = group(*SHAPE, "epilogue", "ld", "separate_c")
     where: FleetOptions
     seed: None = group("seed")
     overlap: bool = option(
@@ -129,8 +129,10 @@ def verify(request: RunRequest, options: VerifyOptions) -> int:
         return _sanitize(request, options, tuple(options.sanitize.split(",")))
     if options.invariance:
         options.where.refuse_fleet("--invariance")
-        if request.selection.epilogue:
-            raise UsageError("--invariance compares the bits of plain products; leave out --epilogue")
+        for name in ("epilogue", "ld", "separate_c"):
+            if getattr(request.selection, name):
+                flag = OPTIONS[name].flag
+                raise UsageError(f"--invariance compares the bits of plain products; leave out {flag}")
     return max(_verify(request, options, machine) for machine in options.where.list_machines())
 
 

@@ -46,6 +46,8 @@ class VerifyOptions(TypedDict, total=False):
     layout: str | Sequence[str] | None
     params: str | Mapping[str, int | str | Sequence[int]] | None
     epilogue: str | Sequence[str] | None
+    ld: str | Sequence[str] | None
+    separate_c: bool | None
     seed: int | None
     pdl: bool | None
     compile_limit: float | None

@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal, overload
+from typing import Annotated, Any, Literal, overload
 
 from msgspec import Meta
 
+from gemmbench.errors import UsageError
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.precisions import Precision, StorageType, find_precision
-from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, size_text
+from gemmbench.planning.sizes import AnyShape, Dimension, Scalar, add_count, check_digits, size_text
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
-Role = Literal["factor", "result", "addend", "scale"]
-"""The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. An
-epilogue adds an addend and multiplies by a scale."""
+Role = Literal["factor", "initial", "result", "addend", "scale"]
+"""The purpose of an operand: a factor is multiplied, and the result is C, which beta multiplies and a launch writes. If
+the result is D, beta multiplies the initial C. An epilogue adds an addend and multiplies by a scale."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An array of a problem. `shape` is the stored shape, outermost first. Rows are contiguous."""
+    """An array of a problem. `shape` is the stored shape, outermost first.
+
+    `padding` elements that do not belong to it follow each row.
+    """
 
     name: str
     role: Role
     storage: StorageType
     shape: tuple[int, ...]
+    padding: int = 0
 
     @property
     def rows(self) -> int:
@@ -39,12 +45,53 @@ class Operand:
     @property
     def row_bytes(self) -> int:
         """The bytes from one row to the next."""
-        return self.storage.nbytes(self.shape[-1])
+        return self.storage.nbytes(self.shape[-1] + self.padding)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the whole array."""
+        """The bytes of the whole array, with its padding."""
         return self.rows * self.row_bytes
+
+    @property
+    def used_bytes(self) -> int:
+        """The bytes of its elements."""
+        return self.rows * self.storage.nbytes(self.shape[-1])
+
+
+OPERANDS_WITH_ROWS = ("A", "B", "C", "D")
+_PADDED = re.compile(r"([A-Z])\s*([+-])\s*(\d+)")
+
+
+def parse_padding(written: str | Sequence[str]) -> tuple[str, ...]:
+    """Read `A+8,B+8`, or a list of such texts: elements that follow each stored row. Raises UsageError."""
+    parts = written.split(",") if isinstance(written, str) else written
+    found: dict[str, int] = {}
+    for part in (each.strip() for each in parts if each.strip()):
+        if not (match := _PADDED.fullmatch(part.upper())):
+            raise UsageError(f"ld: cannot read '{part}'; write how many elements follow each row, such as A+8")
+        name, digits = match[1], match[3]
+        if name not in OPERANDS_WITH_ROWS:
+            known = ", ".join(OPERANDS_WITH_ROWS)
+            raise UsageError(f"ld: unknown operand '{name}' in '{part}'; known: {known}")
+        if name in found:
+            raise UsageError(f"ld: {name} occurs twice; give it once")
+        check_digits("ld", digits)
+        if match[2] == "-":
+            raise UsageError(f"ld: {part} is less than a row of {name}; rows would overlap, so write {name}+{digits}")
+        if (more := int(digits)) > _MOST_PADDING:
+            raise UsageError(f"ld: {more} elements are added to a row of {name}; at most {_MOST_PADDING}")
+        found[name] = more
+    return tuple(f"{name}+{found[name]}" for name in OPERANDS_WITH_ROWS if found.get(name))
+
+
+_MOST_PADDING = 1 << 16
+
+
+def check_rows_of_result(ld: tuple[str, ...], separate_c: bool) -> tuple[str, ...]:
+    """Return `ld`. Raises UsageError for rows of a D that is not asked for."""
+    if not separate_c and any(each.startswith("D") for each in ld):
+        raise UsageError("ld: D is an operand only if the result lies apart from C; add --separate-c, or pad C")
+    return ld
 
 
 @dataclass(frozen=True)
@@ -53,9 +100,10 @@ class Problem:
 
     op(A) is M x K, op(B) is K x N, and C is M x N.
 
-    Operands are packed and row-major, and the operands of each product follow those of the previous one. `layout` says
-    first for A and then for B whether it is stored as it is used (`n`) or transposed (`t`). With `tn`, the array A is K
-    x M.
+    Operands are row-major, and the operands of each product follow those of the previous one. `layout` says first for A
+    and then for B whether it is stored as it is used (`n`) or transposed (`t`). With `tn`, the array A is K x M. Rows
+    are packed, except that `ld` says how many elements follow each row of some operands, such as ("A+8",). With
+    `separate_c`, the result is written to D, and C is only read.
     """
 
     M: Dimension
@@ -67,12 +115,16 @@ class Problem:
     beta: Scalar = 0.0
     count: Dimension = 1
     epilogue: tuple[str, ...] = ()
+    ld: tuple[str, ...] = ()
+    separate_c: bool = False
 
     @property
     def key(self) -> tuple[int | float | str, ...]:
-        """The fields that identify a problem; a count of 1 and an empty epilogue are not among them."""
+        """The fields that identify a problem, without those that have their default."""
         count = () if self.count == 1 else (self.count,)
-        return (self.M, self.N, self.K, self.layout, self.precision_name, self.alpha, self.beta, *count, *self.epilogue)
+        scalars = self.alpha, self.beta
+        more = *count, *self.epilogue, *self.ld, *(("separate_c",) if self.separate_c else ())
+        return (self.M, self.N, self.K, self.layout, self.precision_name, *scalars, *more)
 
     @cached_property
     def precision(self) -> Precision:
@@ -112,16 +164,24 @@ class Problem:
         return self.precision.accumulator.unit(self.K)
 
     def storage(self, operand: str) -> StorageType:
-        """Return how the elements of A, B or C are stored. A workspace holds copies of A and B."""
-        return self.precision.storage(operand)
+        """Return how the elements of A, B, C or D are stored. A workspace holds copies of A and B."""
+        return self.precision.storage("C" if operand == "D" else operand)
 
     def shape(self, operand: str) -> tuple[int, int]:
-        """Return the number of rows and columns of the stored A, B or C of one product."""
+        """Return the number of rows and columns of the stored A, B, C or D of one product."""
         return {
             "A": (self.K, self.M) if self.trans_a else (self.M, self.K),
             "B": (self.N, self.K) if self.trans_b else (self.K, self.N),
-            "C": (self.M, self.N),
-        }[operand]
+        }.get(operand, (self.M, self.N))
+
+    @cached_property
+    def padding(self) -> dict[str, int]:
+        """The elements that follow each row, by operand; only those with some."""
+        return {name: int(more) for name, _, more in (each.partition("+") for each in self.ld)}
+
+    def leading(self, operand: str) -> int:
+        """Return the leading dimension of A, B, C or D: the elements from one stored row to the next."""
+        return self.shape(operand)[1] + self.padding.get(operand, 0)
 
     @cached_property
     def operands(self) -> tuple[Operand, ...]:
@@ -129,9 +189,14 @@ class Problem:
 
         If there are several products, each but a scale has an additional leading dimension.
         """
-        roles: tuple[tuple[str, Role], ...] = (("A", "factor"), ("B", "factor"), ("C", "result"))
+        roles: list[tuple[str, Role]] = [("A", "factor"), ("B", "factor"), ("C", "result")]
+        if self.separate_c:
+            roles[2:] = [("C", "initial"), ("D", "result")]
         several = () if self.count == 1 else (self.count,)
-        found = [Operand(name, role, self.storage(name), (*several, *self.shape(name))) for name, role in roles]
+        found = [
+            Operand(name, role, self.storage(name), (*several, *self.shape(name)), self.padding.get(name, 0))
+            for name, role in roles
+        ]
         for name in self.epilogue:
             part = EPILOGUE_STEPS[name].part if name in EPILOGUE_STEPS else None
             if part == "one":
@@ -170,7 +235,8 @@ class Problem:
         operand = self.operand(name)
         if operand.role == "scale":
             return 0
-        return math.prod(operand.shape if self.count == 1 else operand.shape[1:])
+        *rows, columns = operand.shape if self.count == 1 else operand.shape[1:]
+        return math.prod(rows) * (columns + operand.padding)
 
     def stride_bytes(self, name: str) -> int:
         """Bytes from one product to the next in an operand; 0 for one that all products share."""
@@ -183,13 +249,14 @@ class Problem:
     @property
     def column_major(self) -> Problem:
         """The same problem if its bytes hold column-major matrices: C^T = op(B)^T op(A)^T, so B comes first."""
-        return replace(self, M=self.N, N=self.M, layout=self.layout[::-1])
+        ld = tuple(each.translate(_EXCHANGED) for each in self.ld)
+        return replace(self, M=self.N, N=self.M, layout=self.layout[::-1], ld=ld)
 
     @property
     def bytes(self) -> int:
-        """The bytes of A, B and C together, which are the least a launch must move (C twice if beta is not 0)."""
-        once = sum(operand.nbytes for operand in self.operands)
-        return once + (self.operand_bytes("C") if self.beta else 0)
+        """The least bytes that a launch must move: the elements of all operands, and those of C again as beta says."""
+        once = sum(operand.used_bytes for operand in self.operands if operand.role != "initial")
+        return once + (self.operand("C").used_bytes if self.beta else 0)
 
     @property
     def size(self) -> str:
@@ -203,7 +270,18 @@ class Problem:
         several = f"{self.count} products of " if self.count > 1 else ""
         steps = f", then {', '.join(self.epilogue)}" if self.epilogue else ""
         sizes = f"M = {self.M}, N = {self.N}, K = {self.K}"
-        return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{steps}"
+        stored = "".join(f", {each}" for each in self.storage_words)
+        return f"{several}{sizes}, {self.layout}, {self.precision_name}{scalars}{steps}{stored}"
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The fields that do not depend on its shape, layout, precision and scalars."""
+        return {"epilogue": self.epilogue, "ld": self.ld, "separate_c": self.separate_c}
+
+    @property
+    def storage_words(self) -> list[str]:
+        """What is unusual about its storage: `rows of A+8, B+8`, `result in D`."""
+        return [f"rows of {', '.join(self.ld)}"] * bool(self.ld) + ["result in D"] * self.separate_c
 
     @property
     def scaled(self) -> bool:
@@ -214,13 +292,16 @@ class Problem:
         # Saved keys of batches hash this text, so that of a problem of one product must not change.
         names = ["M", "N", "K", "layout", "precision_name", "alpha", "beta"]
         names += [] if self.count == 1 else ["count"]
-        names += ["epilogue"] if self.epilogue else []
+        names += [name for name in ("epilogue", "ld", "separate_c") if getattr(self, name)]
         return f"Problem({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __str__(self) -> str:
         scalars = f" alpha={self.alpha:g} beta={self.beta:g}" if self.scaled else ""
-        steps = f" {','.join(self.epilogue)}" if self.epilogue else ""
-        return f"{self.size} {self.layout} {self.precision_name}{scalars}{steps}"
+        steps = "".join(f" {','.join(each)}" for each in (self.epilogue, self.ld) if each)
+        return f"{self.size} {self.layout} {self.precision_name}{scalars}{steps}{' D' * self.separate_c}"
+
+
+_EXCHANGED = str.maketrans("AB", "BA")
 
 
 def make_problem(
@@ -230,15 +311,19 @@ def make_problem(
     alpha: float = 1.0,
     beta: float = 0.0,
     epilogue: tuple[str, ...] = (),
+    ld: tuple[str, ...] = (),
+    separate_c: bool = False,
 ) -> Problem:
-    """Make the problem with this shape."""
+    """Make the problem with this shape. Raises UsageError for rows of a D that is not asked for."""
+    check_rows_of_result(ld, separate_c)
     *several, M, N, K = shape
-    return Problem(M, N, K, layout, precision_name, alpha, beta, several[0] if several else 1, epilogue)
+    count = several[0] if several else 1
+    return Problem(M, N, K, layout, precision_name, alpha, beta, count, epilogue, ld, separate_c)
 
 
 @dataclass(frozen=True)
 class ProblemGrid(Sequence[Problem]):
-    """Every combination of precision, layout and shape, with one alpha, beta and epilogue. Shapes change fastest."""
+    """Every combination of precision, layout and shape. The rest is the same for all. Shapes change fastest."""
 
     precisions: tuple[str, ...]
     layouts: tuple[str, ...]
@@ -246,6 +331,8 @@ class ProblemGrid(Sequence[Problem]):
     alpha: float = 1.0
     beta: float = 0.0
     epilogue: tuple[str, ...] = ()
+    ld: tuple[str, ...] = ()
+    separate_c: bool = False
 
     def __len__(self) -> int:
         return len(self.precisions) * len(self.layouts) * len(self.shapes)
@@ -265,7 +352,7 @@ class ProblemGrid(Sequence[Problem]):
         return self._make(self.precisions[precision], self.layouts[layout], self.shapes[shape])
 
     def _make(self, precision: str, layout: str, shape: AnyShape) -> Problem:
-        return make_problem(shape, layout, precision, self.alpha, self.beta, self.epilogue)
+        return make_problem(shape, layout, precision, self.alpha, self.beta, self.epilogue, self.ld, self.separate_c)
 
 
 ROWS = 64

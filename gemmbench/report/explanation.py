@@ -86,8 +86,8 @@ def _gemm_command(record: Record) -> list[str]:
     problem = record.problem
     scalars = {"alpha": f"{problem.alpha:.17g}", "beta": f"{problem.beta:.17g}"}
     shape = {"sizes": problem.size, "precisions": problem.precision_name, "layouts": problem.layout}
-    steps = {"epilogue": ",".join(problem.epilogue)}
-    return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars, **steps})]
+    form = {"epilogue": ",".join(problem.epilogue), "ld": ",".join(problem.ld), "separate_c": problem.separate_c}
+    return ["gemmbench", "run", record.variant, *_write_options({**shape, **scalars, **form})]
 
 
 def _network_command(record: Record) -> list[str]:

@@ -71,7 +71,7 @@ def plan_awkwardly(
 
 def _plan_shape(variant: Variant, config: Config, problem: Problem, machine: Machine, shape: Shape) -> Plan | Skip:
     several = add_count(min(problem.count, _MOST_PRODUCTS), shape)
-    kinds = [problem.layout], [problem.precision_name], problem.epilogue
+    kinds = [problem.layout], [problem.precision_name], problem.form
     problems = configurations.make_problems(variant, [several], *kinds)
     chosen = [(variant, [config])]
     (item,) = make_plans(problems, chosen, machine.choice.primary, machine.targets, machine.why_refused)

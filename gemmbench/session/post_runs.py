@@ -74,8 +74,8 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
 
 def _list_options_refused(selection: Selection) -> list[str]:
     """List the given options that a network cannot take."""
-    names = ("sizes", "precisions", "layouts", "alpha", "beta", "epilogue")
-    return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, ())]
+    names = ("sizes", "precisions", "layouts", "alpha", "beta", "epilogue", "ld", "separate_c")
+    return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, (), False)]
 
 
 def _match_posts(name: str, known: Sequence[str]) -> list[str]:

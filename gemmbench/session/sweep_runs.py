@@ -11,7 +11,7 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.problems import PanelCut
 from gemmbench.planning.sweeps.planned_sweep import AvailableDevices, PlannedSweep, adapt_to_files, expand_sweep
 from gemmbench.planning.sweeps.published_post import PostRow
-from gemmbench.planning.sweeps.run_request import RunRequest
+from gemmbench.planning.sweeps.run_request import OPTIONS, RunRequest
 from gemmbench.planning.sweeps.sweep import read_sweep
 from gemmbench.session.awkward_checks import check_elsewhere
 from gemmbench.session.machine import open_catalog
@@ -87,9 +87,15 @@ def plan_request(
     winners = TunedConfigs(read_winners(), machine) if tuned else None
     selection = request.selection
     sweep = adapt_to_files(read_sweep(request, machine.on_cpu), selection, catalog)
-    several = [problem for problem in sweep.problems if problem.count > 1]
-    if transfers is not None and several:
-        raise UsageError(f"size {several[0].size}: --with-transfers measures single products; leave out one of them")
+    if transfers is not None:
+        for problem in sweep.problems:
+            if problem.count > 1:
+                raise UsageError(
+                    f"size {problem.size}: --with-transfers measures single products; leave out one of them"
+                )
+            if problem.ld or problem.separate_c:
+                flag = OPTIONS["ld" if problem.ld else "separate_c"].flag
+                raise UsageError(f"--with-transfers copies packed operands and a C in place; leave out {flag}")
     if compare:
         sweep = replace(sweep, name="compare", rivals=tuple(dict.fromkeys(selection.variants)))
     is_explicit = selection.baseline is not None

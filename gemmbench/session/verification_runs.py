@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gemmbench.backends.devices import Machine
 from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_sweep
@@ -200,18 +201,18 @@ def plan_verification(
     shapes = selection.sizes.shapes if selection.sizes else configurations.SHAPES
     planned = _plan_problems(
         variant,
-        configurations.make_problems(variant, shapes, layouts, precisions, selection.epilogue),
+        configurations.make_problems(variant, shapes, layouts, precisions, selection.form),
         configs,
         machine,
     )
     if not selection.sizes:
-        planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine, selection.epilogue)
+        planned += _plan_allowed_shapes(variant, planned, layouts, precisions, configs, machine, selection.form)
     if not selection.sizes and (every or not machine.on_cpu):
         # Many blocks at once, where a race shows; the CPU device runs one after the other, and slowly.
         crowded = configs[:1] if machine.on_cpu else configs
         planned += _plan_problems(
             variant,
-            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions, selection.epilogue),
+            configurations.make_problems(variant, [configurations.LARGE], layouts[:1], precisions, selection.form),
             crowded,
             machine,
         )
@@ -229,7 +230,7 @@ def _plan_allowed_shapes(
     precisions: Sequence[str],
     configs: Sequence[Config],
     machine: Machine,
-    epilogue: tuple[str, ...],
+    form: Mapping[str, Any],
 ) -> list[Plan | Skip]:
     """Plan shapes near the usual ones for configurations whose rules refuse most of the usual shapes."""
     found: list[Plan | Skip] = []
@@ -244,7 +245,7 @@ def _plan_allowed_shapes(
         new = [shape for shape in shapes if shape not in configurations.SHAPES and math.prod(shape) <= _LARGEST_ALLOWED]
         found += _plan_problems(
             variant,
-            configurations.make_problems(variant, new, layouts, precisions, epilogue),
+            configurations.make_problems(variant, new, layouts, precisions, form),
             [config],
             machine,
         )

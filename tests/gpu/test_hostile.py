@@ -12,8 +12,11 @@ import yaml
 from gemmbench.backends.cuda.system import probe
 
 FOLDER = Path(__file__).parents[1] / "hostile"
-MANY, INT8 = FOLDER.parent / "hostile_many", FOLDER.parent / "hostile_int8"
-EXPECTED, OF_MANY, OF_INT8 = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, MANY, INT8))
+FOLDERS = tuple(FOLDER.parent / f"hostile_{name}" for name in ("many", "int8", "strides"))
+MANY, INT8, STRIDES = FOLDERS
+EXPECTED, OF_MANY, OF_INT8, OF_STRIDES = (
+    yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, *FOLDERS)
+)
 HEALTHY = ("naive", "tiled")
 
 
@@ -48,15 +51,15 @@ def run_all(tmp_path_factory, kernels, expected, sizes):
     return verified | run(folder, kernels, timed, sizes, "--rounds", "10")
 
 
-def run(folder, kernels, names, sizes, *options):
-    command = [sys.executable, "-m", "gemmbench", "run", *names, *HEALTHY, "--kernels", kernels, "--device", "cuda"]
+def run(folder, kernels, names, sizes, *options, healthy=HEALTHY):
+    command = [sys.executable, "-m", "gemmbench", "run", *names, *healthy, "--kernels", kernels, "--device", "cuda"]
     command += ["--sizes", sizes, *options, "--max-time", "0.2"]
     command += ["--compile-limit", "15", "--launch-limit", "5", "--export-json", "it.json"]
     environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stderr
     rows = json.loads((folder / "it.json").read_text())["rows"]
-    assert {row["status"] for row in rows if row["variant"] in HEALTHY} == {"ok"}
+    assert {row["status"] for row in rows if row["variant"] in healthy} == {"ok"}
     return {row["variant"]: row for row in rows}
 
 
@@ -79,6 +82,45 @@ def test_a_batch_ends_in_its_row_with_the_product_that_is_wrong(batches, name):
 @pytest.mark.parametrize("name", OF_INT8)
 def test_wrong_integers_say_in_what_they_were_summed(integers, name):
     row, wanted = integers[name], OF_INT8[name]
+    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
+    assert wanted["words"] in row["reason"]
+
+
+@pytest.fixture(scope="module")
+def strides(tmp_path_factory):
+    """The rows of those that take rows with padding or a D apart from C."""
+    if why := probe.why_no_gpu():
+        pytest.skip(why)
+    folder, found = tmp_path_factory.mktemp("strides"), {}
+    scaled = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
+    for apart in (False, True):
+        names = [name for name, wanted in OF_STRIDES.items() if wanted.get("separate_c", False) == apart]
+        timed = [name for name in names if OF_STRIDES[name].get("timed") or "beta" in OF_STRIDES[name]]
+        form = ("--separate-c",) if apart else ("--ld", "A+8,B+4,C+3")
+        healthy = ("tiled", "blocktile_2d", "wmma", "cublaslt", *(() if apart else ("cublas",)))
+        verified = [name for name in names if name not in timed]
+        found |= run(folder, STRIDES, verified, "40x33x27", *form, *scaled, healthy=healthy[:2])
+        found |= run(folder, STRIDES, timed, "40x33x27", *form, "--rounds", "10", healthy=healthy[:2])
+        wide = run_healthy(folder, healthy, "136x264x72", *form)
+        found |= {f"{name} {apart}": row for name, row in wide.items()}
+    return found
+
+
+def run_healthy(folder, names, sizes, *options):
+    """The rows of kernels that are right, in a precision of tensor cores."""
+    command = [sys.executable, "-m", "gemmbench", "run", *names, "--device", "cuda", "--sizes", sizes, *options]
+    command += ["--precision", "bf16", "--layout", "nn,tt", "--beta", "-0.5", "--max-time", "0.2"]
+    done = subprocess.run(
+        [*command, "--export-json", "it.json"], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    rows = json.loads((folder / "it.json").read_text())["rows"]
+    assert {row["status"] for row in rows} == {"ok"}, done.stdout
+    return {row["variant"]: row for row in rows}
+
+
+@pytest.mark.parametrize("name", OF_STRIDES)
+def test_wrong_rows_or_a_wrong_d_are_named(strides, name):
+    row, wanted = strides[name], OF_STRIDES[name]
     assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
     assert wanted["words"] in row["reason"]
 

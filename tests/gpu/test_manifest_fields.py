@@ -14,10 +14,9 @@ from gemmbench.backends.base import Step
 from gemmbench.backends.cuda.nvcc import NvccCompiler
 from gemmbench.backends.jobs import LaunchStep
 from gemmbench.bench.experiments.batch import make_gemm_batch
-from gemmbench.bench.experiments.workload import make_inputs
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.workers.device_workers import LocalWorker
 from gemmbench.planning.manifests.catalog import Catalog

@@ -89,7 +89,7 @@ def test_nothing_given_leaves_everything_to_the_config():
 
 def test_every_option_reaches_the_session():
     values = {int: 7, float: 2.0, bool: True, "share": "1%", "variant": "naive"}
-    own = {"sizes": 64, "precision": "bf16", "layout": ["nt"], "epilogue": "bias,relu"}
+    own = {"sizes": 64, "precision": "bf16", "layout": ["nt"], "epilogue": "bias,relu", "ld": ["A+8"]}
     own |= {"params": {"BM": 8}, "gate": False}
     given = {name: own.get(name, values.get(each.kind, "ones")) for name, each in SWEEP.items()} | {"cache": "hot"}
     request = read_keywords(("tiled",), given)

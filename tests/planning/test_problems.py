@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.errors import UsageError
 from gemmbench.planning.precisions import PRECISIONS, find_precision
-from gemmbench.planning.problems import LAYOUTS, Panel, Problem, ProblemGrid, cut_into_panels
+from gemmbench.planning.problems import LAYOUTS, Panel, Problem, ProblemGrid, cut_into_panels, parse_padding
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,40 @@ def test_several_products_multiply_work_and_bytes_and_are_part_of_the_key():
     assert repr(one) == ("Problem(M=3, N=5, K=7, layout='nn', precision_name='f32', alpha=1.0, beta=0.5)")
     assert repr(eight) == repr(one)[:-1] + ", count=8)"
     assert str(eight) == "8*3x5x7 nn f32 alpha=1 beta=0.5"
+
+
+def test_padding_changes_what_is_stored_and_neither_the_work_nor_the_text_of_a_packed_problem():
+    packed, padded = Problem(3, 5, 7, "nt", count=2), Problem(3, 5, 7, "nt", count=2, ld=("A+8", "C+1"))
+    assert [padded.leading(name) for name in "ABC"] == [15, 7, 6]
+    assert (padded.operand("A").nbytes, padded.stride("A"), padded.stride("C")) == (4 * 2 * 3 * 15, 45, 18)
+    assert (padded.flops, padded.bytes) == (packed.flops, packed.bytes)
+    assert padded.key != packed.key and "ld" in repr(padded) and "ld" not in repr(packed)
+    assert padded.column_major.ld == ("B+8", "C+1")
+    apart = Problem(3, 5, 7, beta=1.0, separate_c=True)
+    assert (apart.result.name, [each.name for each in apart.inputs]) == ("D", ["A", "B", "C"])
+    assert apart.bytes == Problem(3, 5, 7, beta=1.0).bytes
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("A-8", "ld: A-8 is less than a row of A; rows would overlap, so write A+8"),
+        ("E+8", "ld: unknown operand 'E' in 'E+8'; known: A, B, C, D"),
+        ("A+8,A+9", "ld: A occurs twice; give it once"),
+        ("A=70", "ld: cannot read 'A=70'; write how many elements follow each row, such as A+8"),
+        ("B+99999", "ld: 99999 elements are added to a row of B; at most 65536"),
+    ],
+)
+def test_padding_that_cannot_be_is_refused(written, message):
+    with pytest.raises(UsageError) as fault:
+        parse_padding(written)
+    assert str(fault.value) == message
+
+
+def test_padding_is_kept_in_order_and_rows_of_d_need_a_d():
+    assert parse_padding(" b+4, A+8,C+0") == ("A+8", "B+4")
+    with pytest.raises(UsageError, match="ld: D is an operand only if the result lies apart from C"):
+        next(iter(ProblemGrid(("f32",), ("nn",), ((1, 1, 1),), ld=("D+8",))))
 
 
 def test_precisions_hold_the_numbers_of_their_formats():

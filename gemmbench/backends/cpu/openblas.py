@@ -18,7 +18,7 @@ from gemmbench.backends.cpu.kernel_process import CpuMemory
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.backends.host import count_cores
 from gemmbench.errors import DeviceError
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Operand, Problem
 
 _GLANCE, _MOST_SETTLING = 2e-3, 0.3
 
@@ -60,7 +60,9 @@ class Openblas:
     def __init__(self, problem: Problem, memory: CpuMemory, sets: Sequence[OperandSet]):
         self._views = [_view_operands(problem, memory, at) for at in sets]
         self._alpha, self._beta = problem.alpha, problem.beta
-        self._product = np.empty_like(self._views[0][2]) if problem.beta else None
+        # NumPy multiplies into a packed array only.
+        packed = not problem.beta and problem.result.padding == 0
+        self._product = None if packed else np.empty(self._views[0][3].shape, self._views[0][3].dtype)
 
     def time(self, first: int, launches: int) -> float:
         """Return the seconds that `launches` products take by the host's clock.
@@ -74,14 +76,16 @@ class Openblas:
         _wait_until_idle()
         return seconds
 
-    def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
-        product = c if self._product is None else self._product
+    def _launch(self, a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> None:
+        product = d if self._product is None else self._product
         np.matmul(a, b, out=product)
         if self._alpha != 1:
             product *= self._alpha
-        if self._product is not None:
-            c *= self._beta
-            c += product
+        if self._beta:
+            np.multiply(c, self._beta, out=d)
+            d += product
+        elif product is not d:
+            d[...] = product
 
 
 def _wait_until_idle() -> None:
@@ -102,10 +106,16 @@ def _another_thread_runs() -> bool:
     return False
 
 
-def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return op(A), op(B) and C as views. BLAS reads a transposed view in place, so nothing is copied."""
-    a, b, c = (memory.array(at[each.name], each.shape, each.storage.name) for each in problem.operands[:3])
-    return a.swapaxes(-1, -2) if problem.trans_a else a, b.swapaxes(-1, -2) if problem.trans_b else b, c
+def _view_operands(problem: Problem, memory: CpuMemory, at: OperandSet) -> tuple[np.ndarray, ...]:
+    """Return op(A), op(B), C and the result as views. BLAS reads a transposed view in place, so nothing is copied."""
+    a, b, c, d = (_view(problem.operand(name), memory, at[name]) for name in (*"ABC", problem.result.name))
+    return a.swapaxes(-1, -2) if problem.trans_a else a, b.swapaxes(-1, -2) if problem.trans_b else b, c, d
+
+
+def _view(operand: Operand, memory: CpuMemory, at: int) -> np.ndarray:
+    """Return the elements of an operand without its padding."""
+    *rows, columns = operand.shape
+    return memory.array(at, (*rows, columns + operand.padding), operand.storage.name)[..., :columns]
 
 
 class CpuSoftware(Mapping[str, str]):

@@ -150,7 +150,7 @@ _GEMM = (
     "a.M, a.N, a.K, static_cast<{scalar}>(a.alpha), gb::Pointer{{a.A}}, gb::Pointer{{a.B}}, "
     "static_cast<{scalar}>(a.beta), gb::Pointer{{a.C}}"
 )
-_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace")}
+_TRAILING = {name: f", gb::Pointer{{a.{name}}}" for name in ("bias", "residual", "scale", "workspace", "D")}
 _NETWORK = "a.M, (const {TA}*)a.A, (const {TB}*)a.B, ({TC}*)a.C"
 
 

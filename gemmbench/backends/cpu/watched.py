@@ -177,6 +177,7 @@ def _run(path: Path, plan: Plan, arrays: Sequence[_StaticArray], granule: int, c
     seconds = _COUNT_SECONDS if counts else _SAMPLE_SECONDS if sampled else _SECONDS
     with ExitStack() as held:
         files: list[int] = []
+        numbers.append(problem.result.nbytes if problem.separate_c else 0)
         for name in "ABC":
             files.append(_reserve_operand(problem, name) if sampled else _make_operand(problem, name))
             held.callback(os.close, files[-1])
@@ -220,15 +221,22 @@ def _element_bytes(problem: Problem, name: str) -> int:
     return problem.storage(name).numpy_type().itemsize
 
 
+def _find_shape(problem: Problem, name: str) -> tuple[int, int]:
+    """Return the number of rows of an operand, and of elements from one to the next."""
+    return problem.shape(name)[0], problem.leading(name)
+
+
 def _list_operands(plan: Plan, arrays: Sequence[_StaticArray]) -> list[Operand]:
     """Return the memory regions in the order in which the runtime numbers them."""
     problem = plan.launched
     is_row_major = not plan.variant.call.column_major and problem.count == 1
     operands = [
-        Operand(name, _element_bytes(problem, name), problem.shape(name) if is_row_major else None) for name in "ABC"
+        Operand(name, _element_bytes(problem, name), _find_shape(problem, name) if is_row_major else None)
+        for name in "ABC"
     ]
     operands += [Operand(name, _element_bytes(problem, "C")) for name in ("bias", "residual")]
     operands += [Operand("scale", 8), Operand("the workspace", _WORKSPACE_ELEMENT)]
+    operands.append(Operand("D", _element_bytes(problem, "C"), _find_shape(problem, "D") if is_row_major else None))
     shared = _element_bytes(problem, "A")
     return [*operands, Operand("dynamic shared memory", shared), *(Operand(each.name, shared) for each in arrays)]
 

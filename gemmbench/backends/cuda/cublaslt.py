@@ -133,11 +133,12 @@ class CublasLt:
         scalars = types.scalars(plan.problem.alpha, plan.problem.beta)
         at_alpha, at_beta = scalars.ctypes.data, scalars[1:].ctypes.data
         how = algorithm.ctypes.data, self._workspace.address, self._workspace.nbytes, self._stream.handle
-        first, second, result = matmul.layouts
+        first, second, initial, result = matmul.layouts
+        to = plan.problem.result.name
 
         def bound(operation: int, at: OperandSet) -> partial[None]:
             multiply = partial(self._api.matmul, self._handle, operation, at_alpha)
-            return partial(multiply, at["B"], first, at["A"], second, at_beta, at["C"], result, at["C"], result, *how)
+            return partial(multiply, at["B"], first, at["A"], second, at_beta, at["C"], initial, at[to], result, *how)
 
         operations = [matmul.operation(bias) for bias in biases] or [matmul.operation()] * len(sets)
         queue = tuple(map(bound, operations, sets))
@@ -194,6 +195,7 @@ class _Matmul:
             self._layout(types.b, shape.m, shape.k, shape.trans_b, shape.ld_b, shape.stride_b),
             self._layout(types.a, shape.k, shape.n, shape.trans_a, shape.ld_a, shape.stride_a),
             self._layout(types.c, shape.m, shape.n, False, shape.ld_c, shape.stride_c),
+            self._layout(types.c, shape.m, shape.n, False, shape.ld_d, shape.stride_d),
         )
 
     def operation(self, bias: int = 0) -> int:
@@ -220,13 +222,13 @@ class _Matmul:
         """
         results = np.zeros(ALGORITHMS, self._api.matmul_heuristic_result_dtype)
         count = np.zeros(1, np.int32)
-        first, second, result = self.layouts
+        first, second, initial, result = self.layouts
         self._api.matmul_algo_get_heuristic(
             handle,
             self.operation(bias),
             first,
             second,
-            result,
+            initial,
             result,
             self._preference(limits),
             ALGORITHMS,
@@ -280,14 +282,14 @@ def _set_attribute(setter: Callable[..., None], target: int, which: int, dtype: 
     setter(target, which, held.ctypes.data, held.nbytes)
 
 
-_COLUMN_MAJOR = {"A": "B", "B": "A", "C": "C", "D": "C"}
-"""Maps cuBLASLt's operand names to ours. B comes first there, and D is C."""
+_COLUMN_MAJOR = {"A": "B", "B": "A", "C": "C", "D": "D"}
+"""Maps cuBLASLt's operand names to ours. B comes first there."""
 
 
 def _limit_alignments(sets: Sequence[OperandSet]) -> dict[str, int]:
     """Return the operands' alignments as preferences: the largest power of two up to 256 that divides all addresses."""
     limits = {}
     for name, operand in _COLUMN_MAJOR.items():
-        together = reduce(int.__or__, (each[operand] for each in sets), _ALIGNED)
+        together = reduce(int.__or__, (each.get(operand, each["C"]) for each in sets), _ALIGNED)
         limits[f"MIN_ALIGNMENT_{name}_BYTES"] = together & -together
     return limits

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemmbench.backends.base import MATHS
 from gemmbench.errors import NotOffered, write_pip_line
 from gemmbench.planning.manifests.expressions import parse
-from gemmbench.planning.manifests.variant import KINDS, Variant
+from gemmbench.planning.manifests.variant import KINDS, SEPARATE_C, Variant
 from gemmbench.planning.precisions import FLOAT32, PRECISIONS, Precision
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -62,7 +62,7 @@ CUBLAS = Variant(
     devices=("cuda",),
     precisions=_UNSCALED,
     layouts=LAYOUTS,
-    kinds=KINDS,
+    kinds=tuple(kind for kind in KINDS if kind != SEPARATE_C),
     workspace=parse(WORKSPACE),
     source="https://docs.nvidia.com/cuda/cublas/#cublasgemmex",
 )
@@ -92,8 +92,8 @@ class ColumnMajor:
     """A row-major C = op(A) op(B) in the column-major form C^T = op(B)^T op(A)^T, where B comes first.
 
     Read as column-major, a row-major array is its transpose. An operand that is stored as it is used therefore needs no
-    transposition here either. `ld_b`, `ld_a` and `ld_c` are leading dimensions. Each `stride` is the number of elements
-    from one of `count` products to the next.
+    transposition here either. `ld_b`, `ld_a`, `ld_c` and `ld_d` are leading dimensions. Each `stride` is the number of
+    elements from one of `count` products to the next.
     """
 
     m: int
@@ -104,21 +104,23 @@ class ColumnMajor:
     ld_b: int
     ld_a: int
     ld_c: int
+    ld_d: int
     count: int = 1
     stride_b: int = 0
     stride_a: int = 0
     stride_c: int = 0
+    stride_d: int = 0
 
 
 def to_column_major(problem: Problem) -> ColumnMajor:
-    """Return the problem as cuBLAS sees it."""
-    M, N, K = problem.M, problem.N, problem.K
-    ld_b, ld_a = K if problem.trans_b else N, M if problem.trans_a else K
-    packed = ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, ld_b, ld_a, N)
+    """Return the problem as cuBLAS sees it. D is the result, which may be C."""
+    M, N, K, names = problem.M, problem.N, problem.K, ("B", "A", "C", problem.result.name)
+    leading = [problem.leading(name) for name in names]
+    one = ColumnMajor(N, M, K, problem.trans_b, problem.trans_a, *leading)
     if problem.count == 1:
-        return packed
-    stride_a, stride_b, stride_c = (problem.stride(name) for name in "ABC")
-    return replace(packed, count=problem.count, stride_b=stride_b, stride_a=stride_a, stride_c=stride_c)
+        return one
+    stride_b, stride_a, stride_c, stride_d = map(problem.stride, names)
+    return replace(one, count=problem.count, stride_b=stride_b, stride_a=stride_a, stride_c=stride_c, stride_d=stride_d)
 
 
 @dataclass(frozen=True)

@@ -62,17 +62,20 @@ class FakeStep:
 
     def launch(self, at: OperandSet) -> None:
         """Do the work of one launch."""
-        c = self._view(at["C"], "C")
+        c, name = self._view(at["C"], "C"), self.problem.result.name
+        d = self._view(at[name], name)
         if self.plan.network:
             result = self._network(self.plan.network, at)
         else:
-            result = self._finish(at, c.astype(np.float64) if self.plan.is_pass else self._gemm(at, c))
-        self._store(at, c, result)
+            result = self._finish(at, d.astype(np.float64) if self.plan.is_pass else self._gemm(at, c))
+        self._store(at, d, result)
         self.launched += 1
 
     def _view(self, offset: int, operand: str) -> np.ndarray:
         found = self.problem.operand(operand)
-        return self.memory.bytes[offset : offset + found.nbytes].view(found.storage.numpy_type()).reshape(found.shape)
+        *rows, columns = found.shape
+        whole = self.memory.bytes[offset : offset + found.nbytes].view(found.storage.numpy_type())
+        return whole.reshape(*rows, columns + found.padding)[..., :columns]
 
     def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
         precision = self.problem.precision

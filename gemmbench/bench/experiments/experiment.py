@@ -17,10 +17,10 @@ from gemmbench.bench.experiments.steady_loads import load_trials
 from gemmbench.bench.experiments.timed_trials import TimedTrials
 from gemmbench.bench.experiments.trial import SetCount, Trial, fail_together, make_record
 from gemmbench.bench.experiments.verification import Verification
-from gemmbench.bench.experiments.workload import Workload, gemm_workload, make_inputs
+from gemmbench.bench.experiments.workload import Workload, gemm_workload
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch, find_room, size_workspaces
 from gemmbench.bench.record import Record
 from gemmbench.errors import DeviceLost, PlanError
@@ -199,7 +199,7 @@ def launch_once(backend: Backend, plan: Plan, artifact: Artifact, seed: int) -> 
     The back end's executables must be `base.Profiled`. Raises PlanError.
     """
     plan, problem = plan.without_pdl(), plan.problem
-    inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta)
+    inputs = make_inputs(make_operands(problem, "uniform", seed), problem.beta, problem.separate_c)
     with ExitStack() as held:
         arena = Arena(backend, GemmLayout(problem), 1)
         held.callback(arena.free)

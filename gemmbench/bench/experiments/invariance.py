@@ -15,8 +15,8 @@ from gemmbench.bench.experiments.context import ExperimentContext
 from gemmbench.bench.experiments.experiment import DeviceExperiment
 from gemmbench.bench.experiments.setup import Setup
 from gemmbench.bench.experiments.trial import Trial, fail_together
-from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
-from gemmbench.bench.operands.operand_values import Operands, make_operands, view_factor, view_products
+from gemmbench.bench.experiments.workload import gemm_workload
+from gemmbench.bench.operands.operand_values import Operands, make_inputs, make_operands, view_factor, view_products
 from gemmbench.bench.record import CHECK
 from gemmbench.errors import PlanError, shorten_reason
 from gemmbench.planning.manifests.variant import Variant

@@ -13,6 +13,7 @@ from gemmbench.backends.base import OVERLAP_UNKNOWN, OVERLAPS, Artifact
 from gemmbench.backends.code_hash import hash_code
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.operands import guards
+from gemmbench.bench.operands.arena import WROTE_C, WROTE_PADDING
 from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.bench.record import NetworkFacts, Record, Sustained, Telemetry
 from gemmbench.bench.timing.blocks import Measurement
@@ -25,6 +26,13 @@ from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.policy import Policy
 
 DAMAGED = "something wrote over A, B or the guard zones"
+
+
+def _name_damage(damage: str) -> str:
+    """Return the key of what a launch wrote outside its outputs."""
+    if damage.startswith(WROTE_PADDING):
+        return "padding written"
+    return "C written" if damage.startswith(WROTE_C) else OUTSIDE
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ class Trial:
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
         """End the trial because it wrote outside its outputs. `damage` says where and `cause` why, if known."""
         message = f"{damage.partition(';')[0]}: {cause.words}" if cause else damage
-        self.judge(Check(False, "guard", message=message, diagnosis=cause or Diagnosis(OUTSIDE)))
+        self.judge(Check(False, "guard", message=message, diagnosis=cause or Diagnosis(_name_damage(damage))))
 
     @contextmanager
     def catch_faults(self) -> Iterator[None]:

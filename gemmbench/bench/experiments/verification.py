@@ -21,6 +21,7 @@ from gemmbench.bench.verify.diagnosis import OTHER_LAUNCH, OUTSIDE, Diagnosis
 from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds
 from gemmbench.bench.verify.reference import Check
 from gemmbench.bench.verify.relaunch import Relauncher
+from gemmbench.bench.verify.storage_mistakes import STORAGE_CAUSES
 
 
 class Bind(Protocol):
@@ -122,7 +123,7 @@ class Verification:
         check = case.judge(result, trial.chain.declared_class) if case.exact and case.explain else None
         if check is not None and not check.ok and case.explain is not None:
             found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
-            if found and (found.cause == OTHER_LAUNCH or found.is_recomputed):
+            if found and (found.cause in (OTHER_LAUNCH, *STORAGE_CAUSES) or found.is_recomputed):
                 return found
         words = "; ".join(filter(None, (explain_loose_bounds(each.variant) for each in trial.chain.steps)))
         return Diagnosis(OUTSIDE, words) if words else None

@@ -16,6 +16,7 @@ from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
 from gemmbench.bench.operands.operand_values import (
     Operands,
     has_transparent_operands,
+    make_inputs,
     make_large_operands,
     make_transparent_operands,
 )
@@ -162,7 +163,8 @@ class GemmCase:
     def changes(self) -> tuple[float, ...]:
         """See AuditCase."""
         added = self.reference.problem.inputs[len(CHANGES) :]
-        return (*CHANGES, *(epilogue_reference.CHANGES[operand.role] for operand in added))
+        changes = {**epilogue_reference.CHANGES, "initial": CHANGE}
+        return (*CHANGES, *(changes[operand.role] for operand in added))
 
     def declare_class(self, name: str) -> GemmCase:
         """See AuditCase."""
@@ -203,7 +205,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
 
     @cache
     def find_inputs(fill: Fill, seed: int) -> Operands:
-        return make_inputs(find_reference(fill, seed).operands, problem.beta)
+        return make_inputs(find_reference(fill, seed).operands, problem.beta, problem.separate_c)
 
     def make_cases(seed: int) -> Iterator[VerificationCase]:
         scalars = EXACT_SCALARS if problem.beta else EXACT_SCALARS[:1]
@@ -227,7 +229,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
             fill = "uniform"  # integers too, with room for the multiples of other sets
         return GemmCase(find_inputs(fill, seed), find_reference(fill, seed))
 
-    touched = sum(operand.nbytes for operand in problem.operands)
+    touched = sum(operand.used_bytes for operand in problem.operands)
     return Workload(GemmLayout(problem), touched, make_cases, find_case)
 
 
@@ -238,13 +240,8 @@ def _make_transparent_reference(problem: Problem, seed: int) -> Reference:
     return Reference(problem, make_transparent_operands(problem, seed), alpha, beta, transparent=True)
 
 
-def make_inputs(operands: Operands, beta: float) -> Operands:
-    """Return the operands that a launch may read. C is included only if beta is not 0."""
-    return operands if beta else {name: array for name, array in operands.items() if name != "C"}
-
-
 def _make_special_case(values: SpecialValues) -> VerificationCase:
-    inputs = make_inputs(values.operands, values.beta)
+    inputs = make_inputs(values.operands, values.beta, values.problem.separate_c)
     return VerificationCase(inputs, False, values.judge, (values.alpha, values.beta))
 
 
@@ -254,7 +251,9 @@ def _make_exact_case(reference: Reference) -> VerificationCase:
 
 def _make_case(reference: Reference, judge: Judge, exact: bool = False) -> VerificationCase:
     def explain(check: Check, result: np.ndarray, relauncher: Relauncher, passed: bool) -> Check:
-        return explain_by_relaunch(check, result, reference, relauncher, passed)
+        read = replace(reference, operands=inputs) if reference.problem.separate_c else reference
+        return explain_by_relaunch(check, result, read, relauncher, passed)
 
-    inputs, scalars = make_inputs(reference.operands, reference.beta), (reference.alpha, reference.beta)
+    inputs = make_inputs(reference.operands, reference.beta, reference.problem.separate_c)
+    scalars = reference.alpha, reference.beta
     return VerificationCase(inputs, exact, judge, scalars, explain)

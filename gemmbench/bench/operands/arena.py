@@ -21,6 +21,9 @@ from gemmbench.bench.operands.scratch import Scratch
 from gemmbench.planning.plans.plan import Plan
 
 _FACTORS = (1.0, -1.0, 2.0, -2.0)
+_INITIAL = "C"
+"""The name of the input that beta multiplies, if the result lies apart from it."""
+WROTE_PADDING, WROTE_C = "wrote the padding", "C was written; the result belongs in D"
 
 
 @cache
@@ -98,6 +101,7 @@ class Arena:
         self.rotation = Rotation(len(self._stops))
         self._forget_alterations()
         self.layout, self._guarded, self._guards = layout, layout.guarded, backend.guards
+        self._padding_byte = guards.PATTERN
         regions = self._guarded.regions
         self.placement = SetPlacement(count, self._guarded.total, self._guarded.alignment)
         if backend.guards:
@@ -116,7 +120,11 @@ class Arena:
         return len(self.factors)
 
     def _set_starts(self, starts: Sequence[OperandSet]) -> None:
-        shared = {region.name: starts[0][region.name] for region in self._guarded.inputs[1:] if self.shared}
+        shared = {
+            region.name: starts[0][region.name]
+            for region in self._guarded.inputs[1:]
+            if self.shared and region.name != _INITIAL
+        }
         self.starts = [{**each, **shared} for each in starts]
         self._seal, self._first_seal = (
             Seal(self.memory, self._guarded, starts, self._guards) for starts in (self.starts, self.starts[:1])
@@ -211,17 +219,18 @@ class Arena:
                 starts = np.array([self.starts[index][region.name] for index in sets])
                 yield (starts[:, None] + elements * region.kind.nbytes(1)).reshape(-1), region
 
-    def write(self, inputs: Operands, sets: int) -> None:
+    def write(self, inputs: Operands, sets: int, padding: Operands | None = None) -> None:
         """Write the inputs to the first set, and their multiples to the other sets up to `sets`.
 
-        If `sets` is 1 but there are more, the last set gets an exact copy for `find_changed_input` to compare with.
+        If `sets` is 1 but there are more, the last set gets an exact copy for `find_changed_input` to compare with. NaN
+        follows rows that have padding, or the `padding` of their operand.
         """
         first, last = self.starts[0], self.starts[-1]
         for number, region in enumerate(self._guarded.inputs):
-            array = inputs[region.name]
+            array = region.pad(inputs[region.name], (padding or {}).get(region.name))
             self.memory.write(first[region.name], array)
             if sets > 1:
-                self._scale_from_first(region, sets, scaled=number == 0)
+                self._scale_from_first(region, sets, scaled=number == 0 or region.name == _INITIAL)
             elif last[region.name] != first[region.name]:
                 self.memory.copy(first[region.name], last[region.name], array.nbytes)
 
@@ -251,12 +260,41 @@ class Arena:
         starts = [self.starts[index] for index in sets]
         for region in self._guarded.outputs:
             self.memory.fill_each([each[region.name] for each in starts], region.nbytes, byte)
+        self._fill_padding(sets)
+
+    def _fill_padding(self, sets: Iterable[int]) -> None:
+        """Fill the padding of the results of these sets with what it must keep."""
+        if region := self.result if self.result.padding else None:
+            ends = [row * region.row_bytes - region.padding_bytes for row in range(1, region.rows + 1)]
+            for index in sets:
+                start = self.starts[index][region.name]
+                self.memory.fill_each([start + end for end in ends], region.padding_bytes, self._padding_byte)
+
+    def _find_written_padding(self, index: int) -> str:
+        """Describe a write to the padding of a set's result, or return "". Restores the padding."""
+        region = self.result
+        if not region.padding:
+            return ""
+        wide = region.make_wide()
+        self.memory.read(self.starts[index][region.name], wide)
+        padding = wide[:, -region.padding :]
+        if self._padding_byte:
+            written = (np.ascontiguousarray(padding).view(np.uint8) != self._padding_byte).any(axis=1)
+        else:
+            written = ~(padding == 0).all(axis=1)  # scaling may have changed the sign
+        if not written.any():
+            return ""
+        self._fill_padding([index])
+        product, row = divmod(int(written.argmax()), self.layout.rows_of_product)
+        several = f" of product {product}" if region.rows > self.layout.rows_of_product else ""
+        return f"{WROTE_PADDING} of row {row} of {region.name}{several}"
 
     def reset(self, inputs: Operands, sets: int, byte: int = guards.NAN, factor: float = 1.0) -> None:
         """Fill the outputs of the first sets with a byte, and any initial result with `factor` times its values."""
         self.fill_outputs(range(sets), byte)
         if (initial := inputs.get(self.result.name)) is not None:
-            self.memory.write(self.starts[0][self.result.name], initial)
+            self.memory.write(self.starts[0][self.result.name], self.result.pad(initial))
+            self._fill_padding([0])
             self._scale_in_place(self.result, 1, factor)
             if sets > 1:
                 self._scale_from_first(self.result, sets, scaled=True)
@@ -264,16 +302,20 @@ class Arena:
     def read(self, index: int = 0, into: np.ndarray | None = None) -> np.ndarray:
         """Copy the result of one set to the host. If `into` is given, it is used instead of a new array."""
         out = self.layout.empty_result() if into is None else into
-        self.memory.read(self.starts[index][self.result.name], out)
+        wide = self.result.make_wide() if self.result.padding else out
+        self.memory.read(self.starts[index][self.result.name], wide)
+        if wide is not out:
+            out[:] = wide[:, : -self.result.padding]
         return out
 
     def read_rows(self, rows: np.ndarray, index: int) -> np.ndarray:
         """Copy these rows of one set's result to the host. Adjacent rows are copied together."""
-        whole, start = self.layout.empty_result(), self.starts[index][self.result.name]
+        region, start = self.result, self.starts[index][self.result.name]
+        whole = region.make_wide() if region.padding else self.layout.empty_result()
         for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
             part = whole[run[0] : run[-1] + 1]
             self.memory.read(start + int(run[0]) * whole.strides[0], part)
-        return np.asarray(whole[rows])
+        return np.asarray(whole[rows, : -region.padding] if region.padding else whole[rows])
 
     def count_unlike(self, pairs: Sequence[tuple[int, int, float]]) -> list[int]:
         """For each (set, other, factor), count the elements of other's result that are not factor times set's."""
@@ -302,8 +344,9 @@ class Arena:
     def prepare_outputs(self, inputs: Operands) -> None:
         """Fill the outputs of every set with finite, wrong values, or with the initial C.
 
-        An audit will find elements that are not written.
+        An audit will find elements that are not written. The padding of rows is 0, so that it is part of all multiples.
         """
+        self._padding_byte = 0
         self.reset(inputs, self.sets, guards.FINITE)
 
     def seal(self) -> None:
@@ -317,15 +360,16 @@ class Arena:
         """
         broken = self._seal.find_broken()
         if broken is None:
-            return ""
+            return next(filter(None, map(self._find_written_padding, range(len(self.starts)))), "")
         breaches = [breach for index in range(len(self.starts)) if (breach := self.find_breach(index))]
         if broken.input:
             where = f" of set {broken.index}" if len(self.starts) > 1 else ""
-            return f"changed the input {broken.input}{where}"
+            return WROTE_C + where if broken.input == _INITIAL else f"changed the input {broken.input}{where}"
         return breaches[0] if breaches else "wrote outside its output"
 
     def seal_first_set(self) -> None:
         """Remember the contents of the first set outside its outputs, for `find_damage_of_first_set`."""
+        self._padding_byte = guards.PATTERN
         self._first_seal.take()
 
     def find_damage_of_first_set(self, inputs: Operands) -> str:
@@ -333,9 +377,10 @@ class Arena:
 
         Guard zones are restored, but inputs are not. `inputs` are those that were written to the set.
         """
+        padding = self._find_written_padding(0)
         if self._first_seal.find_broken() is None:
-            return ""
-        return self.find_breach() or self.find_changed_input(inputs)
+            return padding
+        return self.find_breach() or padding or self.find_changed_input(inputs)
 
     def find_breach(self, index: int = 0) -> str:
         """Describe what was written outside the outputs of a set, or return "". Restores the bytes."""
@@ -351,11 +396,11 @@ class Arena:
         """
         first, last = self.starts[0], self.starts[-1]
         for region in self._guarded.inputs:
-            array = inputs[region.name]
+            array = region.pad(inputs[region.name])
             start, copy = first[region.name], last[region.name]
             unchanged = self.memory.equal(start, copy, array.nbytes) if copy != start else self._holds(start, array)
             if not unchanged:
-                return f"changed its input {region.name}"
+                return WROTE_C if region.name == _INITIAL else f"changed its input {region.name}"
         return ""
 
     def _holds(self, start: int, array: np.ndarray) -> bool:

@@ -55,18 +55,48 @@ class Breach:
 
 @dataclass(frozen=True)
 class Region:
-    """An array of an operand set: its type, its offset in the set, and the number of its bytes and rows (0: none)."""
+    """An array of an operand set: its type, its offset in the set, and the number of its bytes and rows (0: none).
+
+    `padding` elements that are not part of the matrix follow each row.
+    """
 
     name: str
     kind: StorageType
     offset: int
     nbytes: int
     rows: int = 0
+    padding: int = 0
 
     @property
     def elements(self) -> int:
-        """The number of elements."""
+        """The number of elements, with those of the padding."""
         return self.nbytes * 8 // self.kind.bits
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes from one row to the next."""
+        return self.nbytes // self.rows
+
+    @property
+    def padding_bytes(self) -> int:
+        """The bytes of the padding of a row."""
+        return self.kind.nbytes(self.padding)
+
+    def make_wide(self) -> np.ndarray:
+        """Return a host array, rows x leading dimension, of NaN."""
+        wide = np.empty((self.rows, self.elements // self.rows), self.kind.numpy_type())
+        wide.view(np.uint8)[:] = NAN
+        return wide
+
+    def pad(self, array: np.ndarray, padding: np.ndarray | None = None) -> np.ndarray:
+        """Return an array as it is stored, with NaN or other elements after each row."""
+        if not self.padding:
+            return array
+        wide = self.make_wide()
+        wide[:, : -self.padding] = array.reshape(self.rows, -1)
+        if padding is not None:
+            wide[:, -self.padding :] = padding
+        return wide
 
     def distance(self, offset: int) -> int:
         """Return the distance in bytes between an offset in the set and the array."""
@@ -101,18 +131,18 @@ class GuardedLayout:
         if self.total > start:
             self.zones.append(Zone(start, self.total - start, byte))
 
-    def add_input(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
+    def add_input(self, name: str, kind: StorageType, nbytes: int, rows: int = 0, padding: int = 0) -> None:
         """Place the next array that kernels read."""
-        self.inputs.append(self._add_region(name, kind, nbytes, rows, NAN))
+        self.inputs.append(self._add_region(name, kind, nbytes, rows, padding, NAN))
 
-    def add_output(self, name: str, kind: StorageType, nbytes: int, rows: int = 0) -> None:
+    def add_output(self, name: str, kind: StorageType, nbytes: int, rows: int = 0, padding: int = 0) -> None:
         """Place the next array that kernels write."""
-        self.outputs.append(self._add_region(name, kind, nbytes, rows, PATTERN))
+        self.outputs.append(self._add_region(name, kind, nbytes, rows, padding, PATTERN))
 
-    def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, byte: int) -> Region:
+    def _add_region(self, name: str, kind: StorageType, nbytes: int, rows: int, padding: int, byte: int) -> Region:
         """Place an array at an aligned offset. Guard the skipped bytes and the rest of its last ALIGN bytes."""
         self.guard(-self.total % _find_alignment(nbytes), byte)
-        region = Region(name, kind, self.total, nbytes, rows)
+        region = Region(name, kind, self.total, nbytes, rows, padding)
         self.total += nbytes
         self.guard(-nbytes % ALIGN, byte)
         return region

@@ -1,6 +1,6 @@
 """The arrays in an operand set of a GEMM or a network, and which of them each step uses.
 
-GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |
+GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |     and | NaN | C | before a result D
 network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern | Y | pattern |
 """
 
@@ -34,6 +34,7 @@ class SetLayout(Protocol):
     rows: int
     inner: int
     columns: int
+    rows_of_product: int
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """Return the positions of these elements in the first input, counted in elements."""
@@ -54,31 +55,34 @@ class GemmLayout:
     def __init__(self, problem: Problem):
         self.problem, self.guarded = problem, GuardedLayout()
         self.rows, self.inner, self.columns = problem.count * problem.M, problem.K, problem.count * problem.N
+        self.rows_of_product = problem.M
         row_bytes = max(operand.row_bytes for operand in problem.operands)
         # A kernel without a bound check may go a tile too far, which is up to 128 rows within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
         guard += -guard % ALIGN
         for operand in problem.inputs:
             self.guarded.guard(guard, guards.NAN)
-            self.guarded.add_input(operand.name, operand.storage, operand.nbytes, operand.rows)
+            self.guarded.add_input(operand.name, operand.storage, operand.nbytes, operand.rows, operand.padding)
         self.guarded.guard(guard, guards.NAN)
         self.guarded.guard(guard, guards.PATTERN)
         result = problem.result
-        self.guarded.add_output(result.name, result.storage, result.nbytes, result.rows)
+        self.guarded.add_output(result.name, result.storage, result.nbytes, result.rows, result.padding)
         self.guarded.guard(guard, guards.PATTERN)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """See SetLayout."""
         problem = self.problem
         product, row = np.divmod(rows, problem.M)
-        inside = inner * problem.M + row if problem.trans_a else row * problem.K + inner
+        leading = problem.leading("A")
+        inside = inner * leading + row if problem.trans_a else row * leading + inner
         return np.asarray(product * problem.stride("A") + inside)
 
     def find_second(self, inner: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """See SetLayout."""
         problem = self.problem
         product, column = np.divmod(columns, problem.N)
-        inside = column * problem.K + inner if problem.trans_b else inner * problem.N + column
+        leading = problem.leading("B")
+        inside = column * leading + inner if problem.trans_b else inner * leading + column
         return np.asarray(product * problem.stride("B") + inside)
 
     def empty_result(self) -> np.ndarray:
@@ -97,6 +101,7 @@ class NetworkLayout:
         self.network, self.guarded = network, GuardedLayout()
         inputs, *outputs = network.sizes
         self.rows, self.inner, self.columns = network.batch, inputs, outputs[0]
+        self.rows_of_product = network.batch
         self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
         self.guarded.add_input("X", FLOAT32, 4 * network.batch * inputs, network.batch)

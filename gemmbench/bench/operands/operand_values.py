@@ -46,6 +46,20 @@ def view_factor(problem: Problem, operands: Operands, name: str) -> np.ndarray:
     return stored.swapaxes(1, 2) if (problem.trans_a if name == "A" else problem.trans_b) else stored
 
 
+def make_inputs(operands: Operands, beta: float, separate_c: bool = False) -> Operands:
+    """Return the operands that a launch may read. C is included only if beta is not 0, or if the result is D.
+
+    A C that may not be read is NaN.
+    """
+    if beta:
+        return operands
+    if separate_c:
+        unread = np.empty_like(operands["C"])
+        unread.view(np.uint8)[:] = 0xFF
+        return {**operands, "C": unread}
+    return {name: array for name, array in operands.items() if name != "C"}
+
+
 def make_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
     """Return all operands, including the C that beta multiplies, read-only.
 
@@ -112,7 +126,7 @@ def is_cached(problem: Problem) -> bool:
 
 
 def _fill_operands(problem: Problem, fill: Fill, seed: int) -> Operands:
-    operands = problem.operands
+    operands = [operand for operand in problem.operands if operand.role != "result" or operand.name == "C"]
     matrices = [make_array(operand) for operand in operands]
     pieces: list[Callable[[], None]] = []
     for number, matrix in enumerate(matrices):

@@ -162,6 +162,8 @@ class _Batch:
 
     def find_stride(self) -> _Cause | None:
         """Find a different distance between an operand's products that explains the result."""
+        if self.problem.ld:
+            return None  # what was read in between is not known
         strides = {name: self.problem.stride(name) for name in "ABC"}
         later = [number for number in self.products if number][:_EXAMPLES]
         for name, usual in [(name, strides[name]) for name in "AB"]:

@@ -349,7 +349,7 @@ def diagnose(wrong: WrongResult) -> Diagnosis:
     with np.errstate(all="ignore"):  # a hypothesis may overflow 16 bits
         found = _explain_contents(wrong, region)
         recomputed = None if found else _explain_values(wrong, region)
-        if not (found or recomputed) and (mistake := find_index_mistake(wrong)):
+        if not (found or recomputed or wrong.problem.ld) and (mistake := find_index_mistake(wrong)):
             return Diagnosis(INDEX + mistake.cause, f"as {mistake.words}", "", True, mistake.renamed, True)
         cause, words = found or recomputed or _explain_region(wrong, region)
     return Diagnosis(
@@ -380,7 +380,8 @@ def _has_structure(wrong: WrongResult, region: WrongRegion) -> bool:
 def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
     """Write a sentence with the number of wrong elements, the first one, and the cause."""
     i, j = (int(index) for index in np.argwhere(wrong.mask)[0])
-    first = f"first C[{wrong.rows[i]}][{j}] = {wrong.got[i, j]:.9g}, should be {wrong.want[i, j]:.9g}"
+    element = f"{wrong.problem.result.name}[{wrong.rows[i]}][{j}]"
+    first = f"first {element} = {wrong.got[i, j]:.9g}, should be {wrong.want[i, j]:.9g}"
     share = f"{int(wrong.mask.sum())} of {wrong.mask.size} elements wrong, {first}"
     rows = "" if wrong.has_all_rows or not wrong.exact else f"{len(wrong.suspects)} of {wrong.problem.M} rows wrong; "
     return f"{rows}{share}: {diagnosis.words}" if diagnosis.words else f"{rows}{share}"

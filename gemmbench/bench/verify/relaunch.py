@@ -25,6 +25,7 @@ from gemmbench.bench.verify.diagnosis import (
 from gemmbench.bench.verify.manifest_doubts import find_fixed_sizes, find_integer_pointer, find_line
 from gemmbench.bench.verify.other_launches import list_other_launches, write_renamed_arguments
 from gemmbench.bench.verify.reference import Check, Reference
+from gemmbench.bench.verify.storage_mistakes import StorageProbe
 from gemmbench.errors import DeviceLost, PlanError
 from gemmbench.planning.plans.plan import Plan
 
@@ -68,6 +69,15 @@ class Relauncher:
         self.arena.find_breach()  # restores what this launch may have overwritten
         return self.arena.read()
 
+    def launch_padded(self, data: Operands, padding: Operands) -> np.ndarray:
+        """Return the result of a launch on `data` whose rows are followed by `padding`, or by NaN.
+
+        Raises the errors of a launch.
+        """
+        self._launch(self.executable, data, False, guards.NAN, padding)
+        self.arena.find_breach()
+        return self.arena.read()
+
     def try_changed(self, data: Operands, mode: str, change: Callable[[Step], Step]) -> np.ndarray | None:
         """Return C after a changed launch; None if that fails or writes elsewhere."""
         try:
@@ -82,9 +92,11 @@ class Relauncher:
         """Return the largest number of threads of a block that had already returned when others left a barrier."""
         return self._launch(self.bind(mode, None), data, True, guards.NAN)
 
-    def _launch(self, executable: Executable, data: Operands, poisoned: bool, scratch: int) -> int:
+    def _launch(
+        self, executable: Executable, data: Operands, poisoned: bool, scratch: int, padding: Operands | None = None
+    ) -> int:
         inputs = {name: array for name, array in data.items() if not poisoned or name != self.arena.result.name}
-        self.arena.write(inputs, 1)
+        self.arena.write(inputs, 1, padding)
         self.arena.reset(inputs, 1, self.fill)
         if self.fill_scratch is not None:
             self.fill_scratch(scratch)
@@ -103,7 +115,8 @@ def explain_by_relaunch(
         return check
     try:
         better = (
-            _find_fixed_sizes(check, launch)
+            _find_storage_mistake(check, reference, launch)
+            or _find_fixed_sizes(check, launch)
             or _find_integers(check, launch)
             or _name_mistake(check, launch)
             or _find_added_product(check, result, reference, launch)
@@ -132,6 +145,19 @@ def explain_by_relaunch(
         is_recomputed=check.diagnosis.is_recomputed and cause == check.diagnosis.cause,
     )
     return replace(check, message=message, diagnosis=found)
+
+
+def _find_storage_mistake(check: Check, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """Find a mistake in leading dimensions, padding, or the roles of C and D."""
+    problem = reference.problem
+    if not (problem.ld or problem.separate_c) or check.rule != "exact":
+        return None
+    data = {
+        name: array for name, array in reference.operands.items() if reference.beta or problem.separate_c or name != "C"
+    }
+    judge = reference.is_exactly_right
+    probe = StorageProbe(problem, data, reference.alpha, reference.beta, launch.launch_padded, judge, launch.fill)
+    return probe.find_mistake()
 
 
 def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:

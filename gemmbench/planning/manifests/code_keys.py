@@ -15,6 +15,7 @@ from gemmbench.planning.manifests.variant import (
     NULL,
     OPERANDS,
     SCALARS,
+    SEPARATE_C,
     STREAM,
     Argument,
     ArgumentText,
@@ -125,14 +126,14 @@ _CONVERTED = re.compile(rf"({'|'.join(_TYPES)})\s*\((.*)\)$", re.DOTALL)
 _STRIDE = re.compile(r"\bstride\(\s*(\w+)\s*\)")
 _NUMBER = re.compile(r"[-+]?(\d+\.\d*|\.\d+)f?$")
 _MOST = 64
-_FUSED = ("bias", "residual", "scale", "maps")
+_FUSED = ("D", "bias", "residual", "scale", "maps")
 """Operands that a launcher cannot have."""
 
 
 def read_arguments(
-    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool, takes_many: bool
+    document: Document, sections: SectionReader, written: Sequence[ArgumentText], launcher: bool, kinds: Sequence[str]
 ) -> tuple[Argument | Structure, ...]:
-    """Read `args`. A launcher may take `stream`. With `takes_many`, the count and strides of products are allowed.
+    """Read `args`. A launcher may take `stream`. `kinds` allows the count and strides of products, and D.
 
     Raises SpecError at the line of the argument.
     """
@@ -140,12 +141,11 @@ def read_arguments(
         raise document.error_at(("args",), f"args: {len(written)} arguments are too many; at most {_MOST}")
     operands = (*(name for name in OPERANDS if name not in _FUSED), STREAM) if launcher else OPERANDS
     roles = (*operands, *SCALARS, NULL)
-    reader = _ArgumentReader(document, sections, roles, takes_many)
+    reader = _ArgumentReader(document, sections, roles, kinds)
     arguments = tuple(reader.read_parameter(index, text, launcher) for index, text in enumerate(written))
     if written:
-        _check_operands(
-            document, Call(arguments), ("C",) if document.data.get("computes") == "pass" else ("A", "B", "C")
-        )
+        factors = () if document.data.get("computes") == "pass" else ("A", "B", "C")
+        _check_operands(document, Call(arguments), (*factors, "D") if SEPARATE_C in kinds else factors or ("C",))
     return arguments
 
 
@@ -158,8 +158,8 @@ def _check_operands(document: Document, call: Call, names: Sequence[str]) -> Non
 class _ArgumentReader:
     """Reads the arguments of one manifest."""
 
-    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str], takes_many: bool):
-        self.document, self.sections, self.roles, self.takes_many = document, sections, roles, takes_many
+    def __init__(self, document: Document, sections: SectionReader, roles: Sequence[str], kinds: Sequence[str]):
+        self.document, self.sections, self.roles, self.kinds = document, sections, roles, kinds
 
     def read_parameter(self, index: int, text: ArgumentText, launcher: bool) -> Argument | Structure:
         """Read what is passed to one parameter."""
@@ -201,7 +201,10 @@ class _ArgumentReader:
                 message = f"args: the operand '{operand}' has no products; write stride(A), stride(B) or stride(C)"
                 raise self.document.error_at(path, message)
         text = _STRIDE.sub(lambda found: f"stride_{found[1].lower()}", text)
-        if not self.takes_many and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
+        if SEPARATE_C not in self.kinds and (used := {"D", "ldd"} & set(re.findall(r"\w+", text))):
+            message = f"args: {min(used)} belongs to a result apart from C; add `{SEPARATE_C}` to `kinds`, such as "
+            raise self.document.error_at(path, message + f"`kinds: [one, {SEPARATE_C}]`")
+        if "many" not in self.kinds and (used := set(re.findall(r"\w+", text)) & set(BATCH_NAMES)):
             written = re.sub(r"stride_(\w)", lambda found: f"stride({found[1].upper()})", min(used))
             message = f"args: {written} belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"
             raise self.document.error_at(path, message)

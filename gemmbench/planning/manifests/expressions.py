@@ -20,7 +20,7 @@ from gemmbench.planning.sizes import MOST_DIGITS, count_digits
 
 FUNCTIONS = {"cdiv": lambda a, b: -(-a // b), "min": min, "max": max}
 BATCH_NAMES = ("count", "stride_a", "stride_b", "stride_c")
-PROBLEM_NAMES = ("M", "N", "K", "BYTES", "BYTES_C", "TRANS_A", "TRANS_B", "lda", "ldb", "ldc", "PROMOTED_EVERY")
+PROBLEM_NAMES = ("M", "N", "K", "BYTES", "BYTES_C", "TRANS_A", "TRANS_B", "lda", "ldb", "ldc", "ldd", "PROMOTED_EVERY")
 NETWORK_NAMES = ("M", "IN", "OUT", "FIRST", "WIDEST", "REST", "LAYERS")
 DEVICE_NAMES = ("SMS", "SMEM", "L2")
 # What is counted in the machine code of a loop.

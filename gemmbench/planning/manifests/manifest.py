@@ -39,6 +39,7 @@ from gemmbench.planning.manifests.variant import (
     COMPUTES,
     EPILOGUES,
     KINDS,
+    SEPARATE_C,
     STORAGES,
     Call,
     Launch,
@@ -174,7 +175,7 @@ class ManifestReader:
         """Return how the kernels are called."""
         manifest, workspace = self.manifest, self.manifest.workspace
         return Call(
-            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host), "many" in manifest.kinds),
+            args=read_arguments(self.document, sections, manifest.args, bool(manifest.host), manifest.kinds),
             column_major=manifest.storage == "column",
             reads_c=manifest.reads_c,
             host=manifest.host,
@@ -227,6 +228,9 @@ class ManifestReader:
             self.refuse_keys("pick", _CODE)
         elif self.manifest.host:
             self.refuse_keys("host", _LAUNCHED)
+            if SEPARATE_C in self.manifest.kinds:
+                at = ("kinds", self.manifest.kinds.index(SEPARATE_C))
+                raise self.document.error_at(at, f"kinds: a host function cannot take a D; remove {SEPARATE_C}")
         elif isinstance(self.manifest.workspace, HostFields):
             message = "workspace: only a manifest with `host` may have a function here; write the bytes"
             raise self.document.error_at(("workspace",), message)

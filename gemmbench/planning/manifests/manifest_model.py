@@ -34,7 +34,10 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         layouts: The layouts that the kernel takes: `nn`, `nt`, `tn`, `tt`. The first letter is for A and the
             second for B: stored as used (n) or transposed (t). Matrices are row-major and packed.
         kinds: `one` for one product, `many` for a launch that computes all products of a batch. The macro
-            `MANY` is then 1. The default is `[one]`: a batch is launched product by product.
+            `MANY` is then 1. The default is `[one]`: a batch is launched product by product. With `padded`,
+            elements may follow each stored row: the macros `LDA`, `LDB`, `LDC` and `LDD` are then the leading
+            dimensions, and are not defined for packed operands. With `separate_c`, the result may lie apart from
+            C, in a trailing argument `D`, which is the address of C otherwise.
         file: The file with the code, relative to this manifest. Only a manifest in a `.yaml` file has this key.
             The compiler gets the file unchanged, with only the macros of `define`.
         define: Macros for the code of `file`, such as `BLOCK: BM` or `T: float`. The value is an expression, or
@@ -47,7 +50,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         maxregcount: The most registers that a thread may have. With 0, the compiler decides.
         symbol: The name of the kernel. A template needs its arguments, which may be expressions: `sgemm<BM, BN,
             8>`.
-        args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`,
+        args: The arguments of the kernel in its own order, if they are not the standard ones: `A`, `B`, `C`, `D`,
             `bias`, `residual`, `scale`, `workspace`, `maps`, `stream` for a launcher, `alpha`, `beta`, `&alpha`
             for a scalar by pointer, `null`, and numbers. Numbers are expressions such as `M`, `lda` or `M*K`. A
             batch also has `count` and `stride(A)`, the elements from one product to the next. A number is an

@@ -15,7 +15,7 @@ Part = Expression | str
 ArgumentText = str | int | float | None | dict[str, str | int | float | None]
 """An argument as a manifest writes it. A structure has its fields by name."""
 
-OPERANDS = ("A", "B", "C", "bias", "residual", "scale", "workspace", "maps")
+OPERANDS = ("A", "B", "C", "D", "bias", "residual", "scale", "workspace", "maps")
 SCALARS = ("alpha", "beta")
 NULL, STREAM = "null", "stream"
 
@@ -110,8 +110,9 @@ Params = Mapping[str, Values]
 ALL = "all"
 
 COMPUTES = ("gemm", "mlp", "pass")
-KINDS = ("one", "many")
-"""What one launch computes: one product, or all products of a batch."""
+PADDED, SEPARATE_C = "padded", "separate_c"
+KINDS = ("one", "many", PADDED, SEPARATE_C)
+"""What one launch computes: one product, or all products of a batch. It may take rows with padding, and a D."""
 STORAGES = ("row", "column")
 EPILOGUES = (*EPILOGUE_STEPS, SOFTMAX)
 """What may follow a product. Each is a macro of the kernel, 1 if this plan uses it."""
@@ -268,7 +269,7 @@ class Variant:
     def trailing(self) -> tuple[str, ...]:
         """The arguments that its kernels take after the usual ones, in order."""
         fused = [name for name in self.epilogue if name in EPILOGUE_STEPS and EPILOGUE_STEPS[name].part]
-        declared = {"workspace": self.workspace, "maps": self.tensor_maps}
+        declared = {"D": SEPARATE_C in self.kinds, "workspace": self.workspace, "maps": self.tensor_maps}
         return (*fused, *(name for name, value in declared.items() if value))
 
     @property

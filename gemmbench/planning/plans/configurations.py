@@ -6,7 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import overload
+from types import MappingProxyType
+from typing import Any, overload
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
@@ -184,11 +185,14 @@ def make_problems(
     shapes: Sequence[AnyShape],
     layouts: Sequence[str],
     precisions: Sequence[str],
-    epilogue: tuple[str, ...] = (),
+    form: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Problem]:
-    """Return every combination. If the kernel takes alpha and beta, their values are such that ignoring them shows."""
+    """Return every combination. `form` holds fields of all problems, as Selection.form does.
+
+    If the kernel takes alpha and beta, their values are such that ignoring them shows.
+    """
     return [
-        make_problem(shape, layout, kind, *_choose_scalars(variant, kind), epilogue)
+        make_problem(shape, layout, kind, *_choose_scalars(variant, kind), **form)
         for kind in precisions
         for layout in layouts
         for shape in shapes

@@ -209,7 +209,8 @@ def _evaluate_map(
     mapped = to_row_major(variant, declared.operand)
     storage = problem.storage(mapped)
     shape = numbers(declared.shape) or problem.shape(mapped)[::-1]
-    pitch = numbers(declared.pitch) or tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
+    packed = tuple(math.prod(shape[:rank]) for rank in range(1, len(shape)))
+    pitch = numbers(declared.pitch) or (packed if declared.shape else (problem.leading(mapped),))
     offset, swizzle = numbers((declared.offset, declared.swizzle))
     strides = tuple(storage.nbytes(elements) for elements in pitch)
     tensor = TiledTensor(mapped, offset, shape, strides, numbers(declared.box), swizzle)

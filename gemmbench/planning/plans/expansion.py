@@ -238,6 +238,9 @@ def collect_names(variant: Variant, problem: Problem, target: Target, network: N
     names |= {"BYTES": seen.storage("A").nbytes(1), "BYTES_C": seen.storage("C").nbytes(1)}
     names |= {"TRANS_A": int(seen.trans_a), "TRANS_B": int(seen.trans_b)}
     names |= {"PROMOTED_EVERY": problem.precision.accumulator.promoted_every}
-    names |= {f"ld{name.lower()}": seen.shape(name)[0 if column_major else 1] for name in "ABC"}
+    row = 0 if column_major else 1  # where a shape has the length of what is contiguous
+    names |= {f"ld{name.lower()}": seen.shape(name)[row] + seen.padding.get(name, 0) for name in "ABC"}
+    result = seen.result.name
+    names["ldd"] = seen.shape(result)[row] + seen.padding.get(result, 0)
     names |= {"count": seen.count} | {f"stride_{name.lower()}": seen.stride(name) for name in "ABC"}
     return {**names, **(network.names if network else {}), "SMS": target.sms, "SMEM": target.smem, "L2": target.l2}

@@ -159,6 +159,14 @@ class Plan:
         """The result of one launch: the problem, or one of its products if the kernels do not take a batch."""
         return self.problem if "many" in self.variant.kinds else self.problem.one
 
+    def _list_leading(self, problem: Problem) -> list[tuple[str, int]]:
+        """Return the leading dimensions of A, B, C and D, each with its operand as the kernel calls it."""
+        row, result = 0 if self.variant.call.column_major else 1, problem.result.name
+        return [
+            (name, problem.shape(each)[row] + problem.padding.get(each, 0))
+            for name, each in (*zip("ABC", "ABC", strict=True), ("D", result))
+        ]
+
     @property
     def products(self) -> int:
         """The number of launches for its problem: one, or one for each product."""
@@ -211,6 +219,8 @@ class Plan:
         fused = [(name.upper(), str(int(name in self.fused))) for name in self.variant.epilogue]
         network = list(self.network.macros) if self.network else []
         many = [("MANY", "1")] if problem.count > 1 else []
+        if problem.ld:
+            many += [(f"LD{name}", str(size)) for name, size in self._list_leading(problem)]
         return tuple(
             [(name, str(value)) for name, value in self.config.values]
             + types + layout + promotion + fused + network + many

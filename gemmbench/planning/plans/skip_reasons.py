@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.manifests.variant import PADDED, SEPARATE_C, Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
 
@@ -38,6 +38,12 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
     if problem.count == 1 and "one" not in variant.kinds:
         return "takes only batches (`kinds`), but this is one product; choose a size such as 8*64"
+    if problem.ld and PADDED not in variant.kinds:
+        return f"takes no rows with padding ({', '.join(problem.ld)}); its `kinds` has no `{PADDED}`"
+    if problem.separate_c and SEPARATE_C not in variant.kinds:
+        return f"writes its result to C and takes no D; its `kinds` has no `{SEPARATE_C}`"
+    if problem.separate_c and not problem.beta and variant.call.reads_c:
+        return "reads C even if beta is 0, and a C apart from D then holds NaN; give another --beta"
     if reason := _explain_unsuitable_for_integers(problem):
         return reason
     if not variant.takes_scalars(problem.precision, problem.alpha, problem.beta):

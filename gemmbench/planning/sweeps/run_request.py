@@ -19,7 +19,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, parse_epilogue
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import PRECISIONS, find_precision
-from gemmbench.planning.problems import LAYOUTS, PanelCut
+from gemmbench.planning.problems import LAYOUTS, PanelCut, parse_padding
 from gemmbench.planning.sizes import Sizes, check_digits, read_sizes
 
 # The headings of options in --help, in this order.
@@ -356,6 +356,24 @@ class Selection:
         help=f"What follows the product, in turn: {', '.join(EPILOGUE_STEPS)}; several with commas.",
         in_python='what follows the product, such as "bias,gelu" or ["bias", "gelu"].',
     )
+    ld: tuple[str, ...] = option(
+        "--ld",
+        (),
+        check=parse_padding,
+        text=_join_names,
+        metavar="PADDING",
+        heading=PROBLEM,
+        help="Elements after each stored row: A+8,B+8; also C and, with --separate-c, D.",
+        in_python='elements that follow each stored row, such as "A+8,B+8" or ["A+8", "B+8"].',
+    )
+    separate_c: bool = option(
+        "--separate-c",
+        False,
+        kind=bool,
+        usual=False,
+        heading=PROBLEM,
+        help="Write the result to D, and only read C.",
+    )
     baseline: str | None = option(
         "--baseline",
         kind=NAME_OF_VARIANT,
@@ -369,6 +387,11 @@ class Selection:
         check=os.fspath,
         help="An additional folder with .cu files.",
     )
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """The fields that are the same in all problems, apart from alpha and beta."""
+        return {"epilogue": self.epilogue, "ld": self.ld, "separate_c": self.separate_c}
 
     def list_words(self, *names: str) -> list[str]:
         """Return the words of a command for those options that are given."""

@@ -14,7 +14,7 @@ import msgspec
 from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.files import data_folder, display_path, is_file, read_text_file
 from gemmbench.planning.manifests.variant import ALL, Params
-from gemmbench.planning.problems import Problem, ProblemGrid
+from gemmbench.planning.problems import Problem, ProblemGrid, check_rows_of_result
 from gemmbench.planning.sizes import (
     AnyShape,
     Shape,
@@ -48,6 +48,8 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
         alpha: C = alpha A B + beta C.
         beta: With 0, C is not read.
         epilogue: What follows the product, in turn, such as `[bias, gelu]`.
+        ld: Elements that follow each stored row of an operand, such as `[A+8, B+8]`.
+        separate_c: `true` to write the result to D and only read C.
         params: Values to try for every variant that has the parameter, such as `{TILE: [16, 32]}`,
             or `all`.
         baseline: The variant that counts as 100 %. The default is cublas on a GPU and openblas on a CPU. If
@@ -68,6 +70,8 @@ class SweepModel(msgspec.Struct, forbid_unknown_fields=True):
     alpha: int | float = 1
     beta: int | float = 0
     epilogue: list[str] = []
+    ld: list[str] = []
+    separate_c: bool = False
     params: dict[str, Any] | str = {}
     baseline: str = ""
     measure: MeasureModel = msgspec.field(default_factory=MeasureModel)
@@ -217,6 +221,12 @@ def _read_problems(
     alpha = float(reader.choose(selection.alpha, ("alpha",), OPTIONS["alpha"].check, model.alpha))
     beta = float(reader.choose(selection.beta, ("beta",), OPTIONS["beta"].check, model.beta))
     epilogue = reader.choose(selection.epilogue or None, ("epilogue",), OPTIONS["epilogue"].check, model.epilogue)
+    separate_c = selection.separate_c or model.separate_c
+
+    def read_ld(written: Any) -> tuple[str, ...]:
+        return check_rows_of_result(OPTIONS["ld"].check(written), separate_c)
+
+    ld = read_ld(selection.ld) if selection.ld else reader.check(("ld",), read_ld, model.ld)
     precisions, layouts = selection.precisions, selection.layouts
     rows = post.rows if post is not None else ()
     precisions = precisions or tuple(dict.fromkeys(row.precision for row in rows))
@@ -227,7 +237,7 @@ def _read_problems(
     count = len(given.shapes) if given else _count_shapes(reader, model)
     check_plans(len(precisions) * len(layouts) * count * variants)
     shapes = dict.fromkeys(given.shapes if given else _read_shapes(reader, model))
-    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, epilogue)
+    return ProblemGrid(precisions, layouts, tuple(shapes), alpha, beta, epilogue, ld, separate_c)
 
 
 def _read_shapes(reader: ConfigReader, model: SweepModel) -> list[AnyShape]:

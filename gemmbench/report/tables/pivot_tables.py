@@ -35,7 +35,7 @@ def tabulate_pivots(problems: Sequence[ProblemRows], columns: Sequence[str] = ()
     groups: dict[tuple[object, ...], list[ProblemRows]] = {}
     for each in problems:
         problem = each.problem
-        kind = problem.precision_name, problem.alpha, problem.beta, problem.epilogue
+        kind = problem.precision_name, problem.alpha, problem.beta, *problem.form.values()
         groups.setdefault(kind, []).append(each)
     return [_Pivot(group, columns, sort).tabulate() for group in groups.values()]
 
@@ -120,6 +120,7 @@ class _Pivot:
         common = [first.layout] * same + [first.precision_name]
         common += [] if (first.alpha, first.beta) == (1.0, 0.0) else [f"alpha = {first.alpha:g}, beta = {first.beta:g}"]
         common += [f"then {step}" if step == first.epilogue[0] else step for step in first.epilogue]
+        common += first.storage_words
         return f"{self.column.heading.format(baseline=self.baseline)}: {', '.join(common)}"
 
     def _cell(self, index: int, name: str) -> _Cell:

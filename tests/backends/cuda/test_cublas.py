@@ -143,7 +143,7 @@ def test_algorithms_that_add_in_f16_or_bf16_are_not_asked_for(asked, monkeypatch
 class Heuristic:
     """What cuBLASLt offers for each compute type: algorithms by number, or a refusal."""
 
-    layouts = (1, 2, 3)
+    layouts = (1, 2, 3, 4)
 
     def __init__(self, offered):
         self.offered = offered
@@ -248,10 +248,20 @@ def test_a_batch_is_one_call_with_its_strides(asked):
 
 
 def test_cublaslt_hears_the_count_and_the_strides_of_a_batch():
-    api = Attributes()
-    _Matmul(api, to_column_major(Problem(4, 5, 6, count=7)), Types(0, 0, 0, 0, 68, "float32"), {})
-    assert api.layouts == [("BATCH_COUNT", 7), ("STRIDED_BATCH_OFFSET", 30), ("BATCH_COUNT", 7),
-                           ("STRIDED_BATCH_OFFSET", 24), ("BATCH_COUNT", 7), ("STRIDED_BATCH_OFFSET", 20)]  # fmt: skip
+    api, problem = Attributes(), Problem(4, 5, 6, count=7, ld=("A+2", "D+1"), separate_c=True)
+    _Matmul(api, to_column_major(problem), Types(0, 0, 0, 0, 68, "float32"), {})
+    strides = {"B": 30, "A": 4 * 8, "C": 20, "D": 4 * 6}
+    assert api.layouts == [each for stride in strides.values()
+                           for each in (("BATCH_COUNT", 7), ("STRIDED_BATCH_OFFSET", stride))]  # fmt: skip
+
+
+def test_cublas_hears_the_leading_dimensions(asked):
+    plan = Plan(Problem(4, 5, 6, ld=("A+2", "B+3", "C+1")), CUBLAS, Config(), "cuda", "90", None, workspace=WORKSPACE)
+    calls = Cublas(STREAM, 90, EITHER).calls(plan, SETS[:1])
+    del asked[:]
+    calls.queue[0]()
+    ((_, *arguments),) = asked
+    assert [arguments[number] for number in (9, 12, 16)] == [8, 8, 6]  # ld of B, A and C, in this order
 
 
 @pytest.mark.parametrize(("precision", "fast"), [("e4m3", 0), ("e4m3_fast", 1), ("e5m2", 0), ("e5m2_fast", 1)])

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from gemmbench.backends.fake.backend import FakeBackend
-from gemmbench.bench.experiments.workload import gemm_workload, make_inputs
+from gemmbench.bench.experiments.workload import gemm_workload
 from gemmbench.bench.operands.alterations import draw_lines
 from gemmbench.bench.operands.arena import Arena, list_set_factors
 from gemmbench.bench.operands.layouts import GemmLayout
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_inputs, make_operands
 from gemmbench.bench.operands.scratch import Scratch, find_room
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem

@@ -11,6 +11,7 @@ import yaml
 
 from gemmbench.backends.cpu import walls
 from gemmbench.backends.cpu.backend import CpuBackend
+from gemmbench.backends.cpu.entry import OPENBLAS
 from gemmbench.backends.cpu.support import why_unsuitable
 from gemmbench.backends.cpu.translation import CpuCompiler
 from gemmbench.bench.build import compile_plans
@@ -27,9 +28,10 @@ from gemmbench.planning.sweeps.policy import Policy
 from gemmbench.report.row import is_forged
 
 ROOT = Path(__file__).parents[3]
-NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_int8", "hostile/host")
-KERNELS, VALUES, MANY, EPILOGUE, INT8, HOSTS = FOLDERS = tuple(ROOT / "tests" / name for name in NAMES)
-EXPECTED, OF_VALUES, OF_MANY, OF_EPILOGUE, OF_INT8, OF_HOSTS = EXPECTATIONS = [
+NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_strides", "hostile_int8")
+FOLDERS = tuple(ROOT / "tests" / name for name in (*NAMES, "hostile/host"))
+KERNELS, VALUES, MANY, EPILOGUE, STRIDES, INT8, HOSTS = FOLDERS
+EXPECTED, OF_VALUES, OF_MANY, OF_EPILOGUE, OF_STRIDES, OF_INT8, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -62,7 +64,7 @@ def short_warm_up(monkeypatch):
 
 def plan_rows(folders, names, problem, backend):
     """The first configuration of each kernel, as a plan or a skip."""
-    variants = [Catalog(folders, []).get(name) for name in names]
+    variants = [Catalog(folders, [OPENBLAS]).get(name) for name in names]
     chosen = [(variant, list_configurations(variant, {})[:1]) for variant in variants]
     targets = {"cpu": backend.device.target}
     return make_plans([problem], chosen, "cpu", targets, lambda variant, _: why_unsuitable(variant))
@@ -151,6 +153,20 @@ def test_a_wrong_epilogue_says_what_is_wrong_in_it(verify, backend, name):
     assert wanted["words"] in record.reason
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("name", OF_STRIDES)
+def test_wrong_rows_or_a_wrong_d_are_found_and_named(verify, backend, name, count):
+    wanted = OF_STRIDES[name]
+    ld = () if wanted.get("separate_c") else ("A+8", "B+4", "C+3")
+    problem = Problem(40, 33, 27, count=count, ld=ld, separate_c=wanted.get("separate_c", False))
+    if wanted.get("timed"):
+        (record,) = run_batch(plan_rows([STRIDES], [name], problem, backend), backend, TIMED_BRIEFLY)
+    else:
+        record = verify(name, replace(problem, alpha=1.5, beta=wanted.get("beta", -0.5)))
+    assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
 @pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (3.0, -2.0)])
 @pytest.mark.parametrize("name", OF_INT8)
 def test_wrong_integers_say_in_what_they_were_summed(verify, name, alpha, beta):
@@ -181,6 +197,18 @@ def test_integers_are_right_through_the_audit(backend, name, data, problem):
     policy = replace(TIMED_BRIEFLY, data=data)
     (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, policy)
     assert (record.status, record.product_class) == ("ok", "int8"), record.reason
+
+
+@pytest.mark.parametrize("layout", ["nn", "tt"])
+@pytest.mark.parametrize("ld", [(), ("A+8", "B+1", "C+3", "D+5")])
+@pytest.mark.parametrize(("name", "count", "beta", "epilogue"), [
+    ("tiled", 1, -0.5, ()), ("blocktile_2d", 3, -0.5, ("bias", "relu")), ("tiled", 1, 0.0, ("residual", "gelu")),
+    ("openblas", 1, -0.5, ()), ("openblas", 3, 0.0, ()),
+])  # fmt: skip
+def test_rows_with_padding_and_a_d_apart_from_c_are_right(backend, name, count, beta, epilogue, ld, layout):
+    problem = Problem(40, 33, 133, layout, "f32", 1.5, beta, count, epilogue, ld, True)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, TIMED_BRIEFLY)
+    assert record.status == "ok", record.reason
 
 
 SMOOTH = ("residual", "scale", "bias", "silu")

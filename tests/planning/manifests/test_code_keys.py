@@ -45,11 +45,29 @@ def test_arguments_of_a_batch_are_its_count_and_strides(write_kernel, expand):
     assert [each.value for each in plan.arguments if not each.role][3] == 1
 
 
+def test_arguments_of_rows_with_padding_are_leading_dimensions(write_kernel, expand):
+    args = ["M", "N", "K", "A", "lda", "B", "ldb", "C", "ldc", "D", "ldd"]
+    path = write_kernel(args=args, kinds="[one, padded, separate_c]", symbol="gemm")
+    (plan,) = expand(read_variant(path), Problem(2, 3, 5, ld=("A+8", "D+1"), separate_c=True))
+    assert [each.value for each in plan.arguments if not each.role] == [2, 3, 5, 13, 3, 3, 4]
+    (plan,) = expand(read_variant(path), Problem(2, 3, 5))
+    assert [each.value for each in plan.arguments if not each.role] == [2, 3, 5, 5, 3, 3, 3]
+
+
+def test_columns_with_padding_are_leading_dimensions_too(write_kernel, expand):
+    args = ["M", "N", "K", "A", "lda", "B", "ldb", "C", "ldc"]
+    path = write_kernel(args=args, kinds="[one, padded]", symbol="gemm", storage="column")
+    (plan,) = expand(read_variant(path), Problem(2, 3, 5, ld=("A+8", "C+1")))
+    assert [each.value for each in plan.arguments if not each.role] == [3, 2, 5, 3, 13, 4]
+
+
 @pytest.mark.parametrize(
     ("at", "args", "message"),
     [
         ("- count", BATCHED, "args: count belongs to a batch; add `kinds: [one, many]` if the kernel takes batches"),
         ("stride(B)", ["A", "B", "stride(B)", "C"], "args: stride(B) belongs to a batch; add `kinds: [one, many]`"),
+        ("- D", ["A", "B", "C", "D"], "args: D belongs to a result apart from C; add `separate_c` to `kinds`, such as"),
+        ("- ldd", ["A", "B", "C", "ldd"], "args: ldd belongs to a result apart from C; add `separate_c` to `kinds`"),
         ("stride(D)", ["A", "B", "stride(D)", "C"], "args: the operand 'D' has no products; write stride(A)"),
     ],
 )

@@ -125,6 +125,12 @@ def test_a_grid_at_the_limit_runs(plans):
             {"precisions": "[int8]"},
             "beta is -0.5, but int8 multiplies integers; choose a whole number, such as --beta 1",
         ),
+        (Problem(8, 8, 8, ld=("A+8",)), {}, "takes no rows with padding (A+8); its `kinds` has no `padded`"),
+        (
+            Problem(8, 8, 8, separate_c=True),
+            {},
+            "writes its result to C and takes no D; its `kinds` has no `separate_c`",
+        ),
     ],
 )
 def test_what_a_variant_lacks_is_a_skip(plans, problem, keys, expected):

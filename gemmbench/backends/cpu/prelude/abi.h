@@ -9,7 +9,7 @@ namespace gb {
 struct Arguments {
     int M, N, K;
     double alpha, beta;
-    char *A, *B, *C, *bias, *residual, *scale, *workspace;
+    char *A, *B, *C, *bias, *residual, *scale, *workspace, *D;  // D is C unless the result lies apart
     unsigned step;
     const double* numbers;  // of a kernel with arguments of its own
 };

@@ -27,7 +27,7 @@ namespace gb {
 using Word = std::atomic<unsigned>;
 
 struct Set {
-    size_t A, B, C, bias, residual, scale;
+    size_t A, B, C, bias, residual, scale, D;
 };
 
 // One kernel of a launch.
@@ -124,6 +124,7 @@ static void run_blocks() {
     arguments.bias = binding.memory + set.bias + control->product * binding.stride.bias;
     arguments.residual = binding.memory + set.residual + control->product * binding.stride.residual;
     arguments.scale = binding.memory + set.scale;
+    arguments.D = binding.memory + set.D + control->product * binding.stride.D;
     arguments.step = control->step;
     const unsigned long blocks = block_count(gridDim);
     for (unsigned long taken; (taken = control->next.fetch_add(1)) < blocks;) {

@@ -257,20 +257,25 @@ static dim3 read_shape() {
     return {x, y, z};
 }
 
-// FILE BYTES ELEMENT of A, B, C, bias, residual, scale and workspace, without a file -1; then ADDRESS BYTES ROOM of static arrays, the
-// room 0 for a guard.
+// BYTES of a D apart from C, or 0; FILE BYTES ELEMENT of A, B, C, bias, residual, scale and workspace, without a file
+// -1; then ADDRESS BYTES ROOM of static arrays, the room 0 for a guard.
 static void read_regions() {
     char** const operands[] = {&launch.A,        &launch.B,     &launch.C,        &launch.bias,
                                &launch.residual, &launch.scale, &launch.workspace};
-    const Space spaces[] = {Space::input, Space::input, Space::output, Space::input,
+    const size_t apart = large();
+    const Space spaces[] = {Space::input, Space::input, apart ? Space::input : Space::output, Space::input,
                             Space::input, Space::input, Space::scratch};
     unsigned number = 0;
+    size_t element_of_c = 0;
     for (; number < 7; ++number) {
         const int file = int(real());
         const size_t bytes = large(), element = large();
+        if (number == 2) element_of_c = element;
         if (bytes) *operands[number] = add_operand(spaces[number], number, file, bytes, element,
                                                     spaces[number] == Space::output && !sampled);
     }
+    launch.D = apart ? add_operand(Space::output, number, -1, apart, element_of_c, !sampled) : launch.C;
+    ++number;
     element_of_shared = small();
     add_shared(number++, reinterpret_cast<uintptr_t>(gb_dynamic_shared), 0, kDynamic + kNear, element_of_shared);
     for (unsigned count = small(); count; --count, ++number) {

@@ -1,0 +1,28 @@
+/*---
+summary: multiplies the padding of A by 0
+order: 1
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+kinds: [one, padded]
+args: [M, N, K, alpha, A, lda, B, ldb, beta, C, ldc]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// K is rounded up to a multiple of 4, and what is beyond it is multiplied by 0, which keeps a NaN.
+
+extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, int lda, const float* B, int ldb,
+                                float beta, float* C, int ldc) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    float sum = 0;
+    for (int k = 0; k < (K + 3) / 4 * 4; ++k)
+        sum += A[size_t(row) * lda + k] * (k < K) * B[size_t(k < K ? k : 0) * ldb + column];
+    float* const c = C + size_t(row) * ldc + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}

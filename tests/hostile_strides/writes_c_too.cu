@@ -1,0 +1,28 @@
+/*---
+summary: writes the result to C as well as to D
+order: 1
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+kinds: [one, separate_c]
+args: [M, N, K, alpha, A, B, beta, C, D]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// Both arrays get the result.
+
+extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+                                float* D) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    const size_t at = size_t(row) * N + column;
+    D[at] = beta == 0 ? alpha * sum : alpha * sum + beta * C[at];
+    C[at] = D[at];
+}
