@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import load_numpy
 
 if TYPE_CHECKING:
@@ -80,21 +79,6 @@ EPILOGUE_STEPS = {step.name: step for step in _STEPS}
 """All steps by name. The slopes are rounded up."""
 SOFTMAX = "softmax"
 """Follows the last layer of a network; it needs whole rows, so that it is no step of a product."""
-
-
-def parse_epilogue(written: str | Sequence[str]) -> tuple[str, ...]:
-    """Read `bias,gelu`, or a list of steps, in the order in which they are applied. Raises UsageError."""
-    parts = written.split(",") if isinstance(written, str) else written
-    names = tuple(part.strip().lower() for part in parts if part.strip())
-    for name in names:
-        if name == SOFTMAX:
-            raise UsageError("epilogue: softmax needs whole rows of C; only the last layer of gemmbench mlp has it")
-        if name not in EPILOGUE_STEPS:
-            known = ", ".join(EPILOGUE_STEPS)
-            raise UsageError(f"epilogue: unknown step '{name}'{nearest(name, EPILOGUE_STEPS)}; known: {known}")
-        if names.count(name) > 1:
-            raise UsageError(f"epilogue: {name} occurs twice; name each step once")
-    return names
 
 
 def fuse_steps(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
