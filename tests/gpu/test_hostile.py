@@ -4,44 +4,51 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from itertools import groupby
 
 import pytest
 import yaml
 
 from gemmbench.backends.cuda.system import probe
+from tests.hostile_cases import PROBLEMS, TESTS, list_cases
 
-FOLDER = Path(__file__).parents[1] / "hostile"
-MANY = FOLDER.parent / "hostile_many"
-EXPECTED, OF_MANY = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, MANY))
+FOLDER = TESTS / "hostile"
+EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+CASES = {folder: list_cases(folder, "cuda") for folder in PROBLEMS}
 HEALTHY = ("naive", "tiled")
+VERIFIED, TIMED = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2"), ("--rounds", "10")
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The rows of all of them, run with healthy kernels among them, by name."""
-    return run_all(tmp_path_factory, FOLDER, EXPECTED, "35x129x133")
+    folder = open_folder(tmp_path_factory)
+    timed = [name for name, wanted in EXPECTED.items() if "beta" in wanted]
+    at_once, sizes = [name for name in EXPECTED if name not in timed], ("--sizes", "35x129x133")
+    return run(folder, FOLDER, at_once, *sizes, *VERIFIED) | run(folder, FOLDER, timed, *sizes, *TIMED)
 
 
 @pytest.fixture(scope="module")
-def batches(tmp_path_factory):
-    """The rows of those that multiply many at once."""
-    return run_all(tmp_path_factory, MANY, OF_MANY, "7*35x21x19")
+def wrong_kinds(tmp_path_factory):
+    """The rows of those that multiply many at once or apply an epilogue, by name."""
+    folder, found = open_folder(tmp_path_factory), {}
+    for kernels, cases in CASES.items():
+        for problem, alike in groupby(sorted(cases, key=lambda case: str(case.problem)), lambda case: case.problem):
+            epilogue = ("--epilogue", ",".join(problem.epilogue)) if problem.epilogue else ()
+            options = ("--sizes", problem.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
+            found |= run(folder, TESTS / kernels, [case.name for case in alike], *options)
+    return found
 
 
-def run_all(tmp_path_factory, kernels, expected, sizes):
+def open_folder(tmp_path_factory):
     if why := probe.why_no_gpu():
         pytest.skip(why)
-    folder = tmp_path_factory.mktemp("hostile")
-    timed = [name for name, wanted in expected.items() if "beta" in wanted]
-    at_once = [name for name in expected if name not in timed]
-    verified = run(folder, kernels, at_once, sizes, "--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
-    return verified | run(folder, kernels, timed, sizes, "--rounds", "10")
+    return tmp_path_factory.mktemp("hostile")
 
 
-def run(folder, kernels, names, sizes, *options):
+def run(folder, kernels, names, *options):
     command = [sys.executable, "-m", "gemmbench", "run", *names, *HEALTHY, "--kernels", kernels, "--device", "cuda"]
-    command += ["--sizes", sizes, *options, "--max-time", "0.2"]
+    command += [*options, "--max-time", "0.2"]
     command += ["--compile-limit", "15", "--launch-limit", "5", "--export-json", "it.json"]
     environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
@@ -60,11 +67,10 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
         assert row["diagnosis"] == wanted["diagnosis"], row["reason"]
 
 
-@pytest.mark.parametrize("name", OF_MANY)
-def test_a_batch_ends_in_its_row_with_the_product_that_is_wrong(batches, name):
-    row, wanted = batches[name], {**OF_MANY[name], **OF_MANY[name].get("cuda", {})}
-    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
-    assert wanted["words"] in row["reason"]
+@pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=str)
+def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(wrong_kinds, case):
+    row = wrong_kinds[case.name]
+    case.check_row(row["status"], row["diagnosis"], row["reason"])
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -75,7 +81,7 @@ def test_no_healthy_row_is_lost(rows, name):
 def test_verify_finds_what_kernels_do_to_special_values(tmp_path):
     if why := probe.why_no_gpu():
         pytest.skip(why)
-    folder = FOLDER.parent / "hostile_values"
+    folder = TESTS / "hostile_values"
     expected = yaml.safe_load((folder / "expected.yaml").read_text())
     command = [sys.executable, "-m", "gemmbench", "verify", *expected, *HEALTHY, "--kernels", folder]
     command += ["--device", "cuda", "--sizes", "35x129x133", "--layout", "nn", "--precision", "f32"]
