@@ -78,16 +78,20 @@ def test_no_healthy_row_is_lost(rows, name):
     assert rows[name]["status"] == "ok" and rows[name]["time_s"] > 0
 
 
-def test_verify_finds_what_kernels_do_to_special_values(tmp_path):
+@pytest.mark.parametrize("steps", [[], ["bias", "relu"]])
+def test_verify_finds_what_kernels_do_to_special_values(tmp_path, steps):
     if why := probe.why_no_gpu():
         pytest.skip(why)
     folder = TESTS / "hostile_values"
-    expected = yaml.safe_load((folder / "expected.yaml").read_text())
+    written = yaml.safe_load((folder / "expected.yaml").read_text())
+    expected = {name: wanted for name, wanted in written.items() if wanted.get("epilogue", []) == steps}
     command = [sys.executable, "-m", "gemmbench", "verify", *expected, *HEALTHY, "--kernels", folder]
     command += ["--device", "cuda", "--sizes", "35x129x133", "--layout", "nn", "--precision", "f32"]
+    command += ["--epilogue", ",".join(steps)] if steps else []
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
+    assert len(expected) > 1
     for name, wanted in expected.items():
         (line,) = (line for line in lines if line.startswith(f"{name}: wrong at "))
         assert f": {wanted['rule']} check: " in line and wanted["words"] in line

@@ -210,7 +210,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
         yield _make_case(products.reference, products.judge)
         real = find_reference("uniform", seed)
         yield _make_case(real, real.check_rounding)
-        if thorough and has_special_values(problem) and not problem.epilogue:
+        if thorough and has_special_values(problem):
             yield from map(_make_special_case, make_special_values(problem, seed))
 
     @cache

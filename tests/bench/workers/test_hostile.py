@@ -183,10 +183,11 @@ def test_under_3xtf32_products_of_parts_are_ranked_by_their_class(verify, name, 
 
 @pytest.mark.parametrize("name", OF_VALUES)
 def test_verify_finds_what_a_kernel_does_to_special_values(verify, name):
-    record, wanted = verify(name), OF_VALUES[name]
+    wanted, small = OF_VALUES[name], Problem(8, 9, 10, epilogue=tuple(OF_VALUES[name].get("epilogue", ())))
+    record = verify(name, replace(PROBLEM, epilogue=small.epilogue))
     assert (record.status, record.check_rule) == ("wrong", wanted["rule"]), record.reason
     assert wanted["words"] in record.reason
-    assert verify(name, Problem(8, 9, 10)).status == "ok"  # too small for special values
+    assert verify(name, small).status == "ok"  # too small for special values
 
 
 @pytest.fixture(scope="module")
