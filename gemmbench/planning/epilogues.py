@@ -81,6 +81,11 @@ SOFTMAX = "softmax"
 """Follows the last layer of a network; it needs whole rows, so that it is no step of a product."""
 
 
+def is_smooth(name: str) -> bool:
+    """Whether a step multiplies its argument by a factor from 0 to 1, which kernels may approximate: GELU and SiLU."""
+    return name in EPILOGUE_STEPS and bool(EPILOGUE_STEPS[name].linear_from)
+
+
 def fuse_steps(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     """Return the first of the `wanted` steps that a kernel can apply itself.
 

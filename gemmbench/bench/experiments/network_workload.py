@@ -19,6 +19,7 @@ from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.bench.verify import network_reference
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.bench.verify.reference import Check
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.run_request import Fill
@@ -43,7 +44,7 @@ class NetworkCase:
         """See AuditCase."""
         return CHANGES
 
-    def declare_class(self, name: str) -> NetworkCase:
+    def declare(self, exactness: Exactness) -> NetworkCase:
         """See AuditCase. The bounds of networks do not depend on a class."""
         return self
 

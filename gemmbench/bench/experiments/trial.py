@@ -251,6 +251,7 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "gated": policy.gate and measurement.gated,
         "pdl": trial.chain.pdl or trial.overlap == OVERLAPS,
         "passed": [] if trial.chain.network else list(trial.chain.passed),
+        "approx": trial.chain.declared.approx,
         "per_product": trial.chain.launched_per_product,
         "overlap_unknown": trial.overlap == OVERLAP_UNKNOWN,
     }

@@ -16,10 +16,11 @@ from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
 from gemmbench.bench.operands.operand_values import Operands, has_transparent_operands, make_transparent_operands
 from gemmbench.bench.operands.scratch import count_cold_sets
 from gemmbench.bench.verify import epilogue_reference
-from gemmbench.bench.verify.reference import Check, Reference, make_reference
+from gemmbench.bench.verify.reference import EXACT, Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
@@ -56,8 +57,8 @@ class AuditCase(Protocol):
     def changes(self) -> tuple[float, ...]:
         """What the audit multiplies each input by."""
 
-    def declare_class(self, name: str) -> AuditCase:
-        """Return the case for a row whose manifest declares this product class ("" for the class of the precision)."""
+    def declare(self, exactness: Exactness) -> AuditCase:
+        """Return the case for a row whose manifest declares this."""
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """Check these rows of the result of a set with this factor. `result` holds only these rows."""
@@ -87,8 +88,8 @@ class Turn:
     factors: Sequence[float] = ()
 
 
-Judge = Callable[[np.ndarray, str], Check]
-"""Takes a result and the product class that the manifest declares, or "". Returns a check."""
+Judge = Callable[[np.ndarray, Exactness], Check]
+"""Takes a result and what the manifest declares of it. Returns a check."""
 Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
 """Takes a failed check, a result, a relauncher, and whether an earlier check passed.
 
@@ -140,7 +141,7 @@ class GemmCase:
 
     inputs: Operands
     reference: Reference
-    declared: str = ""
+    declared: Exactness = EXACT
 
     @property
     def is_linear(self) -> bool:
@@ -159,9 +160,9 @@ class GemmCase:
         added = self.reference.problem.inputs[len(CHANGES) :]
         return (*CHANGES, *(epilogue_reference.CHANGES[operand.role] for operand in added))
 
-    def declare_class(self, name: str) -> GemmCase:
+    def declare(self, exactness: Exactness) -> GemmCase:
         """See AuditCase."""
-        return replace(self, declared=name)
+        return replace(self, declared=exactness)
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """See AuditCase."""
@@ -239,7 +240,7 @@ def _make_special_case(values: SpecialValues) -> VerificationCase:
 
 
 def _make_exact_case(reference: Reference) -> VerificationCase:
-    return _make_case(reference, lambda result, _: reference.check_exact(result), exact=True)
+    return _make_case(reference, reference.check_exact, exact=True)
 
 
 def _make_case(reference: Reference, judge: Judge, exact: bool = False) -> VerificationCase:

@@ -24,10 +24,13 @@ from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, expla
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
+EXACT = Exactness()
+"""The usual exactness: that of the precision."""
 _FULL_CHECK_LIMIT = 1024**3
 """The largest M N K for which every element is compared."""
 _VECTORS = 32
@@ -161,36 +164,37 @@ class Reference:
         """The error that storing C may add."""
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
 
-    def _make_finish(self, rows: np.ndarray) -> Finish:
-        return Finish(self.problem, self.operands, rows, transparent=self.transparent)
+    def _make_finish(self, rows: np.ndarray, declared: Exactness = EXACT) -> Finish:
+        return Finish(self.problem, self.operands, rows, transparent=self.transparent, approx=declared.approx)
 
-    def _find_limits(self, factor: float, declared: str, changed: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _find_limits(self, factor: float, declared: Exactness, changed: bool) -> tuple[np.ndarray, np.ndarray]:
         """What C must be on the compared rows if the sums are `factor` times as large, and how far it may be off.
 
         The operands of the epilogue are as the audit has `changed` them, or as they were written.
         """
         if not self.problem.epilogue:
             return self.expected, self._bound(declared)
-        finish = replace(self._make_finish(self.rows), changed=changed)
+        finish = replace(self._make_finish(self.rows, declared), changed=changed)
         values, bound = finish.apply(factor * self.expected, abs(factor) * self._sum_bound(declared))
         return values, bound + self._find_storage_error(values)
 
     @cached_property
-    def _bounds(self) -> dict[str, np.ndarray]:
+    def _bounds(self) -> dict[Exactness, np.ndarray]:
         """The bounds that _bound has computed."""
         return {}
 
-    def _bound(self, declared: str) -> np.ndarray:
+    def _bound(self, declared: Exactness) -> np.ndarray:
         """Compute how far C may differ from C64 on the compared rows."""
         if declared not in self._bounds:
             self._bounds[declared] = np.asarray(self._sum_bound(declared) + self._storage_error)
         return self._bounds[declared]
 
-    def _sum_bound(self, declared: str) -> np.ndarray:
+    def _sum_bound(self, declared: Exactness) -> np.ndarray:
         """The same before C is stored."""
         unit = ROUNDING_FACTOR * self.problem.sum_unit
-        if self.problem.precision.may_split_factors(declared):
-            unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
+        if self.problem.precision.may_split_factors(declared.product_class):
+            weaker = choose_weaker(declared.product_class, self.problem.precision.product_class)
+            unit += CLASSES[weaker].largest * 2.0**-23
         return np.asarray(unit * self.scale)
 
     @cached_property
@@ -219,9 +223,8 @@ class Reference:
                 projected = projected + (added[product] if step.part == "row" else added)
         return projected
 
-    @property
-    def _is_linear(self) -> bool:
-        return self.transparent or not self.problem.has_activation
+    def _is_linear(self, declared: Exactness = EXACT) -> bool:
+        return (self.transparent and not declared.approx) or not self.problem.has_activation
 
     def _project(self, part: slice) -> np.ndarray:
         """Return A (B x) for some products."""
@@ -231,13 +234,13 @@ class Reference:
         projected = a.astype(np.float64) @ (b.astype(np.float64) @ self.vectors)
         return np.asarray(projected.reshape(-1, _VECTORS))
 
-    def check_exact(self, result: np.ndarray) -> Check:
+    def check_exact(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check an integer result for equality, element by element or with Freivalds' vectors.
 
         An epilogue that is not linear is compared on `rows` where not every element is.
         """
-        if self.compares_all or not self._is_linear:
-            return self._compare_exactly(result[self.rows], self.rows)
+        if self.compares_all or not self._is_linear(declared):
+            return self._compare_exactly(result[self.rows], self.rows, declared=declared)
         right = _multiply_in_threads(result, self.vectors) == self.expected_projections
         wrong = np.flatnonzero(~right.all(axis=1))
         if not wrong.size:
@@ -249,27 +252,29 @@ class Reference:
 
     def is_exactly_right(self, result: np.ndarray) -> bool:
         """Return whether an integer result is exactly right. This is check_exact without its slow explanation."""
-        if not self.compares_all and self._is_linear:
+        if not self.compares_all and self._is_linear():
             return bool((_multiply_in_threads(result, self.vectors) == self.expected_projections).all())
         got = result[self.rows].astype(np.float64)
         return not self._find_unequal(got, self.expected, self.rows, result.dtype)[1].any()
 
-    def _compare_exactly(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
+    def _compare_exactly(
+        self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None, declared: Exactness = EXACT
+    ) -> Check:
         sums = self._compute_rows(rows) if suspects is not None else self.expected
         got = result.astype(np.float64)
-        want, wrong = self._find_unequal(got, sums, rows, result.dtype)
+        want, wrong = self._find_unequal(got, sums, rows, result.dtype, declared)
         if not wrong.any():
             return Check(True, "exact")
-        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums)
+        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums, declared=declared)
 
     def _find_unequal(
-        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, kind: np.dtype
+        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, kind: np.dtype, declared: Exactness = EXACT
     ) -> tuple[np.ndarray, np.ndarray]:
         """What rows must be of which the sums are exact, and where they are something else; NaN is."""
         stored = sums.astype(kind).astype(np.float64)  # the one rounding a 16-bit C may need
         if not self.problem.epilogue:
             return stored, got != stored
-        finish, wrong = self._make_finish(rows), np.ones(got.shape, bool)
+        finish, wrong = self._make_finish(rows, declared), np.ones(got.shape, bool)
         cuts = range(len(self.problem.epilogue)) if self.problem.precision.rounds_result else ()
         for stored_at in (None, *cuts):
             want, bound = finish.apply_exactly(sums, stored_at)
@@ -279,17 +284,20 @@ class Reference:
                 wrong &= ~(np.abs(got - rounded) <= slack)
         return rounded, wrong
 
-    def check_rounding(self, result: np.ndarray, declared: str = "") -> Check:
+    def check_rounding(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
-        If the manifest has `declared` a weaker product class, u grows by the error of a product.
+        If the manifest has `declared` a weaker product class, u grows by the error of a product; if it has declared
+        that an activation is approximated, its error is added.
 
         The bound is from N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.5. It uses
         16 instead of his factor K, because errors of random sign do not reach that.
         """
         return self.check_rows(result[self.rows], declared=declared)
 
-    def check_rows(self, rows: np.ndarray, factor: float = 1.0, declared: str = "", changed: bool = False) -> Check:
+    def check_rows(
+        self, rows: np.ndarray, factor: float = 1.0, declared: Exactness = EXACT, changed: bool = False
+    ) -> Check:
         """As check_rounding, for the compared rows of a result whose sums should be `factor` times the reference.
 
         `factor` is a power of two. The operands of an epilogue are as the audit has `changed` them.
@@ -313,9 +321,9 @@ class Reference:
         if right.all():
             return Check(True, "rounding", error)
         sums = factor * self.expected if self.problem.epilogue else self.expected
-        return self._describe_failure("rounding", error, self.rows, got, want, ~right, sums=sums, bound=bound)
+        return self._describe_failure("rounding", error, self.rows, got, want, ~right, None, sums, bound, declared)
 
-    def count_right_rows(self, rows: np.ndarray, factor: float, declared: str = "") -> int:
+    def count_right_rows(self, rows: np.ndarray, factor: float, declared: Exactness = EXACT) -> int:
         """Count the compared rows that check_rows would find right."""
         got = rows.astype(np.float64)
         want, bound = self._find_limits(factor, declared, changed=False)
@@ -358,6 +366,7 @@ class Reference:
         suspects: np.ndarray | None = None,
         sums: np.ndarray | None = None,
         bound: np.ndarray | None = None,
+        declared: Exactness = EXACT,
     ) -> Check:
         wrong = WrongResult(
             problem=self.problem,
@@ -374,9 +383,9 @@ class Reference:
         )
         if self.problem.epilogue:
             assert sums is not None
-            finish = self._make_finish(rows)
+            finish = self._make_finish(rows, declared)
             found = explain_epilogue(finish, sums, got, np.zeros(got.shape) if bound is None else bound)
-            if found is None and not self._is_linear:
+            if found is None and not self._is_linear():
                 unwritten = np.isnan(got[mask]).all()
                 words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
                 found = Diagnosis(UNKNOWN, words)

@@ -17,7 +17,7 @@ as in torch, or 0, as `fmaxf` gives; and GELU and SiLU of minus infinity, which 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,8 +27,9 @@ import numpy as np
 from gemmbench.bench.operands.operand_values import Operands, make_array, round_factor, view_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.epilogue_reference import Finish
-from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.reference import EXACT, Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import FLOAT64
 from gemmbench.planning.problems import Problem
 
@@ -123,25 +124,25 @@ class SpecialValues:
         one_sign = np.abs(self._sum(self._terms)) == self._scale
         return np.asarray((self._scale < self._largest / 2) | (one_sign & (self._scale / 2 > self._largest)))
 
-    def _allow(self, weak: bool) -> np.ndarray:
+    def _allow(self, weak: bool, approx: float) -> np.ndarray:
         """The largest allowed error of a finite element: rounding, and one subnormal step for every operation."""
         step, unit = _find_limits(self.problem, "C").step, 2 * self.problem.precision.result_unit
         rounding = (ROUNDING_FACTOR * self.problem.sum_unit + weak * _WEAK) * self._scale
         finite = np.isfinite(self._total)  # elsewhere, a finite element is what the epilogue makes of 0
         sums, errors = (np.where(finite, each, 0.0) for each in (self._total, rounding))
-        values, bound = self._finish.apply(sums, errors + 2 * (self.problem.K + 1) * step)
+        values, bound = replace(self._finish, approx=approx).apply(sums, errors + 2 * (self.problem.K + 1) * step)
         return np.asarray(bound + unit * np.abs(values))
 
-    def judge(self, result: np.ndarray, declared: str = "") -> Check:
+    def judge(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check a result. Products of parts and a weaker `declared` class may turn infinities into NaN.
 
         If they overflow, either infinity is right, because parts of a number may have either sign.
         """
-        weak = self.problem.precision.may_split_factors(declared)
+        weak = self.problem.precision.may_split_factors(declared.product_class)
         if weak and self.rule == SUBNORMAL:  # parts of a small number are even smaller
             return Check(True, self.rule)
         with np.errstate(all="ignore"):
-            got, bound = result.astype(np.float64), self._allow(weak)
+            got, bound = result.astype(np.float64), self._allow(weak, declared.approx)
             right = np.zeros(got.shape, bool)
             for want in self._choices:
                 right |= np.where(np.isfinite(want), np.abs(got - want) <= bound, got == want)

@@ -13,6 +13,7 @@ from gemmbench.bench.verify.special_values import (
     make_special_values,
 )
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -136,10 +137,10 @@ def test_a_declared_weaker_class_may_lose_subnormals_and_turn_infinities_into_na
     case, small = find(NOT_FINITE), find(SUBNORMAL)
     result = compute(case)
     result[np.isinf(result)] = np.nan
-    assert case.judge(result, "bf16x6").ok and not case.judge(result).ok
-    assert small.judge(np.zeros_like(result), "bf16x6").ok
+    assert case.judge(result, Exactness("bf16x6")).ok and not case.judge(result).ok
+    assert small.judge(np.zeros_like(result), Exactness("bf16x6")).ok
     result[5, 6] = np.nan
-    assert not case.judge(result, "bf16x6").ok
+    assert not case.judge(result, Exactness("bf16x6")).ok
 
 
 @pytest.mark.parametrize(("rule", "accepted"), [(OVERFLOW, True), (NOT_FINITE, False)])
@@ -148,7 +149,7 @@ def test_products_of_parts_may_overflow_either_way(rule, accepted):
     result = compute(case)
     assert np.isinf(result).any()
     result[np.isinf(result)] *= -1
-    assert case.judge(result, "bf16x6").ok is accepted and not case.judge(result).ok
+    assert case.judge(result, Exactness("bf16x6")).ok is accepted and not case.judge(result).ok
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,20 @@ def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(verify, backend, cas
     case.check_row(record.status, record.diagnosis, record.reason)
 
 
+def test_an_activation_may_be_as_inexact_as_its_manifest_declares_and_the_row_says_so(backend, tmp_path):
+    rough = (EPILOGUE / "rougher_than_declared.cu").read_text()
+    (tmp_path / "rough.cu").write_text(rough.replace("2^-14", "2^-10"))
+    folders, problem = [tmp_path, ROOT / "examples"], Problem(40, 40, 133, "nn", "f32", 1.5, -0.5)
+    for name, steps, approx in (
+        ("rough", ("bias", "gelu_tanh"), 2**-10),
+        ("fast_gelu", ("gelu_tanh",), 2**-11),
+        ("fast_gelu", ("bias",), 0),
+    ):
+        plans = plan_rows(folders, [name], replace(problem, epilogue=steps), backend)
+        (record,) = run_batch(plans, backend, TIMED_BRIEFLY)
+        assert (record.status, record.approx) == ("ok", approx), record.reason
+
+
 SMOOTH = ("residual", "scale", "bias", "silu")
 
 
