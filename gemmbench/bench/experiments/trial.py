@@ -117,8 +117,8 @@ class Trial:
         """End the trial."""
         self.crashed = isinstance(fault, KernelCrash | DeviceLost) and "assert" not in str(fault)
         hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
-        if "null pointer" in str(fault):
-            hint = find_null_arguments(self.chain.steps) or hint
+        if self.crashed or "null pointer" in str(fault):
+            hint = find_null_arguments(self.chain.steps, "null pointer" in str(fault)) or hint
         self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:

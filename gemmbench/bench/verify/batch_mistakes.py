@@ -73,6 +73,7 @@ class _Batch:
             got=wrong.got[mine],
             want=wrong.want[mine],
             mask=wrong.mask[mine],
+            stored=wrong.stored and (wrong.stored[0][mine], wrong.stored[1][mine]),
             suspects=wrong.suspects[wrong.suspects // M == number] - number * M,
         )
 

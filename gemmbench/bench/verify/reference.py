@@ -284,6 +284,19 @@ class Reference:
                 wrong &= ~(np.abs(got - rounded) <= slack)
         return rounded, wrong
 
+    def has_extra_step(self, result: np.ndarray, name: str, approx: float) -> bool:
+        """Return whether an activation that the problem does not have was applied as well, anywhere in its epilogue."""
+        if EPILOGUE_STEPS[name].part:
+            return False
+        steps, finish, got = self.problem.epilogue, self._make_finish(self.rows), result[self.rows].astype(np.float64)
+        error = self._sum_bound(EXACT) + (ROUNDING_FACTOR * finish.unit + approx) * np.abs(self.expected)
+        for at in range(len(steps) + 1):
+            want = finish.follow((*steps[:at], name, *steps[at:]), self.expected)
+            with np.errstate(invalid="ignore"):
+                if (np.abs(got - want) <= 4 * error + self._find_storage_error(want)).all():
+                    return True
+        return False
+
     def check_rounding(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
@@ -391,7 +404,8 @@ class Reference:
                 found = Diagnosis(UNKNOWN, words)
             if found is not None:
                 return Check(False, rule, error, describe(wrong, found), found)
-            wrong = replace(wrong, problem=replace(self.problem, epilogue=()), got=finish.undo(got), want=sums)
+            plain = replace(self.problem, epilogue=())
+            wrong = replace(wrong, problem=plain, got=finish.undo(got), want=sums, stored=(got, want))
         message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
 
