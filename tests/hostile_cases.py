@@ -41,7 +41,8 @@ def list_cases(folder: str, device: str) -> list[HostileCase]:
     cases = []
     for name, written in yaml.safe_load((TESTS / folder / "expected.yaml").read_text()).items():
         wanted, timed = {"status": "wrong", **written, **written.get(device, {})}, "beta" in written
-        problem = replace(PROBLEMS[folder], epilogue=tuple(written.get("epilogue", ())))
+        usual, steps = PROBLEMS[folder], tuple(written.get("epilogue", ()))
+        problem = replace(usual, epilogue=steps, count=written.get("count", usual.count))
         problem = replace(problem, alpha=1.0, beta=0.0) if timed else problem
         cases.append(HostileCase(name, problem, timed, wanted["status"], wanted["diagnosis"], wanted["words"]))
     return cases

@@ -115,14 +115,17 @@ class Finish:
             value = EPILOGUE_STEPS[name].apply(value, (other or {}).get(name, operand))
         return value
 
-    def undo(self, finished: np.ndarray) -> np.ndarray:
-        """The sums that a result came from, where every activation returns its argument."""
+    def undo(self, finished: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums that a result came from, and where: no activation did anything but return its argument there."""
+        known = np.ones(finished.shape, bool)
         for step in reversed(self.steps):
-            if step.part == "one":
+            if step.linear_from is not None and not self.transparent:
+                known &= np.isnan(finished) | (finished > step.linear_from)
+            elif step.part == "one":
                 finished = finished / self.find_operand(step.name)
             elif step.part:
                 finished = finished - self.find_operand(step.name)
-        return finished
+        return finished, known
 
 
 @dataclass(frozen=True)
@@ -222,8 +225,11 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
+    squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
+    if problem.count > 1:
+        words = f"every product got the {name} of product 0"
+        yield _Mistake(f"{name} of product 0", words, compute(squares[0, inside]))
     if problem.M == problem.N:
-        squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
         turned = squares.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
         yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
     row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)

@@ -19,7 +19,7 @@ import numpy as np
 
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
-from gemmbench.bench.verify.batch_mistakes import explain_batch
+from gemmbench.bench.verify.batch_mistakes import describe_in_batch, explain_batch
 from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
@@ -396,16 +396,20 @@ class Reference:
         )
         if self.problem.epilogue:
             assert sums is not None
-            finish = self._make_finish(rows, declared)
-            found = explain_epilogue(finish, sums, got, np.zeros(got.shape) if bound is None else bound)
-            if found is None and not self._is_linear():
-                unwritten = np.isnan(got[mask]).all()
-                words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
-                found = Diagnosis(UNKNOWN, words)
+            plain, operands = replace(self.problem, epilogue=()), {name: self.operands[name] for name in "ABC"}
+            wrong = replace(wrong, problem=plain, operands=operands, stored=(got, want))
+            number = int(wrong.suspects[0]) // plain.M
+            one = rows // plain.M == number
+            finish = self._make_finish(rows[one], declared)
+            found = explain_epilogue(finish, sums[one], got[one], np.zeros(1) if bound is None else bound[one])
+            undone, known = self._make_finish(rows).undo(got)
+            if found is None and not (mask & known).any():
+                found = Diagnosis(UNKNOWN, "the product or its epilogue is wrong")
             if found is not None:
-                return Check(False, rule, error, describe(wrong, found), found)
-            plain = replace(self.problem, epilogue=())
-            wrong = replace(wrong, problem=plain, got=finish.undo(got), want=sums, stored=(got, want))
+                several = self.problem.count > 1
+                words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
+                return Check(False, rule, error, words, found)
+            wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
         message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
 

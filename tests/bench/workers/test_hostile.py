@@ -136,6 +136,13 @@ def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(verify, backend, cas
     case.check_row(record.status, record.diagnosis, record.reason)
 
 
+@pytest.mark.parametrize("steps", [("bias",), ("relu",), ("bias", "gelu")])
+@pytest.mark.parametrize("case", [case for case in list_cases("hostile_many", "cpu") if not case.timed][:5], ids=str)
+def test_a_wrong_batch_has_the_same_cause_behind_an_epilogue(verify, case, steps):
+    record = verify(case.name, replace(case.problem, epilogue=steps))
+    case.check_row(record.status, record.diagnosis, record.reason)
+
+
 def test_an_activation_may_be_as_inexact_as_its_manifest_declares_and_the_row_says_so(backend, tmp_path):
     rough = (EPILOGUE / "rougher_than_declared.cu").read_text()
     (tmp_path / "rough.cu").write_text(rough.replace("2^-14", "2^-10"))
