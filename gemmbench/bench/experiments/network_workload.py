@@ -108,7 +108,8 @@ def _make_case(network: Network, case: Case) -> VerificationCase:
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Operands:
     """Return a batch of inputs and the parameters, laid out as on the device."""
-    return {"X": np.ascontiguousarray(inputs), "parameters": parameters.pack(network)}
+    stored = np.ascontiguousarray(inputs, network.storage.numpy_type())
+    return {"X": stored, "parameters": parameters.pack(network)}
 
 
 def _measure_accuracy(
@@ -121,7 +122,7 @@ def _measure_accuracy(
         batch = network_reference.take_batch(digits, start, network.batch)
         arena.write(make_inputs(network, parameters, batch), 1)
         executable.time(1)
-        right += int((arena.read()[: len(labels)].argmax(axis=1) == labels).sum())
+        right += int((arena.read()[: len(labels)].astype(np.float32).argmax(axis=1) == labels).sum())
     return right / len(digits.labels)
 
 
