@@ -2,7 +2,7 @@
 summary: 2D block tile in shared memory, TM x TN accumulators per thread
 order: 40
 symbol: gemm
-precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2]
+precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2, int8]
 layouts: [nn, nt, tn, tt]
 kinds: [one, many]
 epilogue: [bias, relu]

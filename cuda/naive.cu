@@ -2,7 +2,7 @@
 summary: one thread per element of C in blocks of 16 x 16, the naive kernel of the posts
 order: 20
 symbol: gemm
-precisions: [f32, f64, f16, f16_f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
+precisions: [f32, f64, f16, f16_f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast, int8]
 layouts: [nn, nt, tn, tt]
 params:
   BX: [16, 32, 8, 64]           # threads along N

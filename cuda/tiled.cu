@@ -2,7 +2,7 @@
 summary: square tiles of A and B in shared memory, one element of C per thread
 order: 30
 symbol: gemm
-precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2]
+precisions: [f32, f64, f16, bf16, f16_f32, bf16_f32, e4m3, e5m2, int8]
 layouts: [nn, nt, tn, tt]
 kinds: [one, many]
 epilogue: [bias, relu]

@@ -201,3 +201,14 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> str:
     close = [f"'{each}'" for each in get_close_matches(name, list(known), n=most, cutoff=0.5)]
     listed = " or ".join(filter(None, (", ".join(close[:-1]), *close[-1:])))
     return f" (did you mean {listed}?)" if close else ""
+
+
+def nearest_or_all(name: str, known: Iterable[str], intro: str, place: str, most: int = 12) -> str:
+    """Suggest similar names, and list up to `most` after `intro`, or say which `place` has all.
+
+    The text is such as `" (did you mean 'x'?); known: x, y"` or `" (did you mean 'x'?); gemmbench list has all 60"`.
+    """
+    names = list(dict.fromkeys(known))
+    if len(names) <= most:
+        return f"{nearest(name, names)}; {intro} {', '.join(names)}"
+    return f"{nearest(name, names, 3)}; {place} has all {len(names)}"

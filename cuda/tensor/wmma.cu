@@ -2,7 +2,7 @@
 summary: tensor cores through the C++ fragments of wmma, on tiles of A and B in shared memory
 order: 200
 symbol: gemm
-precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32]
+precisions: [bf16, f16, tf32, f16_f16, bf16_f32, f16_f32, int8]
 layouts: [nn, nt, tn, tt]
 kinds: [one, many]
 min_sm: 80

@@ -12,7 +12,7 @@ import numpy as np
 
 from gemmbench.backends.base import Artifact, Backend, Memory, OperandSet, Range, ScaledArray
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.precisions import FLOAT64, StorageType
+from gemmbench.planning.precisions import FLOAT32, StorageType
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -142,7 +142,8 @@ class HostBytes:
         element = kind.numpy_type()
         for array in arrays:
             source, target = (self.array(at, (count,), element) for at in (array.source, array.target))
-            np.multiply(source, element.type(array.factor), out=target)
+            factor = array.factor if kind.is_integer else element.type(array.factor)
+            np.multiply(source, factor, out=target, casting="unsafe")
 
     def negate(self, offsets: np.ndarray, kind: StorageType) -> None:
         """Change the sign of the element at each offset."""
@@ -156,7 +157,7 @@ class HostBytes:
         return [self._count_unlike(array, kind, count) for array in arrays]
 
     def _count_unlike(self, array: ScaledArray, kind: StorageType, count: int) -> int:
-        wide = np.float64 if kind == FLOAT64 else np.float32
+        wide = np.float64 if kind.significand > FLOAT32.significand else np.float32
         source, target = (
             self.array(at, (count,), kind.numpy_type()).astype(wide) for at in (array.source, array.target)
         )

@@ -107,6 +107,11 @@ class Habits:
 _GPU = Habits(open=1.8, compile=0.8, bind=0.002, set=1e-4, modes=1, rounds=30, warm=0.05, steady=True)
 _CPU = Habits(open=0.1, compile=1.5, bind=0.015, set=2e-5, modes=2, rounds=96, warm=0.5, steady=False)
 
+COMPILING = _CPU.compile / TYPICAL_HOST.cores
+"""The seconds that a kernel's compilation adds on a typical host, which compiles on all cores."""
+_WATCHED = 5e-8
+"""Seconds for each multiplication of a product whose accesses are watched on the CPU."""
+
 _FILL, _JUDGE = 2e8, 2e8  # elements filled at random and elements compared, per second and core
 _LIBRARY_SHARE, _KERNEL_SHARE = 0.7, 0.15  # fractions of a GPU's peak
 _UNKNOWN_PEAK = 1e13
@@ -358,13 +363,20 @@ def estimate_finals(
 def _estimate_transfers(chains: Iterable[Chain], machine: Machine, policy: Policy, host: HostSpeed) -> float:
     """Estimate the seconds to measure whole jobs, in every mode, with the best configuration of each kernel."""
     jobs = {(chain.problem, chain.name): chain for chain in chains if chain.device == machine.choice.primary}
-    seconds = 0.0
-    for chain in jobs.values():
-        work = Work.of(chain)
-        job = work.touched / _BUS + _estimate_launch(chain, machine.primary, host)
-        timing = min(policy.max_time, policy.rounds * max(job, policy.window))
-        seconds += len(MODES) * (timing + 3 * job + work.estimate_judgement(host))
-    return seconds
+    return sum(estimate_job(chain, machine.primary, policy, host) for chain in jobs.values())
+
+
+def estimate_watching(plans: Sequence[Plan]) -> float:
+    """Estimate the seconds that watching launches with the same code adds on a typical host."""
+    return COMPILING + sum(_WATCHED * plan.problem.flops / 2 for plan in plans) / TYPICAL_HOST.cores
+
+
+def estimate_job(chain: Chain, device: Device, policy: Policy, host: HostSpeed) -> float:
+    """Estimate the seconds to measure a whole job, with its copies, in every mode."""
+    work = Work.of(chain)
+    job = work.touched / _BUS + _estimate_launch(chain, device, host)
+    timing = min(policy.max_time, policy.rounds * max(job, policy.window))
+    return len(MODES) * (timing + 3 * job + work.estimate_judgement(host))
 
 
 def estimate_batch(

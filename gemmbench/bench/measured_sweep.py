@@ -9,12 +9,19 @@ from itertools import compress
 
 from gemmbench.backends.base import Compiler, Device
 from gemmbench.bench.build import Built, compile_plans, name_code
-from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_batch, estimate_finals, fit_together
+from gemmbench.bench.estimate import (
+    COMPILING,
+    TYPICAL_HOST,
+    UNTIMED,
+    estimate_batch,
+    estimate_finals,
+    fit_together,
+)
 from gemmbench.bench.experiments.batch import ChainBatch
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.operands.network_parameters import Parameters
 from gemmbench.bench.record import RANKING, Ranking, Record
-from gemmbench.bench.runner import Pace, Runner
+from gemmbench.bench.runner import Pace, Runner, pace_steps
 from gemmbench.bench.selection import (
     LARGEST,
     choose_finalists,
@@ -127,12 +134,13 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     runner.emit(records)
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
-    built = compile_plans(list_plans(able), compilers, runner.progress, runner.is_interrupted)
+    costs = _Costs(runner.worker.devices, sweep)
+    pace = costs.estimate(able)
+    compiling = pace_steps(runner.progress, COMPILING, pace.estimate_left(0))
+    built = compile_plans(list_plans(able), compilers, compiling, runner.is_interrupted)
     if able and not built:
         return records
     _refuse_other_code(able, built, sweep.earlier)
-    costs = _Costs(runner.worker.devices, sweep)
-    pace = costs.estimate(able)
     sweep.announce(pace.estimate_left(0))
     rankings = _rank_candidates(runner, sweep, able, built, pace)
     able, first = keep_shortlists(able, rankings), 1 + len(rankings)

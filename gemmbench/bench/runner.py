@@ -56,6 +56,38 @@ class Pace:
         return left * (self._spent + self._trusted) / known if known else left
 
 
+@dataclass
+class PacedSteps:
+    """Reports steps that end in any order as an activity of the whole sweep, with the time that it still takes."""
+
+    progress: Progress
+    what: str
+    pace: Pace
+    _last: float = field(default_factory=time.monotonic)
+    _ended: set[int] = field(default_factory=set)
+
+    def end(self, number: int) -> None:
+        """Report that a step ended."""
+        now, costs = time.monotonic(), self.pace.costs
+        self.pace.add(number, now - self._last)
+        self._last = now
+        self._ended.add(number)
+        left = self.pace.estimate_share(each for each in range(len(costs)) if each not in self._ended)
+        self.progress(f"{SWEEP}{self.what}", len(self._ended), len(costs), left, self.pace.estimate_share(()))
+
+
+def pace_steps(progress: Progress, cost: float, later: float) -> Progress:
+    """Return a progress callback for steps that cost about as many seconds each; `later` follows them."""
+    steps: list[PacedSteps] = []
+
+    def report(what: str, done: int, of: int, left: float | None = None, after: float = 0.0, /) -> None:
+        if not steps:
+            steps.append(PacedSteps(progress, what, Pace([cost] * of, later)))
+        steps[0].end(done - 1)
+
+    return report
+
+
 def _keep_all(batch: Batch[R], records: Sequence[R]) -> tuple[Batch[R] | None, list[R]]:
     """Keep every row of a batch."""
     return batch, []

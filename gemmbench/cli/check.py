@@ -25,7 +25,13 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import TERMINAL, append_job_summary, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, fail_on_option, force_option, margin_option
-from gemmbench.cli.run_outputs import describe_results, find_missing, refuse_incomplete_file, save_csv
+from gemmbench.cli.run_outputs import (
+    describe_results,
+    find_missing,
+    print_next_step,
+    refuse_incomplete_file,
+    save_csv,
+)
 from gemmbench.cli.streams import write_workflow_command
 from gemmbench.errors import BAD_ROW, INCONCLUSIVE, INTERRUPTED, NO_DEVICE, OK, UsageError
 from gemmbench.planning.files import is_results_name, runs_in_github_actions
@@ -90,9 +96,9 @@ def check(request: RunRequest, options: CheckOptions) -> int:
     """Fail if KERNELs became slower than in a saved run or a revision.
 
     \b
-    gemmbench check mine --against main              a git revision or a saved run
-    gemmbench check mine --against main --margin 5%  smaller losses pass
-    gemmbench check --accesses --against HEAD~1      counts accesses; needs no GPU
+    gemmbench check mine --against main                a revision or a saved run
+    gemmbench check mine --against HEAD~1 --sizes 512  sizes need a revision
+    gemmbench check --accesses --against HEAD~1        counts accesses; no GPU
 
     Against a saved run, its rows are measured again and their ratios to the baseline are compared.
     Against a git revision, the kernels of both are measured in the same rounds, which is more exact.
@@ -171,6 +177,7 @@ def _write_outputs(checked: CheckResult, options: CheckOptions) -> None:
 
 def _choose_exit_code(checked: CheckResult, fail_inconclusive: bool) -> int:
     if checked.result.interrupted:
+        print_next_step()
         return INTERRUPTED
     if not any(record.status != "skipped" for record in checked.result.run.records) and not checked.check.new:
         print_line("nothing ran: every row was skipped for the reasons above", to_stderr=True)

@@ -21,9 +21,10 @@ from gemmbench.report.differences.difference_tables import (
     write_differences_markdown,
 )
 from gemmbench.report.differences.run_differences import RunDifferences, compare_runs
+from gemmbench.report.fastest import conclude_comparison
 from gemmbench.report.store.reading import read_results
 from gemmbench.report.table import Report
-from gemmbench.report.verdicts import explain_margin, find_best_rows, judge_variants
+from gemmbench.report.verdicts import find_best_rows, judge_variants
 from gemmbench.session.access_counts import compare_accesses_of_rows
 from gemmbench.session.machine import open_catalog
 from gemmbench.session.saved_runs import (
@@ -76,7 +77,8 @@ def compare(request: RunRequest, options: CompareOptions) -> int:
     gemmbench compare before.jsonl after.jsonl   two saved runs; measures nothing
 
     Each pair gets a verdict at each size: `faster` or `slower` if the whole 95 % interval of the
-    paired ratio lies outside 1 +- the margin, `same` if it lies inside, otherwise `inconclusive`.
+    paired ratio lies outside 1 +- the margin, `same` if it lies inside, otherwise `inconclusive`. Of
+    more than two kernels, the fastest is named, and each other one is compared with it.
 
     REVISION:NAME is a kernel as of a git revision: gemmbench compare HEAD~3:tiled tiled.
 
@@ -117,7 +119,7 @@ def _judge(code: int, comparison: Comparison | None, names: tuple[str, ...], opt
         return code
     verdicts = judge_variants(comparison, names, options.margin)
     print_line()
-    closing = [explain_margin(options.margin), *(verdict.sentence for verdict in verdicts)]
+    closing = conclude_comparison(comparison, names, options.margin, options.fail_on)
     print_reports([Report([], closing=closing)], options.sweep.output.style)
     missing = find_missing(names, comparison.run.records)
     return code or missing or _choose_exit_code([verdict.word for verdict in verdicts], options.fail_on)

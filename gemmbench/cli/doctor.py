@@ -11,6 +11,7 @@ from gemmbench.backends.devices import HealthCheck
 from gemmbench.cli.options import LIMITS, command, group, option, out_option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
+from gemmbench.cli.run_outputs import print_next_step
 from gemmbench.errors import INTERRUPTED, NO_DEVICE, OK
 from gemmbench.planning.sweeps.run_request import RunRequest
 from gemmbench.report.diagnostics.doctor_report import (
@@ -63,6 +64,7 @@ def doctor(request: RunRequest, options: DoctorOptions) -> int:
         print_line()
     noises, interrupted = measure_noise(machine, request.selection.kernels, request.limits, TERMINAL)
     if interrupted:
+        print_next_step()
         return INTERRUPTED
     if noises:
         _print("Noise", [judge_noise(noise) for noise in noises], options, [summarize_noise(noises)])

@@ -99,7 +99,8 @@ def mlp(request: RunRequest, options: NetworkOptions) -> int:
 def _compute(request: RunRequest, options: NetworkOptions, machine: Machine) -> int:
     changes = options.batch, options.weights
     if options.dry_run:
-        return print_plans(plan_network_rows(request, machine, *changes), machine, options.output.style)
+        planned = plan_network_rows(request, machine, *changes)
+        return print_plans(planned, machine, options.output.style, request.destination.resume)
     if options.digit is not None:
         return _print_digit(read_digit(request, options.digit, machine, *changes))
     result = run_network(request, machine, TERMINAL, *changes)

@@ -28,6 +28,7 @@ from gemmbench.cli.run_options import FleetOptions, JournalOptions
 from gemmbench.cli.run_outputs import (
     choose_exit_code,
     complete_options,
+    print_next_step,
     print_plans_of_posts,
     refuse_incomplete_file,
     save_csv,
@@ -98,7 +99,8 @@ def posts(request: RunRequest, options: PostsOptions) -> int:
 
 
 def _print_plans(request: RunRequest, options: PostsOptions, machine: Machine) -> int:
-    return print_plans_of_posts(plan_posts(options.names, request, machine, TERMINAL), machine, options.style)
+    planned = plan_posts(options.names, request, machine, TERMINAL)
+    return print_plans_of_posts(planned, machine, options.style, request.destination.resume)
 
 
 def _read_runs(files: tuple[str, ...]) -> Iterator[tuple[int, Comparison]]:
@@ -118,3 +120,5 @@ def _measure_runs(request: RunRequest, options: PostsOptions) -> Iterator[tuple[
             save_csv(comparison)
         yield choose_exit_code(result.run.full_records, result.interrupted), comparison
         refuse_incomplete_file(result)
+        if result.interrupted:
+            print_next_step(result.run)

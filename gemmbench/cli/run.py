@@ -129,7 +129,7 @@ def _conduct_sweep(
     cut = options.jobs.cut
     if options.dry_run:
         planned = plan_request(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
-        return print_plans(planned, machine, options.output.style, cut), None
+        return print_plans(planned, machine, options.output.style, request.destination.resume, cut), None
     reference = options.reference.read(options.journal.out, machine.primary.name)
     result = run_sweep(request, machine, TERMINAL, compare=compare, transfers=cut, tuned=options.tuned)
     comparison = compare_rows(result.run)

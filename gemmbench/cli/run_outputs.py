@@ -29,7 +29,7 @@ from gemmbench.report import export
 from gemmbench.report.comparison import Comparison, compare_rows
 from gemmbench.report.diagnostics.plan_report import PlannedRows, describe_estimate, report_network_plans, report_plans
 from gemmbench.report.fastest import list_best_configurations, list_fastest
-from gemmbench.report.store.reading import read_results
+from gemmbench.report.store.reading import complete_batches, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
 from gemmbench.report.tables.kernel_tables import report_results
@@ -76,9 +76,33 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
     run = result.run
     if run.records:
         print_line(describe_results(run.path, names), to_stderr=True)
-    if result.interrupted:
-        nothing = "interrupted before the first row was measured, so nothing is kept; start again with the same command"
-        print_line(run.warning if run.records else nothing, to_stderr=True)
+    if result.interrupted and (run.planned or not run.records):
+        print_next_step(run)
+
+
+def print_next_step(run: Run | None = None, what: str = "interrupted") -> None:
+    """Print on stderr the command that continues after an interruption: with the rows of a run, or from the start."""
+    context = click.get_current_context()
+    typed = ["gemmbench", str(context.info_name), *_list_words(context.command, context.params)]
+    if run is None or not run.records:
+        kept = "" if run is None else " before the first row was measured, so nothing is kept"
+        print_line(f"{what}{kept}; start again with: {shlex.join(typed)}", to_stderr=True)
+    elif run.is_resumable and (words := _write_resuming(context, run)):
+        print_line(f"{run.path}: {run.lack}; continue with: {shlex.join(words)}", to_stderr=True)
+    else:
+        print_line(f"{run.path}: {run.lack}; start again with: {shlex.join(typed)}", to_stderr=True)
+
+
+def _write_resuming(context: click.Context, run: Run) -> list[str]:
+    """Return the words of the command that continues a run; an empty list if this command cannot.
+
+    They contain all options only if the run was on a fleet or its command names code, which a file may not choose.
+    """
+    if all(parameter.name != "resume_from" for parameter in context.command.params):
+        return []
+    values, words = _parse_recorded(context, run), split_command(run.command)
+    named = any(_names_code(each, values[str(each.name)]) for each in context.command.params if _decides_rows(each))
+    return [*(words if named or values.get("fleet") else words[:2]), "--resume-from", str(run.path)]
 
 
 def refuse_incomplete_file(result: RunResult) -> None:
@@ -102,15 +126,16 @@ def save_csv(comparison: Comparison) -> list[str]:
     return [*([path.name] if comparison.rows else []), *([transfers.name] if transfers else [])]
 
 
-def write_exports(comparison: Comparison, options: OutputOptions) -> None:
-    """Write the exports that the options ask for. Raises StoreError."""
+def write_exports(comparison: Comparison, options: OutputOptions, view: View | None = None) -> None:
+    """Write the exports that the options ask for, with the columns and order of the view. Raises StoreError."""
+    view = view or options.view
     if options.export_csv:
-        export.write_csv(Path(options.export_csv), comparison)
+        export.write_csv(Path(options.export_csv), comparison, view)
         export.write_transfers_csv(Path(options.export_csv), comparison)
     if options.export_json:
-        export.write_json(Path(options.export_json), comparison)
+        export.write_json(Path(options.export_json), comparison, view)
     if options.export_markdown:
-        export.write_markdown(Path(options.export_markdown), comparison, options.view)
+        export.write_markdown(Path(options.export_markdown), comparison, view)
 
 
 def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:
@@ -158,21 +183,28 @@ def read_comparisons(files: Sequence[str], folder: Path, command: str = "") -> l
 
 
 def print_plans(
-    planned: PlannedSweep | PlannedNetwork, machine: Machine, style: str | None, cut: PanelCut | None = None
+    planned: PlannedSweep | PlannedNetwork,
+    machine: Machine,
+    style: str | None,
+    resumed: Path | None,
+    cut: PanelCut | None = None,
 ) -> int:
-    """Print plans, skips and an estimate without opening a device."""
-    report, _ = _report_plans(planned, machine, cut)
+    """Print plans, skips and an estimate without opening a device. Rows that a resumed file has are left out."""
+    report, _ = _report_plans(planned, machine, resumed, cut)
     print_reports([report], style)
     return OK
 
 
 def print_plans_of_posts(
-    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]], machine: Machine, style: str | None
+    posts: Iterable[tuple[str, PlannedSweep | PlannedNetwork]],
+    machine: Machine,
+    style: str | None,
+    resumed: Path | None,
 ) -> int:
     """Print the plans of every post under its name, and an estimate for all posts, without opening a device."""
     total = Estimate(0.0, 0.0, 0)
     for name, planned in posts:
-        report, estimate = _report_plans(planned, machine)
+        report, estimate = _report_plans(planned, machine, resumed)
         table = report.tables[0]
         titled = replace(table, title=f"{name}: {table.title}".removesuffix(": "))
         print_reports([replace(report, tables=[titled])], style)
@@ -183,12 +215,12 @@ def print_plans_of_posts(
 
 
 def _report_plans(
-    planned: PlannedSweep | PlannedNetwork, machine: Machine, cut: PanelCut | None = None
+    planned: PlannedSweep | PlannedNetwork, machine: Machine, resumed: Path | None, cut: PanelCut | None = None
 ) -> tuple[Report, Estimate]:
     sweep, name = planned.sweep, machine.primary.name
     compilers = registry.make_compilers(machine, machine.devices)
     chains = planned.make_chains() if isinstance(planned, PlannedSweep) else planned.rows
-    rows = PlannedRows()
+    rows = PlannedRows(_list_measured(resumed))
     jobs = choose_transfers(cut, planned, machine)[1] if isinstance(planned, PlannedSweep) else []
     counted, copied = rows.count(chains), map(make_chain, jobs)
     estimate = estimate_run(counted, machine, sweep.policy, sweep.baseline, compilers, copied)
@@ -196,6 +228,12 @@ def _report_plans(
         return report_plans(rows, estimate, name), estimate
     network = planned.sweep.network
     return report_network_plans(f"{network}, {network.precision_name}", rows, estimate, name), estimate
+
+
+def _list_measured(resumed: Path | None) -> set[tuple[object, ...]]:
+    """List the rows of complete batches of a results file, which resuming does not measure again. Raises StoreError."""
+    batches = complete_batches(read_results(resumed).records).values() if resumed else []
+    return {record.kernel_key for batch in batches for record in batch}
 
 
 _NOT_RECORDED = ("resume", "resume_from")

@@ -23,7 +23,7 @@ from gemmbench.cli.output import TERMINAL, print_line, print_reports, print_warn
 from gemmbench.cli.run_outputs import print_results, write_exports
 from gemmbench.errors import OK, UsageError
 from gemmbench.planning.files import is_folder
-from gemmbench.planning.sizes import parse_sizes
+from gemmbench.planning.sizes import parse_sizes, size_text
 from gemmbench.planning.sweeps.run_request import OUTPUT, PROBLEM, parse_layouts, parse_precisions
 from gemmbench.report.comparison import RowFilter, compare_rows
 from gemmbench.report.explanation import explain_row, find_row
@@ -62,7 +62,7 @@ class ShowOptions:
         "--columns",
         metavar="NAMES",
         heading=OUTPUT,
-        help="Only these columns in the tables, such as time,registers,occupancy. A CSV file has all.",
+        help="Only these columns, such as time,registers,occupancy, in tables and exports.",
     )
     sort: str = option(
         "--sort",
@@ -92,12 +92,13 @@ def show(options: ShowOptions) -> int:
     """Print or export saved results FILES, or explain one row.
 
     \b
-    gemmbench show                              the newest run
-    gemmbench show --explain tiled@2048         how one number came about
-    gemmbench show main --export-csv - | wc -l  a saved run as CSV, to a pipe
+    gemmbench show results                which runs there are, and their sizes
+    gemmbench show 1f3a --sizes 2048      one run: which kernel is fastest
+    gemmbench show --explain tiled@2048   how a number came about; its flags
+    gemmbench show --export-csv - | head  the newest run as CSV, to a pipe
 
-    A FILE is a results file, the name of a saved run or the id of a run; without one it is the newest of
-    the results folder. A folder lists its runs.
+    A FILE is a results file, the name of a saved run, the id of a run, or a folder, which lists its runs;
+    without one it is the newest file of the results folder.
     """
     if len(options.files) > 1 and options.output.exports:
         raise UsageError("an export takes one results file at a time; call show once for each")
@@ -129,14 +130,16 @@ def _find_newest(folder: str) -> str:
 def _list_folder(name: str, options: ShowOptions) -> None:
     if options.explain is not None or options.output.exports:
         raise UsageError(f"{name} is a folder; give one of its results files, which gemmbench show {name} lists")
-    print_reports([report_runs(name, list_runs(Path(name), TERMINAL))], options.output.style)
+    selection = options.selection
+    runs = list_runs(Path(name), TERMINAL, selection)
+    print_reports([report_runs(name, runs, list(map(size_text, selection.sizes)))], options.output.style)
 
 
 def _show_run(run: Run, options: ShowOptions) -> None:
     print_warning(run)
     everything = compare_rows(run)
     comparison = options.selection.choose(everything)
-    write_exports(comparison, options.output)
+    write_exports(comparison, options.output, options.view)
     if options.explain is None:
         print_results(comparison, options.output.style, options.view, closing=not run.ended_early)
     else:

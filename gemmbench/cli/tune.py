@@ -24,7 +24,7 @@ from gemmbench.cli.options import (
 )
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions, JournalOptions
-from gemmbench.cli.run_outputs import complete_options, finish_run, refuse_incomplete_file
+from gemmbench.cli.run_outputs import announce_results, complete_options, finish_run, refuse_incomplete_file
 from gemmbench.errors import BAD_ROW, INTERRUPTED, OK, UsageError
 from gemmbench.planning.search_space import choose_strategy, parse_budget
 from gemmbench.planning.sweeps.run_request import MEASURING, OUTPUT, RESULTS, STOPPING, RunRequest
@@ -173,8 +173,7 @@ def _finish_finals(result: RunResult, options: OutputOptions) -> None:
         finish_run(result, compare_rows(result.run), options, sustained=False, closing=False)
         print_line()
         return
-    if result.run.records:
-        print_line(f"results: {result.run.path}", to_stderr=True)
+    announce_results(result, [])
     refuse_incomplete_file(result)
 
 

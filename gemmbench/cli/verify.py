@@ -10,7 +10,13 @@ from gemmbench.backends.devices import Machine
 from gemmbench.cli.options import LIMITS, SHAPE, VariantName, argument, command, group, option, style_option
 from gemmbench.cli.output import TERMINAL, print_line, print_reports
 from gemmbench.cli.run_options import FleetOptions
-from gemmbench.cli.run_outputs import announce_results, choose_exit_code, refuse_incomplete_file, save_csv
+from gemmbench.cli.run_outputs import (
+    announce_results,
+    choose_exit_code,
+    print_next_step,
+    refuse_incomplete_file,
+    save_csv,
+)
 from gemmbench.errors import BAD_ROW, INTERRUPTED, NO_DEVICE, OK, USAGE, UsageError
 from gemmbench.planning.sweeps.run_request import MEASURING, PROBLEM, RESULTS, STOPPING, RunRequest
 from gemmbench.report.comparison import compare_rows
@@ -140,7 +146,7 @@ def _verify(request: RunRequest, options: VerifyOptions, machine: Machine) -> in
     for name in found.wrongly_launched:
         print_line(f"{name}: the kernel is correct, but its launch is not: see above", to_stderr=True)
     if found.interrupted:
-        print_line("the checks above are not all: verification was interrupted", to_stderr=True)
+        print_next_step(what="the checks above are not all: verification was interrupted")
     failed = BAD_ROW if found.wrongly_launched else USAGE if found.broken else OK
     return choose_exit_code(found.records, found.interrupted) or failed
 
@@ -150,6 +156,7 @@ def _sanitize(request: RunRequest, options: VerifyOptions, tools: tuple[str, ...
     found = sanitize_kernels(request, tools, options.where.device, options.sanitize_limit, TERMINAL, **how)
     print_reports([verification_report.report_results(found.results)], options.style)
     if found.interrupted:
+        print_next_step()
         return INTERRUPTED
     if all(result.verdict is None for result in found.results):
         print_line("nothing ran: every kernel was skipped for the reasons above", to_stderr=True)

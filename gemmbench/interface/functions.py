@@ -180,9 +180,9 @@ def verify(
     Raises UsageError for a bad argument and DeviceError for a device that cannot be used.
 
     >>> import gemmbench
-    >>> checks = gemmbench.verify("tiled", sizes=[33, (1, 37, 5)], device="fake")
+    >>> checks = gemmbench.verify("tiled", sizes=[33, (1, 37, 5)], precision="f32", device="fake")
     >>> checks.ok, len(checks.records), checks.failures
-    (True, 192, [])
+    (True, 24, [])
     """
     reporter = NotebookReporter(progress)
     request, pdl = read_keywords(list_names(variants), options, kernels), options.get("pdl") is not False

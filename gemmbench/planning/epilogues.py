@@ -38,6 +38,11 @@ class EpilogueStep:
         """It is not linear."""
         return self.linear_from is not None
 
+    @property
+    def keeps_integers(self) -> bool:
+        """It makes integers of integers."""
+        return self.part != "one" and self.slope == 1
+
 
 def _apply_relu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
     return cast("np.ndarray", load_numpy().where(value < 0, 0.0, value))  # a NaN stays

@@ -13,7 +13,7 @@ from statistics import median
 from gemmbench.bench.record import MODES, Environment, Record, TransferRecord
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sizes import AnyShape, size_text
 from gemmbench.report.percent_of_baseline import (
@@ -186,6 +186,9 @@ def name_problems(problems: Sequence[ProblemRows]) -> dict[Problem, str]:
     return {problem.problem: name(problem) for problem in problems}
 
 
+_HELD, _SHOW = "the results contain:", "gemmbench show"
+
+
 @dataclass(frozen=True)
 class RowFilter:
     """Selects the rows of a run to show. An empty field selects all. `variants` may hold patterns such as `sgemm*`."""
@@ -212,9 +215,13 @@ class RowFilter:
         left = [each for each in problems if each.rows]
         self._check(comparison, [row.record.variant for each in comparison.problems for row in each.rows])
         if not left:
-            held = ", ".join(str(each.problem) for each in comparison.problems) or "none"
-            raise UsageError(f"no row is selected; the results contain these problems: {held}")
+            held = nearest_or_all("", (str(each.problem) for each in comparison.problems), _HELD, _SHOW)
+            raise UsageError(f"no row is selected{held}")
         return replace(comparison, problems=left, transfers=[each for each in transfers if each.kernels])
+
+    def includes(self, record: Record) -> bool:
+        """Whether a record is selected."""
+        return self._includes(record.problem) and self._is_named(record.variant)
 
     def _includes(self, problem: Problem) -> bool:
         return (
@@ -230,13 +237,11 @@ class RowFilter:
         """Raise UsageError if a given name or size matches no row."""
         for asked in self.variants:
             if not any(fnmatchcase(name, asked) for name in names):
-                held = ", ".join(dict.fromkeys(names))
-                raise UsageError(f"no row of '{asked}'{nearest(asked, set(names))}; the results contain: {held}")
-        shapes = {each.problem.dimensions for each in comparison.problems}
-        for size in self.sizes:
-            if size not in shapes:
-                held = ", ".join(dict.fromkeys(each.problem.size for each in comparison.problems))
-                raise UsageError(f"no row of size {size_text(size)}; the results contain: {held}")
+                raise UsageError(f"no row of '{asked}'{nearest_or_all(asked, names, _HELD, _SHOW)}")
+        known = [each.problem.size for each in comparison.problems]
+        for size in map(size_text, self.sizes):
+            if size not in known:
+                raise UsageError(f"no row of size {size}{nearest_or_all('', known, _HELD, _SHOW)}")
 
 
 def compare_rows(run: Run) -> Comparison:

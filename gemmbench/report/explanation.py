@@ -7,16 +7,19 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 from gemmbench.bench.record import Environment, Ranking, Record, Sustained, Telemetry
 from gemmbench.bench.timing import stats
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest_or_all
+from gemmbench.planning.files import results_stem
 from gemmbench.planning.precisions import CLASSES
-from gemmbench.planning.sweeps.run_request import OPTIONS
+from gemmbench.planning.sweeps.run_request import OPTIONS, Destination
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.flags import MEANINGS, find_flags
 from gemmbench.report.row import MEMORY, UNRANKED, Row
+from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.text import count_noun, number, number_within, percent, with_interval
 
 
@@ -244,7 +247,7 @@ def _describe_method(row: Row) -> Iterator[str]:
     yield f"{_describe_rounds(record)}, {_STOPPED.get(record.stopped, record.stopped)},"
     others = record.batch_rows > 1
     yield "interleaved with the other rows of its batch." if others else "with no other rows in its batch."
-    launches = "1 launch" if record.launches == 1 else f"{record.launches} launches back to back"
+    launches = count_noun(record.launches, "launch") + " back to back" * (record.launches > 1)
     launches += ", as a CUDA graph" if record.graph else f" ({record.no_graph})" if record.no_graph else ""
     launches += ", which may begin before the previous product has ended" if record.pdl else ""
     launches += ", which may have begun before the previous product had ended" if record.overlap_unknown else ""
@@ -256,12 +259,12 @@ def _describe_method(row: Row) -> Iterator[str]:
 
 def _describe_rounds(record: Record) -> str:
     """Describe how the time was computed from the rounds."""
-    rounds, blocks = f"{len(record.samples)} rounds", len(set(record.blocks))
+    rounds, blocks = count_noun(len(record.samples), "round"), len(set(record.blocks))
     spread = stats.spread_of_blocks(record.by_round)
     if math.isnan(spread):
         return f"median of {rounds} in {count_noun(blocks, 'block')}"
     differ = f"the slowest takes {number(100 * spread, 2)} % longer than the fastest"
-    return f"mean of {blocks} blocks that differ in placement and binding ({differ}), together {rounds}"
+    return f"mean of {count_noun(blocks, 'block')} that differ in placement and binding ({differ}), together {rounds}"
 
 
 def _describe_ranking(ranking: Ranking) -> str:
@@ -298,13 +301,15 @@ def _describe_launch(row: Row) -> Iterator[str]:
     if not record.grid:
         return
     grid, block = "x".join(map(str, record.grid)), "x".join(map(str, record.block))
-    yield f"grid {grid}, block {block}, {record.shared_dynamic} bytes of dynamic shared memory."
+    yield f"grid {grid}, block {block}, {count_noun(record.shared_dynamic, 'byte')} of dynamic shared memory."
     if record.registers >= 0:
-        yield f"{record.registers} registers per thread, {max(record.spills, 0)} bytes spilled,"
-        yield f"{max(record.shared_static, 0)} bytes of static shared memory."
+        yield f"{count_noun(record.registers, 'register')} per thread,"
+        yield f"{count_noun(max(record.spills, 0), 'byte')} spilled,"
+        yield f"{count_noun(max(record.shared_static, 0), 'byte')} of static shared memory."
     if launch := row.launch_occupancy:
         occupancy = launch.occupancy
-        yield f"In theory {occupancy.blocks_per_sm} blocks per multiprocessor, occupancy {percent(occupancy.fraction)},"
+        yield f"In theory {count_noun(occupancy.blocks_per_sm, 'block')} per multiprocessor,"
+        yield f"occupancy {percent(occupancy.fraction)},"
         yield f"limited by {occupancy.limiter}: {number(launch.waves)} waves,"
         yield f"the last one {percent(launch.last_wave)} full."
 
@@ -355,8 +360,8 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
     name, _, size = wanted.partition("@")
     named = [row for row in rows if row.record.variant == name]
     if not named:
-        known = list(dict.fromkeys(row.record.variant for row in rows))
-        raise UsageError(f"--explain: no row of '{name}'{nearest(name, known)}; {file} has {', '.join(known)}")
+        known = (row.record.variant for row in rows)
+        raise UsageError(f"--explain: no row of '{name}'{nearest_or_all(name, known, f'{file} has', 'gemmbench show')}")
     found = [row for row in named if not size or row.record.problem.size == size]
     if not found:
         sizes = ", ".join(dict.fromkeys(row.record.problem.size for row in named))
@@ -368,6 +373,22 @@ def find_row(comparison: Comparison, wanted: str) -> Row:
             f"--explain {wanted}: {len(found)} rows; choose one by its number{by_size}: {_list_rows(found)}"
         )
     return found[0]
+
+
+def write_explain_command(run: Run, row: Row) -> str:
+    """Return the command that explains a row, such as `gemmbench show 1f3a --explain tiled@64`; "" without a file."""
+    if run.path == Path():
+        return ""
+    stem, record = results_stem(run.path), row.record
+    has_id = run.path.parent.resolve() == Destination.folder.resolve() and stem == run.environment.run
+    file = stem.rpartition("-")[2] if has_id else str(run.path)
+    alike = {each.identity for each in run.full_records if _label(each) == _label(record)}
+    name = _label(record) if len(alike) == 1 else str(row.number)
+    return shlex.join(["gemmbench", "show", file, "--explain", name])
+
+
+def _label(record: Record) -> str:
+    return f"{record.variant}@{record.problem.size}"
 
 
 def _list_rows(rows: Sequence[Row]) -> str:

@@ -25,16 +25,25 @@ from gemmbench.planning.files import (
     runs_in_github_actions,
 )
 from gemmbench.report.columns import all_columns, transfer_columns
+from gemmbench.report.columns.all_columns import choose_export_columns
 from gemmbench.report.columns.column import ExportRow, export_rows
 from gemmbench.report.comparison import Comparison
 from gemmbench.report.table import escape_formula, format_reports
 from gemmbench.report.tables.kernel_tables import report_results
+from gemmbench.report.tables.pivot_tables import sort_rows
 from gemmbench.report.tables.view import View
 
+_ALL = View()
 
-def export_kernels(comparison: Comparison) -> list[ExportRow]:
-    """Return every kernel row as a mapping, with values in seconds, bytes and Hz; None if unknown."""
-    return export_rows(all_columns.COLUMNS, comparison.rows)
+
+def export_kernels(comparison: Comparison, view: View = _ALL) -> list[ExportRow]:
+    """Return every kernel row as a mapping, with values in seconds, bytes and Hz; None if unknown.
+
+    The view may choose columns and an order. Raises UsageError for an unknown column.
+    """
+    baseline = comparison.environment.baseline
+    columns = choose_export_columns(view.columns, baseline) if view.columns else all_columns.COLUMNS
+    return export_rows(columns, sort_rows(comparison.rows, view.sort, baseline) if view.sort else comparison.rows)
 
 
 def export_transfers(comparison: Comparison) -> list[ExportRow]:
@@ -42,9 +51,9 @@ def export_transfers(comparison: Comparison) -> list[ExportRow]:
     return export_rows(transfer_columns.COLUMNS, (row for problem in comparison.transfers for row in problem.rows))
 
 
-def write_csv(path: Path, comparison: Comparison) -> None:
-    """Write the kernel rows. Raises StoreError."""
-    write_text(path, format_csv(export_kernels(comparison)))
+def write_csv(path: Path, comparison: Comparison, view: View = _ALL) -> None:
+    """Write the kernel rows. Raises StoreError, and UsageError for an unknown column."""
+    write_text(path, format_csv(export_kernels(comparison, view)))
 
 
 def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
@@ -62,9 +71,10 @@ def write_transfers_csv(path: Path, comparison: Comparison) -> Path | None:
     return path
 
 
-def write_json(path: Path, comparison: Comparison) -> None:
-    """Write the header, the kernel rows and the transfer rows. Raises StoreError."""
-    write_text(path, format_json(comparison.environment, export_kernels(comparison), export_transfers(comparison)))
+def write_json(path: Path, comparison: Comparison, view: View = _ALL) -> None:
+    """Write the header, the kernel rows and the transfer rows. Raises StoreError, and UsageError for a column."""
+    rows, transfers = export_kernels(comparison, view), export_transfers(comparison)
+    write_text(path, format_json(comparison.environment, rows, transfers))
 
 
 def write_markdown(path: Path, comparison: Comparison, view: View) -> None:

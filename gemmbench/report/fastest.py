@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
@@ -16,12 +17,16 @@ from gemmbench.report.verdicts import (
     SLOWER,
     compare_speeds,
     describe_change,
+    explain_margin,
     find_best_rows,
     find_row_beside_others,
+    judge_pair,
     sort_by_speed,
 )
 
-FASTER, TOO_FEW = "faster", "too few"
+FASTER, TOO_FEW, NOISY = "faster", "too few", "noisy"
+_NEAR = 0.05
+"""If an interval is inconclusive and reaches beyond 1 +- this, the rows are noisy rather than close."""
 _DIGITS, _MOST_NAMES = 3, 4
 
 
@@ -30,10 +35,10 @@ class Fastest:
     """The fastest variants of a problem: the best row of each variant that is, or may be, the fastest, sorted by speed.
 
     `word` is `faster` if a single row is faster than all others, and `same` if all rows lie within the margin of the
-    first. It is `inconclusive` if the data cannot decide between the rows, and `too few` if there are too few rounds to
-    decide. `level` is the confidence level of each comparison. `seconds` are the row behind the first and those that
-    cannot be told apart from it; `second_word` says how these compare. `baseline` is the row of the baseline, if it is
-    ranked.
+    first. It is `inconclusive` if the data cannot decide between rows that are close, `noisy` if it cannot because
+    intervals are wide, and `too few` if there are too few rounds to decide. `level` is the confidence level of each
+    comparison. `seconds` are the row behind the first and those that cannot be told apart from it; `second_word`
+    says how these compare. `baseline` is the row of the baseline, if it is ranked.
     """
 
     rows: Sequence[Row]
@@ -67,7 +72,12 @@ class Fastest:
             return f"{names} is fastest{'; ' if self.rows[0] is self.baseline else ', '}{details[0]}"
         if self.word == SAME:
             return ", ".join([f"{names} are fastest", *details])
-        return f"{names} {'are' if self.word == INCONCLUSIVE else 'have'} {'; '.join(details)}"
+        return f"{names} {'have' if self.word == TOO_FEW else 'are'} {'; '.join(details)}"
+
+    @property
+    def summary(self) -> str:
+        """The same sentence without a figure if one row is fastest, for lines that follow it with figures."""
+        return f"{self.names} is fastest" if self.word == FASTER else self.sentence
 
     @property
     def details(self) -> list[str]:
@@ -78,8 +88,10 @@ class Fastest:
         if self.word == SAME:
             other = "each other" if len(self.rows) == 2 else first.record.variant
             return [f"within {format_share(self.margin)} of {other}", *([factor] if factor else [])]
-        words = "too close to call" if self.word == INCONCLUSIVE else "too few rounds for a verdict"
-        return [f"{words}{self._describe_ratio()}", *([f"{first.record.variant} is {factor}"] if factor else [])]
+        return [
+            f"{_UNDECIDED[self.word]}{self._describe_ratio()}",
+            *([f"{first.record.variant} is {factor}"] if factor else []),
+        ]
 
     @property
     def baseline_ratio(self) -> Interval | None:
@@ -109,8 +121,8 @@ class Fastest:
         tie = ""
         if equal:
             others = _join_names(equal, "and")
-            is_same = self.second_word == SAME
-            tie = f", within {format_share(self.margin)} of {others}" if is_same else f", too close to {others} to call"
+            ties = {SAME: f"within {format_share(self.margin)} of", INCONCLUSIVE: "too close to tell from"}
+            tie = f", {ties.get(self.second_word, 'too noisy to tell from')} {others}"
         if not on_gpu:
             return f"{name} is {describe_change(ratio.value, ratio)}{tie}"
         return f"{name} reaches {number_within(100 * ratio.value, ratio, _DIGITS)} % of it{tie}"
@@ -127,6 +139,13 @@ class Fastest:
         return f", about {number_within(max(ratio.value, 1 / ratio.value), ratio)}x apart"
 
 
+_UNDECIDED = {
+    INCONCLUSIVE: "too close to call",
+    NOISY: "too noisy to call",
+    TOO_FEW: "too few rounds for a verdict",
+}
+
+
 def _join_names(rows: Sequence[Row], link: str) -> str:
     """Join names as `a`, `a and b` or `a, b and c`. A long list is cut and ends with a count."""
     names = [row.record.variant for row in rows]
@@ -136,17 +155,18 @@ def _join_names(rows: Sequence[Row], link: str) -> str:
     return f"{', '.join(others)} {link} {last}" if others else last
 
 
-def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN) -> Fastest | None:
+def find_fastest(problem: ProblemRows, margin: float = stats.MARGIN, level: float = 0) -> Fastest | None:
     """Find the fastest variants by their best rows; None if fewer than two variants are ranked.
 
     The first row is compared with the second, the third and so on, until a row is slower by more than the margin. The
     rows behind it take even longer and are not tested. Each comparison has a level of 1 - 5 % / (rows - 1), so that all
-    of them together are wrong for at most 5 % of problems (Bonferroni).
+    of them together are wrong for at most 5 % of problems (Bonferroni), or the given level, such as that of verdicts on
+    pairs that are shown next to it.
     """
     ranked = sort_by_speed(find_best_rows(problem.rows).values())
     if len(ranked) < 2:
         return None
-    level = 1 - (1 - stats.LEVEL) / (len(ranked) - 1)
+    level = level or 1 - (1 - stats.LEVEL) / (len(ranked) - 1)
     rows, word = _gather_equal(ranked, margin, level)
     seconds, second_word = _gather_equal(ranked[1:], margin, level)
     baseline = next((row for row in ranked if row.record.variant == row.environment.baseline), None)
@@ -160,6 +180,8 @@ def _gather_equal(ranked: Sequence[Row], margin: float, level: float) -> tuple[l
     for row in others:
         ratio = compare_speeds(row, first).at_level(level)
         word = stats.verdict(ratio, margin) if ratio.known else TOO_FEW
+        if word == INCONCLUSIVE and not 1 - _NEAR <= ratio.low <= ratio.high <= 1 + _NEAR:
+            word = NOISY
         if word == SLOWER:
             break
         rows.append(row)
@@ -173,7 +195,7 @@ def _sum_up(words: Collection[str]) -> str:
         return FASTER
     if words == {SAME}:
         return SAME
-    return TOO_FEW if TOO_FEW in words else INCONCLUSIVE
+    return next((word for word in (TOO_FEW, NOISY) if word in words), INCONCLUSIVE)
 
 
 _MOST_LINES = 2
@@ -184,8 +206,9 @@ _MOST_SIZES = 6
 def list_fastest(comparison: Comparison) -> list[str]:
     """Return a line such as `4096: sgemm is fastest, 1.17x cublas` for each problem with two or more ranked variants.
 
-    With more than two problems, those with the same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to
-    1.77x cublas`. Problems that were interrupted are left out.
+    On a CPU, the first line says that they say nothing about a GPU. With more than two problems, those with the
+    same answer share a line: `sgemm is fastest at all 9 sizes, 1.14x to 1.77x cublas`. Problems that were
+    interrupted are left out.
     """
     scope, name = comparison.environment.scope, name_problems(comparison.problems)
     judged = [
@@ -195,13 +218,45 @@ def list_fastest(comparison: Comparison) -> list[str]:
         and (fastest := find_fastest(problem)) is not None
     ]
     if len(judged) <= _MOST_LINES:
-        return [f"{where}{scope}: {fastest.sentence}" for where, fastest in judged]
+        return _add_scope([f"{where}: {fastest.sentence}" for where, fastest in judged], scope)
     groups: dict[tuple[str, frozenset[str]], list[tuple[str, Fastest]]] = {}
     for where, fastest in judged:
         names = frozenset(row.record.variant for row in fastest.rows)
         groups.setdefault((fastest.word, names), []).append((where, fastest))
     ordered = sorted(groups.values(), key=len, reverse=True)
-    return [_sum_up_problems(group, len(judged)) + scope for group in ordered]
+    return _add_scope([_sum_up_problems(group, len(judged)) for group in ordered], scope)
+
+
+def _add_scope(lines: list[str], scope: str) -> list[str]:
+    """Put what these lines are about into a line of its own, if they are not about a GPU."""
+    return [f"O{scope.removeprefix(', o')}:", *lines] if scope and lines else lines
+
+
+def conclude_comparison(
+    comparison: Comparison, names: Sequence[str], margin: float, also: Collection[str] = ()
+) -> list[str]:
+    """Return the lines that end a comparison of variants: for each problem, a verdict on each pair.
+
+    For more than two variants, a line names the fastest and only the pairs with it follow, as well as those whose
+    verdict is one of the words in `also`.
+    """
+    lines, named = [explain_margin(margin, comparison.environment.scope)], name_problems(comparison.problems)
+    for problem in comparison.problems:
+        rows = [row for row in problem.rows if row.record.variant in names]
+        fastest, where = find_fastest(replace(problem, rows=rows), margin, stats.LEVEL), named[problem.problem]
+        pairs = list(itertools.combinations(names, 2))
+        if len(names) > 2 and fastest is not None:
+            first = fastest.rows[0].record.variant
+            ranked = [row.record.variant for row in sort_by_speed(find_best_rows(rows).values())]
+            others = [name for name in (*ranked, *(name for name in names if name not in ranked)) if name != first]
+            lines.append(f"{where}: {fastest.summary}.")
+            rest = [judge_pair(problem, where, *pair, margin) for pair in pairs if first not in pair]
+            pairs = [(other, first) for other in others]
+        else:
+            rest = []
+        verdicts = [judge_pair(problem, where, *pair, margin) for pair in pairs]
+        lines += [verdict.sentence for verdict in (*verdicts, *(each for each in rest if each.word in also))]
+    return lines
 
 
 def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:
@@ -220,10 +275,8 @@ def _sum_up_problems(group: Sequence[tuple[str, Fastest]], total: int) -> str:
             return f"{names} is fastest {where}{factor}"
         case "same":
             return f"{names} are fastest {where}, within {format_share(first.margin)} of each other"
-        case "inconclusive":
-            return f"{names} are too close to call {where}"
-        case _:
-            return f"{names} have too few rounds for a verdict {where}"
+        case word:
+            return f"{names} {'have' if word == TOO_FEW else 'are'} {_UNDECIDED[word]} {where}"
 
 
 def _format_factors(ratios: Sequence[Interval]) -> str:
@@ -272,5 +325,5 @@ def _describe_best(best: Row, rows: Sequence[Row], margin: float) -> str:
         joined = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
         parts.append(f"{joined} {'tie' if len(tied) > 1 else 'ties'}")
     if few:
-        parts.append(f"{few} others have too few rounds for a verdict")
+        parts.append(f"{few} {'others have' if few > 1 else 'other has'} too few rounds for a verdict")
     return "; ".join(parts)

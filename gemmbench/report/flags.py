@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gemmbench.bench.timing import stats
 from gemmbench.report.row import Row, is_forged
+from gemmbench.report.text import count_noun
 
 _MOST_CLOCK_SPREAD = 0.02
 """The largest spread of the clock between rounds that raises no flag, as a share of the median."""
 _MOST_TIME_SPREAD = 0.02
 """The widest 95 % interval of the time that raises no flag, as a share of the time."""
 _MOST_TIME_SPREAD_ON_CPU = 0.2
-"""The same limit on a CPU, for the flags in a table."""
+"""The same limit on a CPU."""
 _LEAST_GAP = 0.005
 """Two modes of the samples raise a flag if they are further apart than this share of the time."""
 _LEAST_WINDOW = 1e-3
@@ -28,16 +29,13 @@ _SLOWING = (
 )
 
 
-def _explain_noise(share: float) -> str:
-    return f"noisy: the 95 % interval of the time spans more than {100 * share:g} %"
-
-
 MEANINGS = {
     "G": "too good: faster than the device can be, and not ranked",
     "C": f"clock moved: by more than {100 * _MOST_CLOCK_SPREAD:g} % between rounds",
     "T": "throttled: power or heat held the clock down",
     "O": "others: other processes had the GPU open",
-    "N": _explain_noise(_MOST_TIME_SPREAD),
+    "N": f"noisy: the 95 % interval of the time spans more than {100 * _MOST_TIME_SPREAD:g} % of it"
+    f" ({100 * _MOST_TIME_SPREAD_ON_CPU:g} % on a CPU)",
     "B": f"bimodal: the times have two modes, more than {100 * _LEAST_GAP:g} % apart",
     "F": f"few samples: fewer than {stats.MIN_BLOCKS} blocks of rounds, no interval",
     "S": f"short windows: shorter than {1e3 * _LEAST_WINDOW:g} ms",
@@ -45,19 +43,30 @@ MEANINGS = {
     "R": "reads C: the kernel reads C although beta is 0, and is verified with a C that has no NaN",
     "P": "PDL: a product may begin before the previous one has ended, and the row is not ranked",
     "L": "launches unknown: gemmbench cannot find out whether its products overlap",
-    "E": "each product launched: the kernel does not take batches, so it was launched once per product",
+    "E": "one launch per product: the kernel takes no batches",
     "A": "approximated: an activation may be off by more than rounding, as its manifest declares",
     "U": "ungated: some samples may include host time",
 }
 """Every letter and its meaning, in the order in which rows show them."""
 
 
+_NORMAL_ON_CPU = "HSB"
+"""On a CPU, operands are rarely cold, the timer is fine enough for short windows, and times often have two modes."""
+
+
 def find_flags(row: Row) -> dict[str, str]:
-    """Find the flags of a row, each with its reason in numbers. A row without a valid time has none."""
+    """Find the flags of a row, each with its reason in numbers.
+
+    A row without a valid time has none. What is normal on the device or was asked for raises no flag: with
+    `--cache hot` every row is hot, and with `--no-gate` every row is ungated.
+    """
     if not row.record.samples or not row.valid:
         return {}
-    found = dict([*_flag_device(row), *_flag_samples(row)])
-    return {letter: found[letter] for letter in MEANINGS if letter in found}
+    policy = row.environment.policy
+    normal = "" if _is_on_gpu(row) else _NORMAL_ON_CPU
+    normal += "H" * (policy.get("cache") == "hot") + "U" * (policy.get("gate") is False)
+    found = [(letter, reason) for letter, reason in (*_flag_device(row), *_flag_samples(row)) if letter not in normal]
+    return dict(sorted(found, key=lambda flag: list(MEANINGS).index(flag[0])))
 
 
 def flag_letters(row: Row) -> str:
@@ -65,42 +74,22 @@ def flag_letters(row: Row) -> str:
     return "".join(find_flags(row))
 
 
-def notable_letters(row: Row) -> str:
-    """Return the letters that a table shows, without those that are normal on the device or were asked for.
-
-    On a CPU, operands are rarely cold, the timer is fine enough for short windows, and times vary more than on a GPU,
-    often between two modes. With `--cache hot` every row is hot, and with `--no-gate` every row is ungated.
-    """
-    letters = flag_letters(row)
-    if row.environment.policy.get("cache") == "hot":
-        letters = letters.replace("H", "")
-    if row.environment.policy.get("gate") is False:
-        letters = letters.replace("U", "")
-    if row.environment.on_gpu(row.record.backend):
-        return letters
-    normal = "HSB" if _time_spread(row) > _MOST_TIME_SPREAD_ON_CPU else "HSBN"
-    return letters.translate(str.maketrans("", "", normal))
+def _find_meanings(rows: Iterable[Row]) -> dict[str, str]:
+    """Return the meaning of each letter that these rows have."""
+    letters = {letter for row in rows for letter in find_flags(row)}
+    return {letter: meaning for letter, meaning in MEANINGS.items() if letter in letters}
 
 
 def explain_letters(rows: Iterable[Row]) -> list[str]:
     """Explain in one line the letters that tables of these rows show; an empty list if there are none."""
-    shown = list(rows)
-    letters = {letter for row in shown for letter in notable_letters(row)}
-    if not letters:
-        return []
-    on_gpu = any(row.environment.on_gpu(row.record.backend) for row in shown)
-    known = MEANINGS if on_gpu else {**MEANINGS, "N": _explain_noise(_MOST_TIME_SPREAD_ON_CPU)}
-    meanings = (f"{letter} {meaning}" for letter, meaning in known.items() if letter in letters)
-    return [f"Flags: {'; '.join(meanings)}."]
+    meanings = "; ".join(f"{letter} {meaning}" for letter, meaning in _find_meanings(rows).items())
+    return [f"Flags: {meanings}."] if meanings else []
 
 
-def name_letters(rows: Iterable[Row]) -> list[str]:
-    """Return a line such as `Flags: N noisy, B bimodal; why: show --explain NAME.`; empty if no row has a flag."""
-    letters = {letter for row in rows for letter in notable_letters(row)}
-    names = ", ".join(
-        f"{letter} {meaning.partition(':')[0]}" for letter, meaning in MEANINGS.items() if letter in letters
-    )
-    return [f"Flags: {names}; why: show --explain NAME."] if names else []
+def name_letters(rows: Iterable[Row]) -> str:
+    """Return text such as `Flags: N noisy, B bimodal`; "" if no row has a flag."""
+    names = [f"{letter} {meaning.partition(':')[0]}" for letter, meaning in _find_meanings(rows).items()]
+    return f"Flags: {', '.join(names)}" if names else ""
 
 
 def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
@@ -129,11 +118,9 @@ def _flag_device(row: Row) -> Iterator[tuple[str, str]]:
 def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
     record, time = row.record, row.time
     if not time.known:
-        yield (
-            "F",
-            f"{len(record.samples)} rounds; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds",
-        )
-    elif (share := _time_spread(row)) > _MOST_TIME_SPREAD:
+        rounds = count_noun(len(record.samples), "round")
+        yield "F", f"{rounds}; an interval needs {stats.MIN_BLOCKS} blocks of at least 2 rounds"
+    elif (share := _time_spread(row)) > (_MOST_TIME_SPREAD if _is_on_gpu(row) else _MOST_TIME_SPREAD_ON_CPU):
         yield "N", f"the 95 % interval of the time spans {100 * share:.1f} % of it"
     modes = stats.find_modes(record.samples)
     if modes and modes[1] - modes[0] > _LEAST_GAP * time.value:
@@ -141,19 +128,13 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "B", f"some rounds take about {low} ms, others take about {high} ms, and none takes a time in between"
     window = time.value * record.launches
     if 0 < window < _TOLERANCE * _LEAST_WINDOW:
-        yield "S", f"a window of {record.launches} launches lasts {1e3 * window:.3g} ms"
-    if not record.gated and row.environment.on_gpu(record.backend):
+        yield "S", f"a window of {count_noun(record.launches, 'launch')} lasts {1e3 * window:.3g} ms"
+    if not record.gated and _is_on_gpu(row):
         yield "U", "the gate was off, or opened by itself twice while a window was being queued"
     if record.pdl:
         yield "P", "it overlaps with the previous product, so a single product takes longer than the time per launch"
     if record.per_product:
-        yield (
-            "E",
-            (
-                f"launched once per product, {record.problem.count} times, because its manifest does not have `kinds: "
-                "[one, many]`"
-            ),
-        )
+        yield "E", f"{record.problem.count} launches, because its manifest does not have `kinds: [one, many]`"
     if record.approx:
         yield "A", f"the factor of the activation may be off by {record.approx:.3g} (`approx` in its manifest)"
     if record.overlap_unknown:
@@ -162,6 +143,10 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "R", "the manifest declares `reads_c`"
     if record.cache in ("hot", "partly cold"):
         yield "H", f"the cache was {record.cache} ({record.sets} operand sets)"
+
+
+def _is_on_gpu(row: Row) -> bool:
+    return row.environment.on_gpu(row.record.backend)
 
 
 def _time_spread(row: Row) -> float:

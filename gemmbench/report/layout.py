@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -141,6 +142,8 @@ def _fold_cell(text: str, width: int) -> list[str]:
 
 BOUND = "\xa0"
 """A space at which lines are not broken."""
+_COMMAND = re.compile(r"(?<=: )gemmbench .*$")
+"""A command that a reader may copy."""
 _INDENT = "  "
 _NARROWEST = 20
 
@@ -153,9 +156,13 @@ def wrap_text(text: str, width: int | None) -> list[str]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Wrap a line, keeping `0.5 %` and `+- 0.5` together. Continuation lines are indented further."""
+    """Wrap a line, keeping `0.5 %`, `+- 0.5` and a command at its end together. Continuation lines are indented."""
     indent = " " * (len(text) - len(text.lstrip())) + _INDENT
-    bound = text.replace(" %", f"{BOUND}%").replace("+- ", f"+-{BOUND}")
+    bound = (
+        _COMMAND.sub(lambda found: found[0].replace(" ", BOUND), text)
+        .replace(" %", f"{BOUND}%")
+        .replace("+- ", f"+-{BOUND}")
+    )
     lines = textwrap.wrap(
         bound, max(width, _NARROWEST), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -15,6 +15,12 @@ _STYLES = {"": "", TITLE: "bold", HEADING: "bold", RULE: "dim", FOOTER: "dim"}
 _STATUSES = {"skipped": "dim", "unranked": "", "timeout": "yellow", "too good": "yellow", "warning": "yellow"}
 _GOOD = ("ok", "clean")
 _BAD = "red"
+_VERDICTS = {
+    r"\S+x faster than": "green",
+    r"\S+x slower than": "red",
+    r"is inconclusive|cannot be compared|too (?:close|noisy) to call|too few rounds": "yellow",
+}
+"""Words of the last lines of a report."""
 
 
 def print_reports(reports: Iterable[Report], width: int | None, stream: TextIO) -> None:
@@ -36,4 +42,7 @@ def _draw_line(line: Line) -> Text:
     text = Text(line.text, "" if good else _STYLES.get(line.kind, _STATUSES.get(line.kind, _BAD)))
     if good and line.status:
         text.stylize("green", *line.status)
+    if line.kind == TITLE:
+        for words, style in _VERDICTS.items():
+            text.highlight_regex(words, style)
     return text

@@ -24,10 +24,13 @@ def number(value: float | None, digits: int = _DIGITS) -> str:
 def with_interval(interval: Interval) -> str:
     """Format as `51.1 +- 0.06`: the digits that the interval supports, and the larger half of its width.
 
-    An estimate without an interval has three digits. A width smaller than the eighth digit is shown as 0.
+    An estimate without an interval has three digits. A width smaller than the eighth digit is shown as 0. A positive
+    interval that is wider than its value is given by its ends, such as `0.4 to 7.2`.
     """
     if not interval.known:
         return number(interval.value, _DIGITS_ALONE)
+    if interval.low > 0 and 2 * interval.half_width > interval.value:
+        return f"{number(interval.low, _LEAST)} to {number(interval.high, _LEAST)}"
     half, decimals = interval.half_width, _count_decimals(interval.value, _FINEST)
     shown = _round(half, min(_count_decimals(half, 1), decimals)) if 2 * half > 10**-decimals else "0"
     return f"{number_within(interval.value, interval)} +- {shown}"
@@ -86,8 +89,9 @@ def shorten_device(name: str) -> str:
 
 
 def count_noun(count: int, noun: str) -> str:
-    """`1 panel`, `8 panels`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """`1 panel`, `8 panels`, `2 launches`."""
+    ending = "" if count == 1 else "es" if noun.endswith(("ch", "s", "x")) else "s"
+    return f"{count} {noun}{ending}"
 
 
 def format_bytes(count: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemmbench.bench.timing import stats
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.report.comparison import Comparison, name_problems
+from gemmbench.report.comparison import Comparison, ProblemRows, name_problems
 from gemmbench.report.explanation import explain_unranked
 from gemmbench.report.repeatability import RUN_TO_RUN, TIME_TO_TIME, compare_ratios, widen
 from gemmbench.report.row import UNRANKED, Row
@@ -30,22 +30,27 @@ def judge_variants(comparison: Comparison, names: Sequence[str], margin: float =
 
     Differences within 1 +- `margin` are ignored.
     """
-    verdicts, named = [], name_problems(comparison.problems)
-    for problem in comparison.problems:
-        for earlier, later in itertools.combinations(names, 2):
-            one, other = (_find_best(problem.rows, name, (earlier, later)) for name in (earlier, later))
-            if one and other and one.is_comparable_with(other):
-                verdict = _judge_pair(earlier, one, later, other, margin)
-            else:
-                verdict = _refuse_pair(problem.rows, earlier, later)
-            where = named[problem.problem] + comparison.environment.scope
-            verdicts.append(Verdict(verdict.word, f"{where}: {verdict.sentence}"))
-    return verdicts
+    named, scope = name_problems(comparison.problems), comparison.environment.scope
+    return [
+        judge_pair(problem, named[problem.problem] + scope, earlier, later, margin)
+        for problem in comparison.problems
+        for earlier, later in itertools.combinations(names, 2)
+    ]
 
 
-def explain_margin(margin: float) -> str:
-    """Return the line above the verdicts, which says which differences they ignore."""
-    return f"Verdicts, ignoring differences within {format_share(margin)} (--margin):"
+def judge_pair(problem: ProblemRows, where: str, earlier: str, later: str, margin: float) -> Verdict:
+    """Judge the later of two variants at a problem, which the sentence calls `where`."""
+    one, other = (_find_best(problem.rows, name, (earlier, later)) for name in (earlier, later))
+    if one and other and one.is_comparable_with(other):
+        verdict = _judge_pair(earlier, one, later, other, margin)
+    else:
+        verdict = _refuse_pair(problem.rows, earlier, later)
+    return Verdict(verdict.word, f"{where}: {verdict.sentence}")
+
+
+def explain_margin(margin: float, scope: str = "") -> str:
+    """Return the line above the verdicts, which says which differences they ignore and, for a CPU, what they mean."""
+    return f"Verdicts{scope}, ignoring differences within {format_share(margin)} (--margin):"
 
 
 def _find_best_row(rows: Sequence[Row], name: str) -> Row | None:

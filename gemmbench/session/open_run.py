@@ -189,7 +189,12 @@ class OpenRun:
 
     def measure_transfers(self, plans: Sequence[Plan], policy: Policy, cut: PanelCut) -> None:
         """Measure whole jobs, including copies, for the best configuration of each correct kernel."""
-        from gemmbench.bench.experiments.transfer_tasks import choose_plans, plan_tasks, split_tasks  # see above
+        from gemmbench.bench.experiments.transfer_tasks import (  # see above
+            choose_plans,
+            pace_batches,
+            plan_tasks,
+            split_tasks,
+        )
         from gemmbench.bench.runner import Runner
 
         session, machine = self.session, self.session.machine
@@ -200,7 +205,8 @@ class OpenRun:
         jobs = plan_tasks(chosen, cut, machine.targets, registry.why_refused, session.compilers, session.progress)
         done: dict[str, list[TransferRecord]] = {key: [] for key in complete_transfers(self.run.transfers)}
         runner = Runner(session.worker, self.journal.write, session.progress, self.is_interrupted, done)
-        runner.run(split_tasks(jobs, primary, policy, cut))
+        batches = split_tasks(jobs, primary, policy, cut)
+        runner.run(batches, pace_batches(batches, machine.primary))
 
 
 def measure_sweep_peaks(machine: Machine, sweep: Sweep) -> Peaks | None:
@@ -254,15 +260,19 @@ def open_results(
         if set(environment.planned) != set(run.planned):
             journal.extend(Request(command=environment.command, planned=environment.planned))
         opened = OpenRun(session, run, journal, earlier)
-        with _say_where(run, resumable=bool(planned)):
+        with _say_where(run, reporter, resumable=bool(planned)):
             yield opened
 
 
 @contextmanager
-def _say_where(run: Run, resumable: bool) -> Iterator[None]:
-    """Add to a DeviceError where to find the rows that were measured before it."""
+def _say_where(run: Run, reporter: Reporter, resumable: bool) -> Iterator[None]:
+    """Say how to continue if Ctrl-C stops the run at once; add to a DeviceError where to find the rows before it."""
     try:
         yield
+    except KeyboardInterrupt:
+        if run.records:
+            reporter.message(run.warning)
+        raise
     except DeviceError as fault:
         count = sum(record.status != "skipped" for record in run.records) + len(run.transfers)
         hint = "; --resume continues the run" if resumable else ""

@@ -12,7 +12,7 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.measured_sweep import ChainSweep, measure_groups, measure_sweep
 from gemmbench.bench.record import Environment, Record
-from gemmbench.errors import DeviceError, UsageError, nearest
+from gemmbench.errors import DeviceError, UsageError, nearest_or_all
 from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import RevisionKernels, list_kernels_at
 from gemmbench.planning.manifests.variant import Variant
@@ -75,7 +75,8 @@ def _choose_records(run: Run, variants: Collection[str]) -> list[Record]:
     known = dict.fromkeys(record.variant for record in ran)
     for name in variants:
         if name not in known:
-            raise UsageError(f"{run.path}: no row of '{name}'{nearest(name, known)}; it has {', '.join(known)}")
+            held = nearest_or_all(name, known, "it has", f"gemmbench show {run.path}")
+            raise UsageError(f"{run.path}: no row of '{name}'{held}")
     return [record for record in ran if record.phase == "sweep" and (not variants or record.variant in variants)]
 
 

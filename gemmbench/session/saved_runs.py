@@ -27,13 +27,16 @@ from gemmbench.planning.manifests.catalog import MARK, Catalog, is_path
 from gemmbench.planning.manifests.revisions import find_commit, is_tracked
 from gemmbench.planning.sweeps.run_request import Destination
 from gemmbench.report.columns.column import Column, make_table
+from gemmbench.report.comparison import RowFilter
 from gemmbench.report.export import write_text
 from gemmbench.report.store.reading import read_environment, read_results
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report
+from gemmbench.report.text import count_noun, shorten_device
 from gemmbench.session.open_run import name_command
 from gemmbench.session.reporter import Reporter
 
+_ALL = RowFilter()
 _RENAMED = {"naive": "naive_rows"}
 """Kernels whose old name now belongs to another kernel. Rows of the new kernel have a hash of its code."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -292,8 +295,15 @@ class ListedRun:
 
     @property
     def command(self) -> str:
-        """The command as it was typed, without the program's name."""
-        return self.run.environment.command.removeprefix("gemmbench ")
+        """The command as it was typed, without the program's name and the folder of results."""
+        return re.sub(r" --out[ =]\S+", "", self.run.environment.command.removeprefix("gemmbench "))
+
+    @property
+    def sizes(self) -> list[str]:
+        """The sizes of the rows, in the order of the file; for networks, their batches."""
+        records = self.run.full_records
+        sizes = (f"batch {each.problem.M}" if each.network else each.problem.size for each in records)
+        return list(dict.fromkeys([*sizes, *(each.problem.size for each in self.run.transfers)]))
 
     @property
     def statuses(self) -> list[str]:
@@ -311,29 +321,47 @@ def _shorten(command: str) -> str:
     return textwrap.shorten(command, _LONGEST_COMMAND, placeholder=" ...")
 
 
+_MOST_SIZES = 9
+
+
+def _list_sizes(sizes: Sequence[str]) -> str:
+    return ", ".join(sizes) if len(sizes) <= _MOST_SIZES else f"{sizes[0]} ... {sizes[-1]} ({len(sizes)} sizes)"
+
+
 COLUMNS: tuple[Column[ListedRun], ...] = (
     Column(heading="id", cell=lambda each: each.id, left=True),
     Column(heading="started (UTC)", cell=lambda each: each.when, left=True),
     Column(heading="command", cell=lambda each: _shorten(each.command), fold=True),
-    Column(heading="device", cell=lambda each: each.run.environment.device, fold=True),
+    Column(heading="sizes", cell=lambda each: _list_sizes(each.sizes), fold=True),
+    Column(heading="device", cell=lambda each: shorten_device(each.run.environment.device), fold=True),
     Column(heading="rows", cell=lambda each: str(len(each.statuses))),
     Column(heading="failed", cell=lambda each: str(each.failed or "-")),
     Column(heading="saved as", cell=lambda each: ", ".join(each.names) or "-", left=True),
 )
 
 
-def report_runs(folder: str, runs: Sequence[ListedRun]) -> Report:
-    """Return a table of the runs in a folder, with a note on how to show one."""
+def report_runs(folder: str, runs: Sequence[ListedRun], sizes: Sequence[str] = ()) -> Report:
+    """Return a table of the runs in a folder, with notes on how to show one, and one at the first of `sizes`.
+
+    A device that all runs have in common is in the title.
+    """
     statuses = ["failed" if run.failed else "ok" for run in runs]
+    devices = {shorten_device(run.run.environment.device) for run in runs}
+    optional = {"device": len(devices) > 1, "failed": "failed" in statuses, "saved as": any(run.names for run in runs)}
+    columns = [column for column in COLUMNS if optional.get(column.heading, True)]
+    title = folder if optional["device"] else f"{folder}: {devices.pop()}"
     place = "" if folder.rstrip("/") == str(Destination.folder) else f" --out {shlex.quote(folder)}"
-    notes = [f"Show one: gemmbench show {runs[0].id}{place}"] if runs else []
-    return Report([make_table(COLUMNS, runs, folder, notes=notes, statuses=statuses)])
+    example = next((run for run in runs if len(run.sizes) > 1 and run.command.startswith("run ")), runs[0])
+    command = f"gemmbench show {example.id}{place}"
+    size = f"One size, and which kernel is fastest: {command} --sizes {[*sizes, *example.sizes][0]}"
+    notes = [f"One run: {command}", *([size] if len(example.sizes) > 1 else [])]
+    return Report([make_table(columns, runs, title, notes=notes, statuses=statuses)])
 
 
-def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
-    """List the runs in a folder, saved runs included, newest first. Reports files that cannot be read.
+def list_runs(folder: Path, reporter: Reporter, selection: RowFilter = _ALL) -> list[ListedRun]:
+    """List the runs in a folder that have selected rows, saved runs included, newest first.
 
-    Raises StoreError if there are none.
+    Reports files that cannot be read. Raises StoreError if there are no runs, and UsageError if none has such rows.
     """
     names = {path: results_stem(path) for path in list_saved(folder)}
     paths = [*list_results(folder), *names]
@@ -345,7 +373,12 @@ def list_runs(folder: Path, reporter: Reporter) -> list[ListedRun]:
             listed[run.environment.run] = known.with_name(names.get(path, ""))
     if not listed:
         raise StoreError(f"no results files in {folder}; gemmbench run writes them")
-    return sorted(listed.values(), key=lambda each: each.run.environment.started, reverse=True)
+    chosen = [each for each in listed.values() if any(map(selection.includes, each.run.records))]
+    if not chosen:
+        raise UsageError(
+            f"none of the {count_noun(len(listed), 'run')} in {folder} has such rows; gemmbench show {folder}"
+        )
+    return sorted(chosen, key=lambda each: each.run.environment.started, reverse=True)
 
 
 def _read_run(path: Path, reporter: Reporter) -> Run | None:

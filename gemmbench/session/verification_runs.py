@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from gemmbench.backends.devices import Machine
-from gemmbench.bench.estimate import UNTIMED
+from gemmbench.bench.estimate import TYPICAL_HOST, UNTIMED, estimate_sweep
 from gemmbench.bench.measured_sweep import ChainSweep, measure_sweep
 from gemmbench.bench.record import Record
 from gemmbench.bench.selection import LARGEST
@@ -109,7 +109,9 @@ def verify_kernels(
         def is_watching_over(faults: Sequence[Record]) -> bool:
             return session.is_interrupted() or bool(exit_first and faults)
 
-        runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over)
+        able = (chain for chain in announced if not chain.reason)
+        later = estimate_sweep(able, machine.devices, UNTIMED, "", TYPICAL_HOST)
+        runs = watch_kernels(watched, request.limits.compile, session.progress, is_watching_over, later)
         failures.report(runs.records)
         if is_watching_over(runs.records):
             result = _keep_records(opened, runs.records)

@@ -15,9 +15,11 @@ from gemmbench.analysis.toolkit import kill_running_commands
 from gemmbench.backends import registry
 from gemmbench.backends.base import Watched, WatchedFault, Watcher
 from gemmbench.backends.devices import Machine
+from gemmbench.bench.estimate import estimate_watching
 from gemmbench.bench.experiments.context import Progress
 from gemmbench.bench.experiments.trial import make_skip_record
 from gemmbench.bench.record import Record
+from gemmbench.bench.runner import Pace, PacedSteps
 from gemmbench.bench.verify.diagnosis import WATCHED
 from gemmbench.bench.verify.manifest_doubts import explain_loose_bounds
 from gemmbench.errors import DeviceError, HostError, PlanError, Unsupported
@@ -193,8 +195,12 @@ def watch_kernels(
     compile_limit: float,
     progress: Progress,
     is_ended: Callable[[Sequence[Record]], bool],
+    later: float = 0.0,
 ) -> WatchedRuns:
-    """Watch launches on all cores. `is_ended` receives the faults so far and returns whether to stop."""
+    """Watch launches on all cores. `is_ended` receives the faults so far and returns whether to stop.
+
+    `later` are the seconds that what follows is expected to take on a typical host.
+    """
     found = WatchedRuns()
     watcher = registry.make_watcher(compile_limit)
     jobs: dict[Future[list[Watched]], Launches] = {}
@@ -202,14 +208,15 @@ def watch_kernels(
         if isinstance(item, Skip):
             found.unwatched.setdefault(item.variant.name, item.reason)
     work = [item for item in launches if isinstance(item, Launches)]
+    steps = PacedSteps(progress, "watch accesses", Pace([estimate_watching(each.plans) for each in work], later))
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         jobs = {pool.submit(each.watch, watcher): each for each in work}
-        waiting = set(jobs)
+        numbers, waiting = {job: number for number, job in enumerate(jobs)}, set(jobs)
         while waiting:
             done, waiting = wait(waiting, _GLANCE, FIRST_COMPLETED)
             for job in done:
                 _take_result(found, job, jobs[job])
-            progress("watch accesses", len(jobs) - len(waiting), len(jobs))
+                steps.end(numbers[job])
             if is_ended(found.records):
                 pool.shutdown(wait=False, cancel_futures=True)
                 kill_running_commands()

@@ -5,7 +5,7 @@ import pytest
 
 from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.fake.backend import FakeMemory
-from gemmbench.planning.precisions import BFLOAT16, E4M3, FLOAT16, FLOAT32, FLOAT64
+from gemmbench.planning.precisions import BFLOAT16, E4M3, FLOAT16, FLOAT32, FLOAT64, INT8, INT32
 
 TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3]
 KINDS = pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.name)
@@ -36,6 +36,19 @@ def test_a_scaled_array_is_like_its_source(memory, kind, factor):
     assert unlike(memory, kind, -factor) == [COUNT - 1]  # all but the zero in the middle
     source, target = (memory.array(at, (COUNT,), kind.numpy_type()).astype(float) for at in (0, OTHER))
     assert (target == source * factor).all()
+
+
+@pytest.mark.parametrize("kind", [INT8, INT32], ids=lambda kind: kind.name)
+def test_integers_are_scaled_and_compared_exactly_and_back(memory, kind):
+    numbers = np.append(np.arange(COUNT - 1) - 18, 2 ** (kind.significand - 2) - 1)
+    write(memory, kind, 0, numbers)
+    memory.scale([ScaledArray(0, OTHER, -4)], kind, COUNT)
+    assert unlike(memory, kind, -4) == [0] and unlike(memory, kind, -2) == [COUNT - 1]
+    memory.array(OTHER, (COUNT,), kind.numpy_type())[-1] += 1
+    assert unlike(memory, kind, -4) == [1]
+    memory.array(OTHER, (COUNT,), kind.numpy_type())[-1] -= 1
+    memory.scale([ScaledArray(OTHER, OTHER, -0.25)], kind, COUNT)
+    assert (memory.array(OTHER, (COUNT,), kind.numpy_type()) == numbers).all()
 
 
 def test_an_array_may_be_scaled_in_place(memory):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gemmbench.bench.experiments.batch import Batch
-from gemmbench.bench.runner import Pace, Runner
+from gemmbench.bench.runner import Pace, PacedSteps, Runner
 from gemmbench.planning.sweeps.policy import Policy
 
 
@@ -101,3 +101,17 @@ def test_batches_that_are_measured_scale_the_time_left_by_their_share_of_all_cos
     resumed = Pace([1.0, 2.0])
     resumed.add(0, 1e-5)  # a batch of an earlier run
     assert resumed.estimate_left(1) == sum(resumed.costs[1:])
+
+
+def test_steps_that_end_in_any_order_leave_the_time_of_the_others_and_of_what_follows(monkeypatch):
+    told, now = [], [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    steps = PacedSteps(lambda *report: told.append(report), "watch", Pace([8.0, 1.0, 1.0], later=10.0))
+    for number, seconds in ((1, 1.0), (0, 8.0), (2, 1.0)):
+        now[0] += seconds
+        steps.end(number)
+    assert told == [
+        ("sweep: watch", 1, 3, 19.0, 10.0),
+        ("sweep: watch", 2, 3, 11.0, 10.0),
+        ("sweep: watch", 3, 3, 10.0, 10.0),
+    ]

@@ -23,8 +23,8 @@ FAST = ["--sizes", "16", "--rounds", "2", "--cache", "hot"]
             ["compare", "naive", "tield"],
             "unknown kernel 'tield' (did you mean 'tiled'",
         ),
-        (["run", "-c", "quik"], "unknown config 'quik' (did you mean 'quick'?); known: "),
-        (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; known: "),
+        (["run", "-c", "quik"], "unknown config 'quik' (did you mean 'quick'?); "),
+        (["run", "-c", "no/such.yaml"], "unknown config 'no/such.yaml'; "),
         (
             ["run", "tiled", "--param", "TILES=8"],
             "none of the chosen kernels has a parameter 'TILES' (did you mean 'TILE'?); known: TILE",

@@ -28,17 +28,27 @@ def compare(gemmbench, script):
     return lambda *arguments: gemmbench("compare", "--device", device, *FAST, *arguments)
 
 
-def test_after_the_table_of_a_run_every_pair_ends_in_a_sentence(compare, saved):
+def test_of_three_kernels_the_fastest_are_named_and_each_other_one_is_compared_with_them(compare, saved):
     said = compare("tiled", "naive", "cublas")
     assert said.code == 0 and "% of cublas" in said.out
     assert said.out.splitlines()[-3:] == [
-        HEAD + "naive is 2.000x slower than tiled (95 % interval 2.000x to 2.000x).",
-        HEAD + "cublas is as fast as tiled (95 % interval 1.000x to 1.000x of its speed).",
-        HEAD + "cublas is 2.000x faster than naive (95 % interval 2.000x to 2.000x).",
+        HEAD + "tiled and cublas are fastest, within 1 % of each other.",
+        HEAD + "tiled is as fast as cublas (95 % interval 1.000x to 1.000x of its speed).",
+        HEAD + "tiled is 2.000x faster than naive (95 % interval 2.000x to 2.000x).",
     ]
     journal, rows = saved()
     assert "-compare-" in journal.name
     assert [row["variant"] for row in rows] == ["naive", "tiled", "cublas"]
+    said = compare("tiled", "cublas", "naive", "--fail-on", "slower")
+    assert said.code == 1 and said.out.endswith(
+        f"\n{HEAD}naive is 2.000x slower than cublas (95 % interval 2.000x to 2.000x).\n"
+    )
+
+
+def test_verdicts_have_colors_on_a_terminal(compare, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    said = compare("tiled", "naive", "--format", "rich").out.splitlines()[-1]
+    assert re.search(r"\x1b\[[\d;]*31m2.000x slower than", said)
 
 
 @pytest.mark.parametrize(("margin", "shown", "words"), [("1%", "1 %", "2.000x slower"), ("0.6", "60 %", "as fast as")])

@@ -26,7 +26,7 @@ def test_the_json_lists_variants_in_ladder_order_with_what_they_need(rows):
     assert all(row["ready"] and row["reason"] == "" and row["device"] == "fake" for row in found.values())
     assert {variant.name for variant in list_library_variants()} <= set(names)
     tiled = found["tiled"]
-    assert tiled["precisions"] == ["f32", "f64", "f16", "bf16", "f16_f32", "bf16_f32", "e4m3", "e5m2"]
+    assert tiled["precisions"] == ["f32", "f64", "f16", "bf16", "f16_f32", "bf16_f32", "e4m3", "e5m2", "int8"]
     assert (tiled["layouts"], tiled["configurations"]) == (["nn", "nt", "tn", "tt"], 3)
     assert tiled["min_sm"] == 50 and tiled["summary"]
     assert found["cpu_naive"]["min_sm"] == 0
@@ -47,7 +47,7 @@ def test_a_pattern_or_a_family_chooses_and_shows_a_line_for_each(gemmbench, monk
     head, _, *lines = said.out.splitlines()
     assert head.split() == ["name", "family", "here", "precisions", "summary"]
     assert [line.split()[:6] for line in lines if line.startswith("tiled ")] == [
-        ["tiled", "cuda", "yes", "f32", "f64", "+6"]
+        ["tiled", "cuda", "yes", "f32", "f64", "+7"]
     ]
     assert [line.split()[0] for line in lines if line[:1].strip()][:3] == ["naive_rows", "naive", "tiled"]
     assert "sgemm" not in said.out and "Hidden" not in said.out and "--long" not in said.out

@@ -176,6 +176,9 @@ def test_resuming_after_ctrl_c_completes_the_run(run_naive, saved, windows):
     at[count + 3 * count // 4] = lambda: signal.raise_signal(signal.SIGINT)
     assert run_naive().code == 130 and not is_finished(saved()[0])
     at.clear()
+    planned = run_naive("--resume", "--dry-run").out
+    assert "16 nn f32" not in planned and "24 nn f32" in planned
+    assert "2 rows in the results file will not run again." in planned and "2 rows would run" in planned
     said = run_naive("--resume")
     assert said.code == 0 and "interrupted" not in said.out
     assert [record.stopped for record in read_results(saved()[0]).records] == ["rounds"] * 4

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 
 import pytest
@@ -228,7 +229,22 @@ def test_a_folder_lists_its_runs_newest_first(gemmbench, script, run, tmp_path):
     new, listed = [line for line in said.out.splitlines() if " run " in line]
     assert new.split()[0] in said.out.splitlines()[-1] and "run tiled" in new and new.split()[-3:] == ["2", "1", "-"]
     assert listed.split()[0] == old.stem.rpartition("-")[2]
-    assert "run naive" in listed and "Fake GPU" in listed and listed.split()[-3:] == ["2", "-", "main"]
+    assert "run naive" in listed and listed.split()[-4:] == ["16", "2", "-", "main"]
+    assert said.out.startswith("results: Fake GPU\n")
+
+
+def list_rows(gemmbench, *options):
+    return [line for line in gemmbench("show", "results", *options).out.splitlines() if "  run " in line]
+
+
+def test_a_folder_lists_the_sizes_of_its_runs_and_how_to_show_one_size(gemmbench, run, main):
+    gemmbench("run", "naive", "--device", "fake", *FAST, "--sizes", "24,32")
+    assert [line.split()[-3:-1] for line in list_rows(gemmbench)] == [["32", "4"], ["16", "3"]]
+    assert len(list_rows(gemmbench, "--sizes", "32")) == 1
+    last = gemmbench("show", "results").out.splitlines()[-1]
+    assert last.endswith(" --sizes 24") and gemmbench(*shlex.split(last.partition(": gemmbench ")[2])).code == 0
+    said = gemmbench("show", "results", "--sizes", "8")
+    assert said.code == 2 and "none of the 2 runs in results has such rows" in said.err
 
 
 def test_the_list_of_runs_fits_80_columns_and_names_a_file_that_cannot_be_read(gemmbench, run, tmp_path, monkeypatch):

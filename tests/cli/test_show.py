@@ -66,7 +66,7 @@ def test_a_run_that_is_not_finished_is_shown_with_a_warning_and_without_a_fastes
     assert "too few rounds for a verdict" in printed and "too few rounds for a verdict" not in said.out
     assert said.err == (
         f"{journal}: the run is not finished: it has 2 of 3 planned rows; the last line is cut off and was left out; "
-        f"gemmbench run --resume-from {journal} continues it\n"
+        f"continue with: gemmbench run --resume-from {journal}\n"
     )
 
 
@@ -200,6 +200,14 @@ def test_rows_are_chosen_as_for_a_chart_and_in_exports_too(gemmbench, many):
     said = gemmbench("show", many, "--sizes", "32", "--variant", "ti*", "--export-csv", "-")
     (row,) = csv.DictReader(io.StringIO(said.out))
     assert (row["variant"], row["M"]) == ("tiled", "32")
+    said = gemmbench(
+        "show", many, "--columns", "time,FLOP/B", "--sort", "-time", "--variant", "ti*", "--export-csv", "-"
+    )
+    header, *rows = said.out.splitlines()
+    assert header == "variant,config,M,N,K,layout,precision,time_s,flop_per_byte" and len(rows) == 3
+    times = [float(row.split(",")[-2]) for row in rows]
+    assert times == sorted(times, reverse=True)
+    said = gemmbench("show", many, "--sizes", "32", "--variant", "ti*", "--export-csv", "-")
     assert "M = 32" in said.err and "M = 16" not in said.err and "naive" not in said.err
     assert gemmbench("show", many, "--layout", "nn", "--precision", "f32").code == 0
 
@@ -209,7 +217,7 @@ def test_rows_are_chosen_as_for_a_chart_and_in_exports_too(gemmbench, many):
     [
         (["--sizes", "64"], "no row of size 64; the results contain: 16, 32, 48"),
         (["--variant", "tild"], "no row of 'tild' (did you mean 'tiled'?); the results contain: naive, tiled, cublas"),
-        (["--layout", "tn"], "no row is selected; the results contain these problems: 16 nn f32, 32 nn f32, 48 nn f32"),
+        (["--layout", "tn"], "no row is selected; the results contain: 16 nn f32, 32 nn f32, 48 nn f32"),
         (["--columns", "speed"], "no column 'speed'"),
         (["--sort", "speed"], "no column 'speed'"),
         (["--export-csv", "-", "--export-json", "-"], "only one export can go to stdout (-);"),

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -38,18 +39,33 @@ def test_ctrl_c_ends_with_130_and_shows_and_saves_what_there_is(run_naive, saved
     assert said.code == 130
     assert "stopping after this window; press Ctrl-C again to stop at once" in said.err
     journal, rows = saved()
-    assert f"gemmbench run --resume-from results/{journal.name} continues it" in said.err
+    assert f"continue with: gemmbench run --resume-from results/{journal.name}" in said.err
     assert {row["stopped"] for row in rows} == {"interrupted"} and {row["M"] for row in rows} == {"16"}
     assert all(0 < int(row["rounds"]) < 10 for row in rows)
     assert "interrupted after" in said.out
     assert not read_results(journal).is_torn
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_the_command_that_continues_can_be_pasted_even_if_it_names_a_file(gemmbench, write_kernel, windows, at_once):
+    path, (_, at) = write_kernel("mine.cu"), windows
+    at[260] = lambda: [interrupt() for _ in range(1 + at_once)]
+    said = gemmbench(
+        "run", f"./{path.relative_to(Path.cwd())}", "--device", "fake", "--sizes", "16,24", "--rounds", "10"
+    )
+    assert said.code == 130
+    again = shlex.split(said.err.rstrip().splitlines()[-1].partition("; continue with: ")[2])
+    assert again[:2] == ["gemmbench", "run"] and "--resume-from" in again
+    assert gemmbench(*again[1:]).code == (2 if at_once else 0)  # 2: the file alone may not name code, and says so
+
+
 def test_ctrl_c_before_the_first_row_leaves_no_file(run_naive, windows, tmp_path):
     _, at = windows
     at[1] = interrupt
-    assert run_naive().code == 130
+    said = run_naive()
+    assert said.code == 130
     assert list((tmp_path / "results").glob("*")) == []
+    assert "; start again with: gemmbench run naive --sizes 16" in said.err.splitlines()[-1]
 
 
 def test_a_second_ctrl_c_stops_at_once(run_naive, windows):

@@ -24,7 +24,7 @@ def cells(said, name):
 def test_a_variant_is_checked_over_the_awkward_problems_in_every_layout(gemmbench, few_shapes):
     said = gemmbench("verify", "tiled", "--param", "TILE=16", "--device", "fake", "--format", "tsv")
     assert (said.code, said.err) == (0, "")
-    checks = (len(configurations.SHAPES) * 4 + 1) * 8  # layouts, the large problem once; precisions
+    checks = (len(configurations.SHAPES) * 4 + 1) * 9  # layouts, the large problem once; precisions
     *counts, error, device = cells(said, "tiled")
     assert (counts, device) == (["1", str(checks), "0", "0"], "fake")
     assert 0 < float(error) < 16
@@ -107,7 +107,8 @@ def test_what_a_variant_cannot_do_is_skipped_with_the_reason_and_nothing_ran(gem
 def test_a_time_limit_that_ends_it_promises_no_resuming(gemmbench):
     said = gemmbench("verify", "naive", "--device", "fake", "--sizes", "8", "--sweep-limit", "0.000001")
     said_last = (
-        "the sweep reached its time limit of 1e-06 s\nthe checks above are not all: verification was interrupted\n"
+        "the sweep reached its time limit of 1e-06 s\nthe checks above are not all: verification was interrupted; "
+        "start again with: gemmbench verify naive --sizes 8 --device fake --sweep-limit 1e-06\n"
     )
     assert said.code == 130 and said.err.endswith(said_last)
 

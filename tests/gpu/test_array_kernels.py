@@ -5,9 +5,9 @@ import pytest
 
 from gemmbench.backends.base import Range, ScaledArray
 from gemmbench.backends.fake.backend import FakeMemory
-from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64
+from gemmbench.planning.precisions import BFLOAT16, E4M3, E5M2, FLOAT16, FLOAT32, FLOAT64, INT8, INT32
 
-TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2]
+TYPES = [FLOAT32, FLOAT64, FLOAT16, BFLOAT16, E4M3, E5M2, INT8, INT32]
 COUNT, STEP = 300_001, 1 << 22
 """Elements of an array, and bytes from one array to the next."""
 
@@ -27,6 +27,8 @@ def fill(memories, kind, seed=0):
     values[rng.integers(0, COUNT, 1000)] = 0
     values[rng.integers(0, COUNT, 1000)] = 3 * kind.subnormal_step
     values[rng.integers(0, COUNT, 10)] = np.nan
+    if kind.is_integer:  # as they are timed, times 4 at most
+        values = rng.integers(-(2 ** (kind.significand - 2)) + 1, 2 ** (kind.significand - 2), COUNT)
     for memory in memories:
         memory.write(0, values.astype(kind.numpy_type()))
 

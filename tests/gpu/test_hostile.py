@@ -12,8 +12,8 @@ import yaml
 from gemmbench.backends.cuda.system import probe
 from tests.hostile_cases import PROBLEMS, TESTS, list_cases
 
-FOLDER = TESTS / "hostile"
-EXPECTED = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+FOLDER, INT8 = TESTS / "hostile", TESTS / "hostile_int8"
+EXPECTED, OF_INT8 = (yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, INT8))
 CASES = {folder: list_cases(folder, "cuda") for folder in PROBLEMS}
 HEALTHY = ("naive", "tiled")
 VERIFIED, TIMED = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2"), ("--rounds", "10")
@@ -38,6 +38,13 @@ def wrong_kinds(tmp_path_factory):
             options = ("--sizes", problem.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
             found |= run(folder, TESTS / kernels, [case.name for case in alike], *options)
     return found
+
+
+@pytest.fixture(scope="module")
+def integers(tmp_path_factory):
+    """The rows of those that multiply integers."""
+    options = ("--sizes", "35x29x2051", "--precision", "int8", "--rounds", "2")
+    return run(open_folder(tmp_path_factory), INT8, OF_INT8, *options)
 
 
 def open_folder(tmp_path_factory):
@@ -71,6 +78,13 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
 def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(wrong_kinds, case):
     row = wrong_kinds[case.name]
     case.check_row(row["status"], row["diagnosis"], row["reason"])
+
+
+@pytest.mark.parametrize("name", OF_INT8)
+def test_wrong_integers_say_in_what_they_were_summed(integers, name):
+    row, wanted = integers[name], OF_INT8[name]
+    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
+    assert wanted["words"] in row["reason"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -26,6 +26,7 @@ FAMILIES = {
     "16 bits to f32": (SIZES, "f16_f32,bf16_f32", "naive tiled blocktile_2d cublas cublaslt"),
     "3xtf32": (SIZES, "3xtf32", "cublas cublas_default cublas_pedantic cublaslt"),
     "fp8": (SIZES, "e4m3,e4m3_fast,e5m2,e5m2_fast", "naive tiled blocktile_2d cublaslt"),
+    "int8": (OF_16_BYTES + SIZES, "int8", "naive tiled blocktile_2d wmma cublas cublaslt"),
     "tensor": (SIZES, "bf16,f16,tf32,f16_f16,bf16_f32,f16_f32", "wmma mma_sync"),
     "warp groups": (OF_16_BYTES, "bf16,f16,bf16_f32,f16_f32", "wgmma wgmma_ring wgmma_hybrid"),
     "fp8 on tensor cores": (OF_8_BITS, "e4m3,e4m3_fast,e5m2,e5m2_fast", "wgmma_fp8"),

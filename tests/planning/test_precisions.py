@@ -6,9 +6,11 @@ import pytest
 from gemmbench.backends.cuda.library_variants import PEDANTIC, _compute_type
 from gemmbench.backends.cuda.system.device import flops_per_cycle
 from gemmbench.backends.sources import compiler_text
-from gemmbench.bench.operands.operand_values import make_operands
+from gemmbench.bench.operands.operand_values import make_large_operands, make_operands
 from gemmbench.bench.verify.reference import Reference
 from gemmbench.planning.precisions import (
+    E4M3,
+    FLOAT64,
     INT8,
     INT32,
     PRECISIONS,
@@ -20,11 +22,8 @@ from gemmbench.planning.problems import Problem
 
 INT4 = StorageType("int4", 4, 3, 0, "unsigned char")
 
-NEW = (
-    Precision("int8", INT8, INT8, INT32, Accumulator(INT32, exact_bits=31), INT32, 7, "int8", min_sm=75),
-    Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),
-)
-NAMES = [*"3xtf32 f16_f16 f16_f32 bf16_f32 e4m3 e4m3_fast e5m2 e5m2_fast".split(), *(new.name for new in NEW)]
+NEW = (Precision("int4", INT4, INT4, INT32, Accumulator(INT32, exact_bits=31), INT32, 3, "int4", min_sm=75),)
+NAMES = [*"3xtf32 f16_f16 f16_f32 bf16_f32 e4m3 e4m3_fast e5m2 e5m2_fast int8".split(), *(new.name for new in NEW)]
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +53,7 @@ def test_no_new_precision_is_offered_yet(monkeypatch):
         ("e5m2", 6 * 7, 7 * 5, 2 * 6 * 5, ["__nv_fp8_e5m2", "__nv_fp8_e4m3", "__nv_bfloat16", "float"]),
         ("f16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5, ["__half", "__half", "float", "float"]),
         ("bf16_f32", 2 * 6 * 7, 2 * 7 * 5, 4 * 6 * 5, ["__nv_bfloat16", "__nv_bfloat16", "float", "float"]),
-        ("int8", 6 * 7, 7 * 5, 4 * 6 * 5, ["signed char", "signed char", "int", "int"]),
+        ("int8", 6 * 7, 7 * 5, 4 * 6 * 5, ["int8_t", "int8_t", "int", "int"]),
         # a row of 7 takes 28 bits: 4 bytes
         ("int4", 6 * 4, 7 * 3, 4 * 6 * 5, ["unsigned char", "unsigned char", "int", "int"]),
         ("f16_f16", 2 * 6 * 7, 2 * 7 * 5, 2 * 6 * 5, ["__half", "__half", "__half", "__half"]),
@@ -105,6 +104,31 @@ def test_promotion_changes_nothing_where_there_is_one_partial_sum():
         assert PRECISIONS["e4m3"].accumulator.unit(products) == PRECISIONS["e4m3_fast"].accumulator.unit(products)
 
 
+def test_integers_are_stored_modulo_their_range_and_other_types_round():
+    numbers = np.array([2.0**31, -(2.0**31) - 1, 2.0**32 + 5, -1.5, np.nan])
+    np.testing.assert_array_equal(INT32.store(numbers), [-(2.0**31), 2.0**31 - 1, 5, -1, np.nan])
+    np.testing.assert_array_equal(INT8.store(np.array([127.0, 128, -129])), [127, -128, 127])
+    assert (E4M3.store(np.array([1.03, 448])) == [1, 448]).all() and (FLOAT64.store(numbers)[:4] == numbers[:4]).all()
+
+
+def test_what_was_never_written_holds_bits_of_1():
+    filled = [np.frombuffer(b"\xff" * 8, kind.numpy_type()) for kind in (INT32, E4M3, FLOAT64)]
+    assert INT32.find_unwritten(filled[0]).all() and E4M3.find_unwritten(filled[1].astype(float)).all()
+    assert FLOAT64.find_unwritten(filled[2]).all() and not INT32.find_unwritten(np.array([0, -2, 255])).any()
+
+
+def test_integers_fill_their_range_and_timed_ones_leave_room_for_their_multiples():
+    problem = Problem(64, 64, 2048, precision_name="int8")
+    checked, timed = make_operands(problem, "ints", 1), make_operands(problem, "uniform", 1)
+    large = make_large_operands(problem, 1)
+    assert [(checked[name].min(), checked[name].max()) for name in "AB"] == [(-128, 127)] * 2
+    assert [(timed[name].min(), timed[name].max()) for name in "AB"] == [(-31, 31), (-127, 127)]
+    sums = large["A"].astype(np.int64) @ large["B"].astype(np.int64)
+    assert sums.min() > 2**24 and min(large["A"].min(), large["B"].min()) == -128
+    for data in (checked, timed):
+        assert 2**24 < np.abs(data["C"].astype(np.int64)).max() < 2**28
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("fill", ["uniform", "normal", "zeros", "ones", "ints"])
 def test_data_has_the_type_of_its_operand_and_is_not_all_zeros(name, fill):
@@ -142,7 +166,9 @@ def test_peaks_come_from_the_record():
     assert rates["e4m3"] == rates["e5m2_fast"] == 2 * rates["bf16"] == 132 * 8192
     assert rates["f16_f16"] == rates["f16"] and flops_per_cycle("NVIDIA GeForce RTX 4090", 89, 128)["f16_f16"] == 131072
     assert rates["3xtf32"] == pytest.approx(rates["tf32"] / 3)  # faster than the CUDA cores
-    assert "int8" not in rates
+    assert rates["int8"] == rates["e4m3"]
+    assert flops_per_cycle("NVIDIA GeForce RTX 4090", 89, 128)["int8"] == 128 * 2048  # not halved as fp8 is
+    assert "int8" not in flops_per_cycle("NVIDIA GeForce GTX 1080", 61, 20)
 
 
 def test_cublas_finds_the_compute_type_by_the_accumulator():

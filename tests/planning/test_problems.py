@@ -70,7 +70,7 @@ def test_precisions_hold_the_numbers_of_their_formats():
     assert tf32.factor_bits == 11
     assert tf32.accumulator.unit(64) == 2 * f32.accumulator.unit(64)
     by_bytes = {8: "f64", 4: "f32 tf32 3xtf32", 2: "f16 f16_f16 bf16 f16_f32 bf16_f32"}
-    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast"
+    by_bytes[1] = "e4m3 e4m3_fast e5m2 e5m2_fast int8"
     expected = {name: count for count, names in by_bytes.items() for name in names.split()}
     assert {name: kind.a.nbytes(1) for name, kind in PRECISIONS.items()} == expected
 
@@ -81,6 +81,9 @@ def test_numpy_knows_every_format_and_agrees_on_its_precision(name):
     one = np.ones(1, kind)
     unit = PRECISIONS[name].result_unit
     assert kind.itemsize == PRECISIONS[name].c.nbytes(1)
+    if PRECISIONS[name].is_exact:
+        assert unit == 0
+        return
     assert (one + np.array([4 * unit], kind) > one)[0] and (one + np.array([unit / 4], kind) == one)[0]
 
 

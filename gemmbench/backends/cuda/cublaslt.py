@@ -32,22 +32,25 @@ from gemmbench.planning.plans.plan import Plan
 from gemmbench.planning.precisions import Precision
 from gemmbench.planning.problems import Problem
 
-_GRAIN = 16
+_GRAIN, _INTEGER_GRAIN = 16, 4
 _EVERY_LAYOUT = range(100, 110)
-"""The compute capabilities that support all layouts. Others support only the one in which both operands run along K."""
+"""The compute capabilities that support all layouts in fp8. Others, and all in int8, support only the one in which both
+operands run along K."""
 
 
-def check_fp8(problem: Problem, sm: int) -> None:
-    """Raise NotOffered for a problem in fp8 that cuBLASLt does not compute on compute capability `sm`.
+def check_layout(problem: Problem, sm: int) -> None:
+    """Raise NotOffered for a problem in fp8 or int8 that cuBLASLt does not compute on compute capability `sm`.
 
     cuBLASLt itself may refuse other problems.
     """
-    if not problem.precision.is_scaled:
+    name = problem.precision_name
+    if not (problem.precision.is_scaled or problem.precision.is_exact):
         return
-    if problem.layout != "nt" and sm not in _EVERY_LAYOUT:
-        raise NotOffered(f"cuBLASLt supports {problem.precision_name} only in layout nt, not in {problem.layout}")
-    if problem.N % _GRAIN or problem.K % _GRAIN:
-        raise NotOffered(f"cuBLASLt supports {problem.precision_name} only where N and K are multiples of {_GRAIN}")
+    if problem.layout != "nt" and (problem.precision.is_exact or sm not in _EVERY_LAYOUT):
+        raise NotOffered(f"cuBLASLt supports {name} only in layout nt, not in {problem.layout}; choose --layout nt")
+    grain = _INTEGER_GRAIN if problem.precision.is_exact else _GRAIN
+    if problem.N % grain or problem.K % grain:
+        raise NotOffered(f"cuBLASLt supports {name} only where N and K are multiples of {grain}; choose such a size")
 
 
 def list_fp8_attributes(precision: Precision, scale: int) -> dict[str, int]:
@@ -110,11 +113,11 @@ class CublasLt:
 
         If f16 or bf16 products are summed in f32, the sums are not rounded before the last addition. The
         configuration's ALGO is an index into the list of algorithms that the heuristic offers. Raises NotOffered if
-        that list is too short or if cuBLASLt does not support fp8 for this problem. Each bias belongs to a column of C,
-        which is a row for cuBLASLt.
+        that list is too short or if cuBLASLt does not support fp8 or int8 for this problem. Each bias belongs to a
+        column of C, which is a row for cuBLASLt.
         """
         self._workspace.reserve(plan.workspace)
-        check_fp8(plan.problem, self._sm)
+        check_layout(plan.problem, self._sm)
         limits = {"MAX_WORKSPACE_BYTES": self._workspace.nbytes, **_limit_alignments(sets)}
         if plan.problem.precision.rounds_result:
             limits["REDUCTION_SCHEME_MASK"] = _SUMS_IN_ACCUMULATOR

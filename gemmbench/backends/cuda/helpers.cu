@@ -84,6 +84,7 @@ struct ScaledArray {
 /* Sixteen and eight bits are scaled and compared as floats, which hold all of their values exactly. */
 template <class T> struct Wide { using type = float; };
 template <> struct Wide<double> { using type = double; };
+template <> struct Wide<int> { using type = double; };
 
 /* target = factor * source, for the arrays of gridDim.y pairs. */
 template <class T> __device__ void scale(const ScaledArray* arrays, unsigned long long count)
@@ -144,6 +145,8 @@ FOR_TYPE(__half, float16)
 FOR_TYPE(__nv_bfloat16, bfloat16)
 FOR_TYPE(__nv_fp8_e4m3, float8_e4m3fn)
 FOR_TYPE(__nv_fp8_e5m2, float8_e5m2)
+FOR_TYPE(signed char, int8)
+FOR_TYPE(int, int32)
 
 struct Range {
     unsigned long long start, end;  // addresses

@@ -150,6 +150,8 @@ def _describe_error(driver: Any, call: str, code: Any) -> str:
     return f"{call} failed: {text.decode() if text else code.name}"
 
 
+_WHOLE = "bBhHiIqQ"
+"""The letters of integers."""
 Packed = tuple[str, list[float]]
 """Format characters of the `struct` module, and a number for each."""
 
@@ -161,8 +163,9 @@ def _list_standard(plan: Plan, at: Mapping[str, int]) -> Packed:
     letters = POINTER * len(trailing)
     if plan.network:
         return f"iPPP{letters}", [problem.M, *pointers, *trailing]
-    scalar, (A, B, C) = LETTERS[problem.precision.scalar.ctype], pointers
-    numbers = [problem.M, problem.N, problem.K, problem.alpha, A, B, problem.beta, C]
+    ctype, (A, B, C) = problem.precision.scalar.ctype, pointers
+    scalar, alpha, beta = LETTERS[ctype], _to_number(problem.alpha, ctype), _to_number(problem.beta, ctype)
+    numbers = [problem.M, problem.N, problem.K, alpha, A, B, beta, C]
     return f"iii{scalar}PP{scalar}P{letters}", [*numbers, *trailing]
 
 
@@ -182,18 +185,20 @@ def _find_value(plan: Plan, argument: PassedArgument, at: Mapping[str, int], sca
 
 def _find_number(plan: Plan, argument: PassedArgument) -> float:
     problem = plan.problem
-    number = {"alpha": problem.alpha, "beta": problem.beta}.get(argument.role, argument.value)
-    return _to_bfloat16(number) if argument.ctype == BFLOAT16.ctype else number
+    return _to_number({"alpha": problem.alpha, "beta": problem.beta}.get(argument.role, argument.value), argument.ctype)
+
+
+def _to_number(number: float, ctype: str) -> float:
+    """Return a number as `struct` packs it for a C++ type: whole for integers, and the bits of a bfloat16."""
+    if ctype == BFLOAT16.ctype:
+        return int(np.array(number, BFLOAT16.numpy_type()).view(np.uint16))
+    return int(number) if LETTERS[ctype] in _WHOLE else number
 
 
 def pack_scalars(plan: Plan) -> dict[PassedArgument, bytes]:
     """Return the bytes of each scalar that is passed by pointer."""
     passed = dict.fromkeys(argument for argument in plan.arguments if argument.by_pointer)
     return {argument: struct.pack(f"={LETTERS[argument.ctype]}", _find_number(plan, argument)) for argument in passed}
-
-
-def _to_bfloat16(number: float) -> int:
-    return int(np.array(number, BFLOAT16.numpy_type()).view(np.uint16))
 
 
 class ScalarMemory:

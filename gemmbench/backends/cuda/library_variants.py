@@ -146,15 +146,30 @@ class Types:
 def library_types(problem: Problem, sm: int, math: str = DEFAULT) -> Types:
     """Return the types of a problem. `math` matters only for computations in f32.
 
-    Raises NotOffered on GPUs that are too old for the precision, such as TF32 before sm_80.
+    Raises NotOffered on GPUs that are too old for the precision, such as TF32 before sm_80, and for integers in rows of
+    odd length.
     """
     precision = problem.precision
     if sm < precision.min_sm:
         needed, present = (f"{number // 10}.{number % 10}" for number in (precision.min_sm, sm))
         raise NotOffered(f"{precision.name} needs compute capability {needed}; this GPU has {present}")
+    _check_integers(problem)
     compute = import_module("nvmath.bindings.cublas").ComputeType[_compute_type(precision, math)]
     a, b, c = (_TYPES[problem.storage(operand).name] for operand in "ABC")
     return Types(a, b, c, _TYPES[precision.scalar.name], int(compute), precision.scalar.name)
+
+
+_WORD = 4
+
+
+def _check_integers(problem: Problem) -> None:
+    """Raise NotOffered for 8-bit integers of which four do not fill a word: cuBLAS reads rows of A and B by words."""
+    if not problem.precision.is_exact:
+        return
+    for name in "AB":
+        if (row := problem.shape(name)[1]) % _WORD:
+            needed = f"only where rows of A and B have multiples of {_WORD} elements, and those of {name} have {row}"
+            raise NotOffered(f"cuBLAS supports {problem.precision_name} {needed}; choose such a size")
 
 
 def computes_in_f32(precision: Precision) -> bool:

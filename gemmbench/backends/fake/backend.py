@@ -75,7 +75,8 @@ class FakeStep:
         return self.memory.bytes[offset : offset + found.nbytes].view(found.storage.numpy_type()).reshape(found.shape)
 
     def _gemm(self, at: OperandSet, c: np.ndarray) -> np.ndarray:
-        kind = np.float64 if self.problem.precision.accumulator.type == FLOAT64 else np.float32
+        precision = self.problem.precision
+        kind = np.float64 if precision.is_exact or precision.accumulator.type == FLOAT64 else np.float32
         result = np.zeros(c.shape, kind)
         if self.alpha:
             a, b = self._view(at["A"], "A"), self._view(at["B"], "B")
@@ -118,6 +119,8 @@ class FakeStep:
     def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
         if self.fault == "unwritten":
             return
+        if self.problem.precision.is_exact:
+            result = self.problem.storage("C").store(result)
         if self.fault == "last_column":
             c[..., :-1] = result[..., :-1]
             return

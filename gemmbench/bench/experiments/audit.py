@@ -78,7 +78,11 @@ def _explain_stale(first: Turn, second: Turn, right: Sequence[bool], later: Mult
 
 
 def _holds_only_nan(turn: Turn) -> bool:
-    return bool(turn.samples) and all(np.isnan(sample.astype(np.float64)).all() for sample in turn.samples)
+    """Return whether a turn that began with bits of 1 in C, which are NaN, or -1 among integers, left them there."""
+    return bool(turn.samples) and all(
+        bool((sample == -1).all() if sample.dtype.kind == "i" else np.isnan(sample.astype(np.float64)).all())
+        for sample in turn.samples
+    )
 
 
 def _explain_old_operands(multiples: Multiples, factors: Factors) -> Cause | None:

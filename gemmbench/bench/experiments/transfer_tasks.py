@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
 
-from gemmbench.backends.base import Artifact, Compiler, OperandSet
+from gemmbench.backends.base import Artifact, Compiler, Device, OperandSet
 from gemmbench.backends.jobs import CopyStep, HostMemory, JobStep, LaunchStep, Transfers
 from gemmbench.bench.build import Built, compile_plans
+from gemmbench.bench.estimate import TYPICAL_HOST, estimate_job
 from gemmbench.bench.experiments.batch import Batch, hash_parts
 from gemmbench.bench.experiments.context import Progress, ignore_progress
 from gemmbench.bench.operands import guards
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.record import MODES, Record, TransferRecord
+from gemmbench.bench.runner import Pace
 from gemmbench.errors import OutOfMemory
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.expansion import make_plans
@@ -241,3 +243,13 @@ def split_tasks(tasks: Collection[TransferTask], device: str, policy: Policy, cu
     for task in tasks:
         problems.setdefault(task.whole.plan.problem, []).append(task)
     return [TransferBatch(policy=policy, device=device, tasks=tuple(same), cut=cut) for same in problems.values()]
+
+
+def pace_batches(batches: Iterable[TransferBatch], device: Device) -> Pace:
+    """Return how long batches are expected to take."""
+    return Pace(
+        [
+            sum(estimate_job(make_chain(task.whole.plan), device, batch.policy, TYPICAL_HOST) for task in batch.tasks)
+            for batch in batches
+        ]
+    )

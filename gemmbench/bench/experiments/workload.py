@@ -13,7 +13,12 @@ from gemmbench.backends.base import Executable
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.arena import Arena
 from gemmbench.bench.operands.layouts import GemmLayout, SetLayout
-from gemmbench.bench.operands.operand_values import Operands, has_transparent_operands, make_transparent_operands
+from gemmbench.bench.operands.operand_values import (
+    Operands,
+    has_transparent_operands,
+    make_large_operands,
+    make_transparent_operands,
+)
 from gemmbench.bench.operands.scratch import count_cold_sets
 from gemmbench.bench.verify import epilogue_reference
 from gemmbench.bench.verify.reference import EXACT, Check, Reference, make_reference
@@ -207,15 +212,20 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
             yield _make_exact_case(_make_transparent_reference(problem, seed + 1))
         for alpha, beta in (*scalars, *([_UNSCALED] if unscaled else [])):
             yield _make_exact_case(make_reference(problem, "ints", seed + 1, alpha, beta))
+        if problem.precision.is_exact:
+            large = make_large_operands(problem, seed + 1)
+            yield _make_exact_case(Reference(problem, large, problem.alpha, problem.beta))
         products = make_single_products(problem, seed + 3)
         yield _make_case(products.reference, products.judge)
         real = find_reference("uniform", seed)
-        yield _make_case(real, real.check_rounding)
+        yield _make_case(real, real.check_rounding, exact=problem.precision.is_exact)
         if thorough and has_special_values(problem):
             yield from map(_make_special_case, make_special_values(problem, seed))
 
     @cache
     def find_case(fill: Fill, seed: int) -> GemmCase:
+        if problem.precision.is_exact and fill == "ints":
+            fill = "uniform"  # integers too, with room for the multiples of other sets
         return GemmCase(find_inputs(fill, seed), find_reference(fill, seed))
 
     touched = sum(operand.nbytes for operand in problem.operands)

@@ -63,7 +63,7 @@ _LEAST_K = 128
 
 def has_transparent_operands(problem: Problem) -> bool:
     """Whether an activation follows sums that can be made so large that it returns them."""
-    return problem.K >= _LEAST_K and problem.has_activation
+    return problem.K >= _LEAST_K and problem.has_activation and not problem.precision.is_exact
 
 
 def make_transparent_operands(problem: Problem, seed: int) -> Operands:
@@ -89,6 +89,21 @@ def _make_transparent(problem: Problem, seed: int) -> Operands:
 
 
 _make_transparent_cached = lru_cache(maxsize=1)(_make_transparent)
+
+
+def make_large_operands(problem: Problem, seed: int) -> Operands:
+    """Return operands of which A and B are the lowest quarter of an integer type, read-only.
+
+    In int8 all products are large and positive: sums pass 16 bits at K = 7 and 24 bits from about K = 1330 on.
+    """
+    operands = dict(make_operands(problem, "ints", seed))
+    for number, name in enumerate("AB"):
+        lowest = -(2 ** problem.storage(name).significand)
+        old, rng = operands[name], np.random.default_rng([seed, 3, number])
+        drawn = rng.integers(lowest, lowest * 3 // 4, old.shape, np.int8)  # no factor has more bits
+        operands[name] = drawn.astype(old.dtype, copy=False)
+        operands[name].flags.writeable = False
+    return operands
 
 
 def is_cached(problem: Problem) -> bool:
@@ -126,18 +141,39 @@ def _fill_piece(piece: np.ndarray, problem: Problem, fill: Fill, operand: Operan
     if operand.role == "scale":
         piece[:] = np.random.default_rng(stream).choice([0.5, 2.0])
         return
-    values = _draw_values(np.random.default_rng(stream), problem, storage, piece.size, fill)
+    rng = np.random.default_rng(stream)
     if storage.is_integer:
-        piece[:] = _scale_to_integers(values, problem.precision, fill)
+        piece[:] = _draw_whole(rng, operand, piece.size, fill)
+        return
+    values = _draw_values(rng, problem, storage, piece.size, fill)
+    piece[:] = round_factor(values, problem.precision) if operand.role == "factor" else values
+
+
+_HEADROOM = {"A": 2, "B": 0}
+"""The bits that a timed factor leaves: the sets of operands hold A times 1 or 2, and the audit doubles it again."""
+_SUM_HEADROOM = 3
+"""The bits that C and the addends leave, so that no sum of a problem of ordinary size overflows."""
+
+
+def _draw_whole(rng: np.random.Generator, operand: Operand, count: int, fill: Fill) -> np.ndarray:
+    """Draw numbers of an integer type.
+
+    With `ints`, a factor has its whole range. Other fills are timed and leave _HEADROOM, and each number has its
+    negative. Normal values reach the ends of the range at 4 sigma.
+    """
+    bits = operand.storage.significand
+    if operand.role != "factor":
+        bits -= _SUM_HEADROOM
+    elif fill == "ints":
+        return rng.integers(-(2**bits), 2**bits, count)
     else:
-        piece[:] = round_factor(values, problem.precision) if operand.role == "factor" else values
-
-
-def _scale_to_integers(values: np.ndarray, precision: Precision, fill: Fill) -> np.ndarray:
-    """Spread real values over the range of integer factors. Normal values reach its ends at 4 sigma."""
-    largest = 2**precision.factor_bits - 1
-    scale = {"uniform": largest, "normal": largest / 4}.get(fill, 1)
-    return np.asarray(np.rint(values * scale).clip(-largest, largest))
+        bits -= _HEADROOM[operand.name]
+    largest = 2**bits - 1
+    if fill in ("zeros", "ones"):
+        return np.full(count, int(fill == "ones"))
+    if fill == "normal":
+        return np.asarray(np.rint(rng.standard_normal(count) * (largest / 4)).clip(-largest, largest))
+    return rng.integers(-largest, largest, count, endpoint=True)
 
 
 def _draw_values(

@@ -231,6 +231,74 @@ def _sums_fit(sample: WrongSample, storage: StorageType) -> bool:
     return bool((near & (np.abs(alpha * held + base - sample.got) <= rounding)).all())
 
 
+_FEW_BITS = (8, 16, 24)
+
+
+def _explain_by_integers(sample: WrongSample) -> Iterator[Explanation]:
+    """Test, on integers only, whether factors were unsigned, or sums or results were kept in fewer bits or in float."""
+    if not sample.wrong.problem.precision.is_exact:
+        return
+    sums = sample.terms.sum(axis=1)
+    for bits in _FEW_BITS:
+        half, end = 2.0 ** (bits - 1), 2.0**bits
+        for cause, words, values in (
+            (f"{bits} bits", f"it accumulated in {bits} bits", np.remainder(sums + half, end) - half),
+            (f"{bits} bits", f"it accumulated in {bits} unsigned bits", np.remainder(sums, end)),
+            ("saturated", f"the sum were saturated to {bits} bits", sums.clip(-half, half - 1)),
+            ("saturated", f"each addition were saturated to {bits} bits", _saturate_each(sample.terms, half)),
+        ):
+            if sample.matches(sample.apply_scalars(values)).all():
+                yield Explanation(cause, f"if {words}")
+        whole = sample.apply_scalars(sums)
+        if any(sample.matches(cut).all() for cut in (np.remainder(whole + half, end) - half, np.remainder(whole, end))):
+            yield Explanation(f"{bits} bits", f"if the result were cut to {bits} bits")
+    yield from _explain_by_changed_factors(sample)
+    yield from _explain_by_float(sample, sums)
+
+
+def _saturate_each(terms: np.ndarray, half: float) -> np.ndarray:
+    total = np.zeros(len(terms))
+    for column in terms.T:
+        total = (total + column).clip(-half, half - 1)
+    return total
+
+
+def _explain_by_changed_factors(sample: WrongSample) -> Iterator[Explanation]:
+    a, b, storage = sample.wrong.a, sample.wrong.b, sample.wrong.problem.storage("A")
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    end, least = 2.0**storage.bits, 1 - 2.0**storage.significand
+    changes: tuple[tuple[str, str, Callable[[np.ndarray], np.ndarray]], ...] = (
+        ("unsigned factors", "{} held unsigned numbers", lambda factor: np.remainder(factor, end)),
+        ("clipped factors", f"{least - 1:.0f} in {{}} were clipped to {least:.0f}", lambda factor: factor.clip(least)),
+    )
+    for cause, words, change in changes:
+        for x, y, names in ((change(a), b, "A"), (a, change(b), "B"), (change(a), change(b), "A and B")):
+            if sample.matches(sample.apply_scalars(sample.products(x, y, sample.i, sample.j).sum(axis=1))).all():
+                yield Explanation(cause, f"if {words.format(names)}")
+
+
+def _explain_by_float(sample: WrongSample, sums: np.ndarray) -> Iterator[Explanation]:
+    """Test whether alpha and beta were applied in float, or sums were kept there."""
+    alpha, beta, got = sample.wrong.alpha, sample.wrong.beta, sample.got
+    base = beta * sample.before if beta else np.zeros(len(sample))
+    product, added = alpha * _to_float(sums), beta * _to_float(sample.before) if beta else base
+    orders = _to_float(product) + _to_float(added), product + _to_float(added), _to_float(product) + added
+    if any((got == _to_float(each)).all() for each in orders):
+        yield Explanation("scalars in float", "if alpha and beta were applied in float, which holds 24 bits")
+    if not alpha:
+        return
+    error = sample.terms.shape[1] * FLOAT32.unit * sample.scale
+    near = np.abs(got - alpha * sums - base) <= error
+    for held in (got, got - base, (got - base) / alpha):
+        large = np.abs(held) > 1 / FLOAT32.unit  # smaller integers are floats
+        if large.mean() > _MOSTLY_WRONG and (near & (held == _to_float(held))).all():
+            yield Explanation("float", "if it accumulated in float, which holds 24 bits")
+
+
+def _to_float(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32).astype(np.float64)
+
+
 _Hypothesis = Callable[[WrongSample], Iterator[Explanation]]
 _HYPOTHESES: tuple[_Hypothesis, ...] = (
     _explain_by_scalars,
@@ -238,6 +306,7 @@ _HYPOTHESES: tuple[_Hypothesis, ...] = (
     _explain_by_lost_products,
     _explain_by_shift,
     _explain_by_precision,
+    _explain_by_integers,
 )
 
 
@@ -322,7 +391,7 @@ def _explain_contents(wrong: WrongResult, region: WrongRegion) -> tuple[str, str
     """Test whether the wrong elements hold something that the kernel did not compute: NaN, the old C or 0."""
     got = wrong.got[wrong.mask]
     before = wrong.operands["C"][wrong.rows].astype(np.float64)[wrong.mask]
-    if np.isnan(got).all():
+    if wrong.unwritten[wrong.mask].all():
         if region.kind == regions.ALL:
             words = "C was never written" if wrong.beta else "C was never written, or C was read although beta is 0"
             return NEVER_WRITTEN, words

@@ -81,7 +81,7 @@ class Finish:
         value, error = sums, np.zeros(sums.shape)
         for number, step in enumerate(self.steps):
             if number == stored_at:
-                value = value.astype(self.problem.storage("C").numpy_type()).astype(np.float64)
+                value = self.problem.storage("C").store(value)
             finished, operand = self._follow(step, value)
             error = self._grow(step, value, operand, error, exact=True)
             value = finished
@@ -117,10 +117,10 @@ class Finish:
 
     def undo(self, finished: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The sums that a result came from, and where: no activation did anything but return its argument there."""
-        known = np.ones(finished.shape, bool)
+        known, unwritten = np.ones(finished.shape, bool), self.problem.storage("C").find_unwritten(finished)
         for step in reversed(self.steps):
             if step.linear_from is not None and not self.transparent:
-                known &= np.isnan(finished) | (finished > step.linear_from)
+                known &= unwritten | (finished > step.linear_from)
             elif step.part == "one":
                 finished = finished / self.find_operand(step.name)
             elif step.part:
@@ -141,10 +141,10 @@ def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: n
     A mistake gives all of it, within the `bound` of the right result. The sums may be off by so much too.
     """
     right, _ = finish.apply_exactly(sums)
-    kind, unit = finish.problem.storage("C").numpy_type(), finish.problem.precision.result_unit
+    store, unit = finish.problem.storage("C").store, finish.problem.precision.result_unit
     smooth = any(EPILOGUE_STEPS[name].slope > 1 for name in finish.problem.epilogue)
     for mistake in _list_mistakes(finish, sums):
-        stored = mistake.value.astype(kind).astype(np.float64)
+        stored = store(mistake.value)
         slack = bound + 2 * unit * np.abs(stored)
         if smooth:
             slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + np.abs(sums))

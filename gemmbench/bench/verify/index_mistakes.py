@@ -76,7 +76,7 @@ class Probe:
     def __init__(self, wrong: WrongResult):
         self.result, self.problem = wrong, wrong.problem
         rng = np.random.default_rng(0)
-        finite = np.flatnonzero(wrong.mask & np.isfinite(wrong.got))
+        finite = np.flatnonzero(wrong.mask & np.isfinite(wrong.got) & ~wrong.unwritten)
         anywhere = np.arange(wrong.mask.size)
         half = _MOST_ELEMENTS // 2
         chosen = np.concatenate([rng.permutation(each)[:half] for each in (finite, anywhere)])
@@ -115,7 +115,8 @@ class Probe:
         """Whether each element holds what C was filled with before the launch."""
         kind = self.problem.precision.c.numpy_type()
         fills = [np.full(kind.itemsize, byte, np.uint8).view(kind)[0] for byte in (guards.FINITE, guards.NEGATIVE)]
-        return np.asarray(np.isnan(self.got) | np.isin(self.got, np.array(fills, np.float64)))
+        unwritten = self.problem.precision.c.find_unwritten(self.got)
+        return np.asarray(unwritten | np.isin(self.got, np.array(fills, np.float64)))
 
     @cached_property
     def few(self) -> Probe:
@@ -128,8 +129,7 @@ class Probe:
 
     def matches(self, prediction: Prediction, lenient: bool) -> bool:
         """Return whether the elements are as predicted. If `lenient`, elements may also be unwritten."""
-        kind = self.problem.precision.c.numpy_type()
-        values = (self.result.alpha * prediction.values).astype(kind).astype(np.float64)
+        values = self.problem.precision.c.store(self.result.alpha * prediction.values)
         unknown = (np.isnan(prediction.values) & prediction.written).any(axis=1)
         equal = ((values == self.got[:, None]) & prediction.written).any(axis=1)
         unwritten = self.unwritten if lenient else self.unwritten & ~prediction.written.any(axis=1)

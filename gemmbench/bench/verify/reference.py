@@ -167,16 +167,23 @@ class Reference:
     def _make_finish(self, rows: np.ndarray, declared: Exactness = EXACT) -> Finish:
         return Finish(self.problem, self.operands, rows, transparent=self.transparent, approx=declared.approx)
 
-    def _find_limits(self, factor: float, declared: Exactness, changed: bool) -> tuple[np.ndarray, np.ndarray]:
-        """What C must be on the compared rows if the sums are `factor` times as large, and how far it may be off.
+    def _find_limits(
+        self, rows: np.ndarray, factor: float, declared: Exactness, changed: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The compared rows of a C of which the sums are `factor` times as large, what they must be, and how nearly.
 
-        The operands of the epilogue are as the audit has `changed` them, or as they were written.
+        Real numbers without an epilogue are divided by the factor. The operands of the epilogue are as the audit has
+        `changed` them, or as they were written.
         """
+        got = rows.astype(np.float64)
         if not self.problem.epilogue:
-            return self.expected, self._bound(declared)
+            exact = self.problem.precision.is_exact
+            if not exact:
+                got /= factor
+            return got, factor * self.expected if exact else self.expected, self._bound(declared)
         finish = replace(self._make_finish(self.rows, declared), changed=changed)
         values, bound = finish.apply(factor * self.expected, abs(factor) * self._sum_bound(declared))
-        return values, bound + self._find_storage_error(values)
+        return got, values, bound + self._find_storage_error(values)
 
     @cached_property
     def _bounds(self) -> dict[Exactness, np.ndarray]:
@@ -241,8 +248,7 @@ class Reference:
         """
         if self.compares_all or not self._is_linear(declared):
             return self._compare_exactly(result[self.rows], self.rows, declared=declared)
-        right = _multiply_in_threads(result, self.vectors) == self.expected_projections
-        wrong = np.flatnonzero(~right.all(axis=1))
+        wrong = np.flatnonzero(~self._find_right_projections(result).all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
         if self.problem.count > 1:  # rows of the same product show more of it
@@ -250,35 +256,41 @@ class Reference:
         spread = wrong[np.unique(np.linspace(0, wrong.size - 1, _MAP_ROWS).astype(int))]
         return self._compare_exactly(result[spread], spread, wrong)
 
+    def _find_right_projections(self, result: np.ndarray) -> np.ndarray:
+        """Return where the projections of a result are right, which for integers means modulo 2**bits."""
+        projections = _multiply_in_threads(result, self.vectors)
+        return np.asarray(self._subtract(projections, self.expected_projections) == 0)
+
     def is_exactly_right(self, result: np.ndarray) -> bool:
         """Return whether an integer result is exactly right. This is check_exact without its slow explanation."""
         if not self.compares_all and self._is_linear():
-            return bool((_multiply_in_threads(result, self.vectors) == self.expected_projections).all())
+            return bool(self._find_right_projections(result).all())
         got = result[self.rows].astype(np.float64)
-        return not self._find_unequal(got, self.expected, self.rows, result.dtype)[1].any()
+        return not self._find_unequal(got, self.expected, self.rows)[1].any()
 
     def _compare_exactly(
         self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None, declared: Exactness = EXACT
     ) -> Check:
         sums = self._compute_rows(rows) if suspects is not None else self.expected
         got = result.astype(np.float64)
-        want, wrong = self._find_unequal(got, sums, rows, result.dtype, declared)
+        want, wrong = self._find_unequal(got, sums, rows, declared)
         if not wrong.any():
             return Check(True, "exact")
         return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums, declared=declared)
 
     def _find_unequal(
-        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, kind: np.dtype, declared: Exactness = EXACT
+        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, declared: Exactness = EXACT
     ) -> tuple[np.ndarray, np.ndarray]:
         """What rows must be of which the sums are exact, and where they are something else; NaN is."""
-        stored = sums.astype(kind).astype(np.float64)  # the one rounding a 16-bit C may need
+        store = self.problem.storage("C").store
+        stored = store(sums)  # the one rounding a 16-bit C may need
         if not self.problem.epilogue:
             return stored, got != stored
         finish, wrong = self._make_finish(rows, declared), np.ones(got.shape, bool)
         cuts = range(len(self.problem.epilogue)) if self.problem.precision.rounds_result else ()
         for stored_at in (None, *cuts):
             want, bound = finish.apply_exactly(sums, stored_at)
-            rounded = want.astype(kind).astype(np.float64)
+            rounded = store(want)
             slack = np.where(bound > 0, bound + self._find_storage_error(want), 0.0)
             with np.errstate(invalid="ignore"):
                 wrong &= ~(np.abs(got - rounded) <= slack)
@@ -301,11 +313,13 @@ class Reference:
         """Check a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
         If the manifest has `declared` a weaker product class, u grows by the error of a product; if it has declared
-        that an activation is approximated, its error is added.
+        that an activation is approximated, its error is added. Integers are compared as in check_exact.
 
         The bound is from N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.5. It uses
         16 instead of his factor K, because errors of random sign do not reach that.
         """
+        if self.problem.precision.is_exact:
+            return self.check_exact(result)
         return self.check_rows(result[self.rows], declared=declared)
 
     def check_rows(
@@ -315,12 +329,9 @@ class Reference:
 
         `factor` is a power of two. The operands of an epilogue are as the audit has `changed` them.
         """
-        got = rows.astype(np.float64)
-        if not self.problem.epilogue:
-            got /= factor
-        want, bound = self._find_limits(factor, declared, changed)
+        got, want, bound = self._find_limits(rows, factor, declared, changed)
         with np.errstate(invalid="ignore"):
-            difference = got - want
+            difference = self._subtract(got, want)
             np.abs(difference, out=difference)
             right = difference <= bound  # false for a NaN
             if self.problem.precision.rounds_result:
@@ -334,15 +345,20 @@ class Reference:
         if right.all():
             return Check(True, "rounding", error)
         sums = factor * self.expected if self.problem.epilogue else self.expected
+        if self.problem.precision.is_exact:
+            error = math.inf
         return self._describe_failure("rounding", error, self.rows, got, want, ~right, None, sums, bound, declared)
 
     def count_right_rows(self, rows: np.ndarray, factor: float, declared: Exactness = EXACT) -> int:
         """Count the compared rows that check_rows would find right."""
-        got = rows.astype(np.float64)
-        want, bound = self._find_limits(factor, declared, changed=False)
+        got, want, bound = self._find_limits(rows, factor, declared, changed=False)
         with np.errstate(invalid="ignore"):
-            difference = np.abs((got if self.problem.epilogue else got / factor) - want)
-            return int((difference <= bound).all(axis=1).sum())
+            return int((np.abs(self._subtract(got, want)) <= bound).all(axis=1).sum())
+
+    def _subtract(self, got: np.ndarray, want: np.ndarray) -> np.ndarray:
+        """The difference of two results, for integers modulo 2**bits."""
+        storage = self.problem.storage("C")
+        return storage.store(got - want) if storage.is_integer else got - want
 
     def alter(self, places: np.ndarray, altered: Altered) -> Reference:
         """Return the reference for `rows[places]` of the compared rows if parts of A and B have changed sign.
@@ -404,7 +420,9 @@ class Reference:
             found = explain_epilogue(finish, sums[one], got[one], np.zeros(1) if bound is None else bound[one])
             undone, known = self._make_finish(rows).undo(got)
             if found is None and not (mask & known).any():
-                found = Diagnosis(UNKNOWN, "the product or its epilogue is wrong")
+                unwritten = self.problem.storage("C").find_unwritten(got[mask]).all()
+                words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
+                found = Diagnosis(UNKNOWN, words)
             if found is not None:
                 several = self.problem.count > 1
                 words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)

@@ -267,8 +267,8 @@ def _find_kept_state(
 
     If neither is used, the result is an earlier one.
     """
-    cause = check.diagnosis.cause if check.diagnosis else ""
-    if cause == NEVER_WRITTEN and passed and np.isnan(result.astype(np.float64)).all():
+    cause, storage = check.diagnosis.cause if check.diagnosis else "", reference.problem.storage("C")
+    if cause == NEVER_WRITTEN and passed and storage.find_unwritten(result.astype(np.float64)).all():
         return "remembers", "C was not written, although an earlier launch was correct: state is kept between launches"
     data = reference.operands
     if cause != UNKNOWN or not data["A"].any() or not data["B"].any():

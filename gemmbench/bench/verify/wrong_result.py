@@ -45,8 +45,8 @@ class WrongResult:
 
     @cached_property
     def unwritten(self) -> np.ndarray:
-        """R x N values that are true where C is NaN, as before the launch."""
-        return np.asarray(np.isnan(self.got))
+        """R x N values that are true where C is as before the launch: NaN, or -1 among integers."""
+        return self.problem.storage("C").find_unwritten(self.got)
 
     @cached_property
     def a(self) -> np.ndarray:
@@ -61,7 +61,7 @@ class WrongResult:
     @cached_property
     def sample(self) -> WrongSample:
         """At most 64 finite wrong elements, spread across C."""
-        wrong = np.argwhere(self.mask & np.isfinite(self.got))
+        wrong = np.argwhere(self.mask & np.isfinite(self.got) & ~self.unwritten)
         few = wrong[np.unique(np.linspace(0, len(wrong) - 1, _ELEMENTS).astype(int))] if len(wrong) else wrong
         return WrongSample(self, self.rows[few[:, 0]], few[:, 1], self.got[few[:, 0], few[:, 1]])
 
@@ -111,7 +111,7 @@ class WrongSample:
         got, scale = (vector if values.ndim == 1 else vector[:, None] for vector in (self.got, self.scale))
         problem = self.wrong.problem
         if self.wrong.exact:
-            return np.asarray(values.astype(problem.precision.c.numpy_type()).astype(np.float64) == got)
+            return np.asarray(problem.precision.c.store(values) == got)
         bound = ROUNDING_FACTOR * problem.sum_unit * scale + 2 * problem.precision.result_unit * np.abs(values)
         return np.asarray(np.abs(values - got) <= bound)
 

@@ -64,6 +64,8 @@ def _make_slot(number: int, field: str, owner: str, each: Parameter, types: dict
     kind = types.get(each.type, each.type)
     if each.stars > 1:
         raise Undecidable(f"takes `{kind}{'*' * each.stars} {each.name}`, but an array of pointers cannot be passed")
+    if each.stars and kind == "char":
+        raise Undecidable(f"multiplies 8-bit integers (`{kind}* {each.name}`), which are not found by trying")
     if each.stars and kind not in _POINTED:
         hint = "; make their type a parameter of a template, or a typedef of float" if kind in _NUMBERS else ""
         raise Undecidable(f"multiplies {kind} matrices (`{kind}* {each.name}`), for which there is no precision{hint}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.expressions import Expression
+from gemmbench.planning.precisions import Precision
 
 Part = Expression | str
 """The value of a macro or a template argument: an expression of the manifest, or C++ text."""
@@ -295,6 +296,15 @@ class Variant:
     def is_launcher(self) -> bool:
         """Whether its host function launches its kernels."""
         return self.kind == "launcher"
+
+    def takes_scalars(self, precision: Precision, alpha: float, beta: float) -> bool:
+        """Return whether it can use this alpha and beta. Libraries multiply sums of integers only by 0 and 1."""
+        few = self.is_library and precision.is_exact
+        return self.call.takes_scalars(alpha, beta) and (not few or {alpha, beta} <= {0, 1})
+
+    def list_fused(self, precision: Precision) -> tuple[str, ...]:
+        """Return the steps of an epilogue that it applies itself. Libraries apply none to integers."""
+        return () if self.is_library and precision.is_exact else self.epilogue
 
     @property
     def is_library(self) -> bool:

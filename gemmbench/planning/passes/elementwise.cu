@@ -2,7 +2,7 @@
 summary: the steps of an epilogue as a separate pass over C, for a kernel that does not fuse them
 symbol: apply_epilogue
 computes: pass
-precisions: [f32, tf32, 3xtf32, f64, f16, f16_f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast]
+precisions: [f32, tf32, 3xtf32, f64, f16, f16_f16, bf16, f16_f32, bf16_f32, e4m3, e4m3_fast, e5m2, e5m2_fast, int8]
 layouts: [nn, nt, tn, tt]
 kinds: [one, many]
 epilogue: [bias, residual, scale, relu, gelu, gelu_tanh, silu]

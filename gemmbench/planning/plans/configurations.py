@@ -12,6 +12,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.manifests.expressions import Expression, ExpressionError
 from gemmbench.planning.manifests.variant import ALL, Params, Variant
 from gemmbench.planning.plans.plan import Config
+from gemmbench.planning.precisions import find_precision
 from gemmbench.planning.problems import Problem, make_problem
 from gemmbench.planning.sizes import AnyShape, Shape, check_configurations
 
@@ -114,6 +115,8 @@ _LARGER, _LEAST_TILES = 8, (2, 3, 1)
 # For the sanitizer, which slows launches a hundred times: one shape that fits no tile, and one of whole tiles.
 SANITIZED: tuple[Shape, ...] = ((33, 65, 17), (256, 256, 64))
 ALPHA, BETA = 1.5, -0.5
+_WHOLE = 3.0, -2.0
+"""The same of integers."""
 
 
 _FIXED = re.compile(r"([MNK]) == (\d+)")
@@ -184,14 +187,19 @@ def make_problems(
     epilogue: tuple[str, ...] = (),
 ) -> list[Problem]:
     """Return every combination. If the kernel takes alpha and beta, their values are such that ignoring them shows."""
-    alpha = ALPHA if variant.call.takes("alpha") else 1.0
-    beta = BETA if variant.call.takes("beta") else 0.0
     return [
-        make_problem(shape, layout, kind, alpha, beta, epilogue)
+        make_problem(shape, layout, kind, *_choose_scalars(variant, kind), epilogue)
         for kind in precisions
         for layout in layouts
         for shape in shapes
     ]
+
+
+def _choose_scalars(variant: Variant, kind: str) -> tuple[float, float]:
+    precision = find_precision(kind)
+    if precision.is_exact:
+        return _WHOLE if variant.takes_scalars(precision, *_WHOLE) else (1.0, float(variant.call.takes("beta")))
+    return ALPHA if variant.call.takes("alpha") else 1.0, BETA if variant.call.takes("beta") else 0.0
 
 
 def change_each_parameter(variant: Variant) -> list[Config]:

@@ -185,7 +185,7 @@ def _plan_passes(plan: Plan | Skip, target: Target, refuses: Refusal) -> Plan | 
     if isinstance(plan, Skip):
         return plan
     wanted = plan.problem.epilogue
-    if not (rest := wanted[len(fuse_steps(wanted, plan.variant.epilogue)) :]):
+    if not (rest := wanted[len(fuse_steps(wanted, plan.variant.list_fused(plan.problem.precision))) :]):
         return plan
     variant = read_pass(SOFTMAX if SOFTMAX in rest else "elementwise")
     problem, config = replace(plan.problem, epilogue=rest), Config(tuple(variant.default().items()))

@@ -171,7 +171,7 @@ class Plan:
 
     def takes_scalars(self, alpha: float, beta: float) -> bool:
         """Whether it can compute with this alpha and beta; a pass needs neither."""
-        return self.is_pass or self.variant.call.takes_scalars(alpha, beta)
+        return self.is_pass or self.variant.takes_scalars(self.problem.precision, alpha, beta)
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.manifests.variant import Variant
 from gemmbench.planning.plans.plan import Target
 from gemmbench.planning.problems import Problem
@@ -37,12 +38,33 @@ def explain_unsuitable(problem: Problem, variant: Variant, target: Target | None
         return f"does not support layout {problem.layout}; supports {', '.join(variant.layouts)}"
     if problem.count == 1 and "one" not in variant.kinds:
         return "takes only batches (`kinds`), but this is one product; choose a size such as 8*64"
-    if not variant.call.takes_scalars(problem.alpha, problem.beta):
+    if reason := _explain_unsuitable_for_integers(problem):
+        return reason
+    if not variant.takes_scalars(problem.precision, problem.alpha, problem.beta):
+        if variant.is_library:
+            return (
+                f"multiplies {problem.precision_name} only by an alpha and a beta of 0 or 1; choose --alpha 1 --beta 0"
+            )
         fixed = [f"{name} is {value}" for name, value in (("alpha", 1), ("beta", 0)) if not variant.call.takes(name)]
         return f"{' and '.join(fixed)}: its `args` has no such argument"
     if problem.epilogue and variant.is_python:
         return "is a Python function, and --epilogue works with kernels and libraries only"
     return explain_unfit_device(variant, target)
+
+
+def _explain_unsuitable_for_integers(problem: Problem) -> str:
+    """Explain why a problem whose result is made of integers cannot be computed; "" if it can, or if it is not."""
+    name, storage = problem.precision_name, problem.storage("C")
+    if not storage.is_integer:
+        return ""
+    for step in problem.epilogue:
+        if step in EPILOGUE_STEPS and not EPILOGUE_STEPS[step].keeps_integers:
+            kept = ", ".join(each.name for each in EPILOGUE_STEPS.values() if each.keeps_integers)
+            return f"{step} gives fractions, but C of {name} is {storage.name}; choose --epilogue from {kept}"
+    for scalar, value in (("alpha", problem.alpha), ("beta", problem.beta)):
+        if not float(value).is_integer():
+            return f"{scalar} is {value:g}, but {name} multiplies integers; choose a whole number, such as --{scalar} 1"
+    return ""
 
 
 def explain_unfit_device(variant: Variant, target: Target | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.files import data_folder, display_path, is_file, read_text_file
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.problems import Problem, ProblemGrid
@@ -124,10 +124,8 @@ def find_config(name: str) -> Path:
     for path in (home / f"{name}.yaml", Path(name)):
         if is_file(path):
             return path
-    known = list_configs()
-    raise UsageError(
-        f"unknown config '{name}'{nearest(name, known)}; known: {', '.join(known)}; or give the path of a file"
-    )
+    known = nearest_or_all(name, list_configs(), "known:", str(home))
+    raise UsageError(f"unknown config '{name}'{known}; or give the path of a file")
 
 
 def list_configs() -> list[str]:

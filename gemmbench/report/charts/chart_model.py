@@ -93,13 +93,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one style (color, marker and dash pattern), in order of x. If `joined`, a line connects them."""
+    """Points of one style (color, marker and dash pattern), in order of x. If `joined`, a line connects them.
+
+    `line` holds the points that it connects, if it leaves some out.
+    """
 
     label: str
     points: tuple[Point, ...]
     style: int
     joined: bool = True
     muted: bool = False
+    line: tuple[Point, ...] = ()
 
     @property
     def emphasized(self) -> bool:

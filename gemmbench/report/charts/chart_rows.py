@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gemmbench.backends.devices import Peaks
 from gemmbench.bench.timing.stats import Interval
-from gemmbench.errors import UsageError, nearest
+from gemmbench.errors import UsageError, nearest_or_all
 from gemmbench.planning.problems import Problem
 from gemmbench.report.charts.chart_model import Choices, Point, Series
 from gemmbench.report.charts.chart_style import choose_styles, format_interval, format_number
@@ -176,8 +176,8 @@ def select_rows(comparisons: Sequence[Comparison], choices: Choices) -> list[Row
 def _require_known(names: Iterable[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            held = ", ".join(sorted(known)) or "none"
-            raise UsageError(f"no row of '{name}' to draw{nearest(name, known)}; the results contain: {held}")
+            held = nearest_or_all(name, sorted(known), "the results contain:", "gemmbench show")
+            raise UsageError(f"no row of '{name}' to draw{held}")
 
 
 def _explain_nothing(rows: Sequence[Row], chosen: Sequence[Row]) -> str:

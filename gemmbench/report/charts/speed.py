@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from gemmbench.errors import UsageError
@@ -43,6 +44,7 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
         raise UsageError(_explain_too_few(sizes))
     unit = choose_unit(comparisons)
     series = make_series(square, choices, partial(_make_point, choices, unit))
+    series = tuple(replace(each, line=_choose_line(each.points)) for each in series)
     peaks = [] if choices.percent else find_peaks(square, unit)
     fastest = max(row.gflops for row in square)
     limits = tuple(_make_limit(peak, sizes, unit) for peak in peaks if peak.gflops <= FARTHEST * fastest)
@@ -71,6 +73,19 @@ def _explain_too_few(sizes: Sequence[int]) -> str:
 def _make_point(choices: Choices, unit: SpeedUnit, label: str, row: Row) -> Point:
     speed = row.percent_of_baseline if choices.percent else unit.measure(row)
     return Point(row.record.problem.M, speed.value, row_tip(label, row, unit), speed.low, speed.high)
+
+
+_NEIGHBOURS = 1.02
+
+
+def _choose_line(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Choose the points that the line connects: of sizes such as 1023, 1024 and 1025, only the roundest."""
+    groups: list[list[Point]] = []
+    for point in points:
+        if not groups or point.x > _NEIGHBOURS * groups[-1][0].x:
+            groups.append([])
+        groups[-1].append(point)
+    return tuple(max(group, key=lambda point: int(point.x) & -int(point.x)) for group in groups)
 
 
 def _make_limit(peak: Peak, sizes: Sequence[int], unit: SpeedUnit) -> Limit:

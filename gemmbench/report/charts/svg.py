@@ -103,7 +103,7 @@ def _fade(series: Series, opacity: float) -> dict[str, float]:
 def _draw_series(parent: Element, frame: _LineFrame, series: Series) -> None:
     color = series_color(series.style)
     group = add(parent, "g", data_series=series.label, **_fade(series, 0.3))
-    places = [frame.place(point.x, point.y) for point in series.points]
+    places = [frame.place(point.x, point.y) for point in series.line or series.points]
     if series.joined and len(places) > 1:
         add(
             group,

@@ -10,7 +10,7 @@ from gemmbench.errors import UsageError, nearest
 from gemmbench.report.columns import detail_columns, kernel_columns
 from gemmbench.report.columns.column import CAVEAT, Column, pick_columns
 from gemmbench.report.columns.kernel_columns import is_final, show_if_valid
-from gemmbench.report.flags import notable_letters
+from gemmbench.report.flags import flag_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, with_interval
 
@@ -164,7 +164,7 @@ def table_columns(rows: Sequence[Row], wide: bool = False) -> list[Column[Row]]:
         columns = [replace(column, hide=0) if column.heading == _ERROR else column for column in columns]
     last = next(index for index, column in enumerate(columns) if column.heading in _AFTER_SPEEDS)
     columns[last:last] = [column for column in _SUSTAINED if _is_filled(column, rows)]
-    if any(notable_letters(row) for row in rows):
+    if any(flag_letters(row) for row in rows):
         columns.append(detail_columns.FLAGS)
     columns += [column for column in (detail_columns.INVARIANCE,) if _is_filled(column, rows)]
     if wide:
@@ -185,9 +185,29 @@ def find_column(name: str, baseline: str) -> Column[Row]:
     known.setdefault("%", known["percent of baseline"])
     if asked not in known or not asked:
         names = [each for each in known if each]
-        raise UsageError(f"no column '{name}'{nearest(name, names)}; the columns are: {', '.join(names)}")
+        place = "--wide shows those of tables, and the first line of a CSV file names all"
+        raise UsageError(f"no column '{name}'{nearest(name, names, 3)}; {place}")
     column = known[asked]
     return column if column.heading else replace(column, heading=column.key, cell=_format_value(column))
+
+
+_IDENTIFYING = ("variant", "config", "M", "N", "K", "layout", "precision")
+
+
+def choose_export_columns(names: Sequence[str], baseline: str) -> list[Column[Row]]:
+    """Choose the columns that identify a row and those with these names. Raises UsageError for an unknown name.
+
+    A column that only tables have keeps its heading and holds text.
+    """
+    keys = {_simplify(column.key): column for column in COLUMNS}
+    asked = [keys.get(_simplify(name)) or find_column(name, baseline) for name in names]
+    headings = [column.heading.format(baseline=baseline) for column in asked]
+    named = [
+        column if column.key else replace(column, key=heading, value=column.cell)
+        for column, heading in zip(asked, headings, strict=True)
+    ]
+    identifying = [column for column in COLUMNS if column.key in _IDENTIFYING]
+    return list({column.key: column for column in (*identifying, *named)}.values())
 
 
 def _simplify(name: str) -> str:

@@ -10,7 +10,7 @@ from gemmbench.bench.record import Sustained, Telemetry
 from gemmbench.bench.timing import stats
 from gemmbench.report.columns.column import AnyRow, Column
 from gemmbench.report.columns.kernel_columns import show_if_valid
-from gemmbench.report.flags import flag_letters, notable_letters
+from gemmbench.report.flags import flag_letters
 from gemmbench.report.row import Row
 from gemmbench.report.text import number, percent
 
@@ -177,7 +177,7 @@ FLAGS: Column[Row] = Column(
     "letters that ask for a second look; the manual explains them",
     flag_letters,
     "flags",
-    notable_letters,
+    flag_letters,
     left=True,
 )
 _LAUNCH: tuple[Column[Row], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from gemmbench.bench.estimate import Estimate
 from gemmbench.planning.plans.plan import Chain, Plan
@@ -16,9 +16,10 @@ _HIDE = ("block", "grid", "device")
 
 
 class PlannedRows:
-    """The rows of a dry run: those to list, and counts of all of them."""
+    """The rows of a dry run: those to list, and counts of all of them. Rows in `measured` are left out."""
 
-    def __init__(self) -> None:
+    def __init__(self, measured: Collection[tuple[object, ...]] = ()) -> None:
+        self.measured, self.left_out = measured, 0
         self.listed: list[Chain] = []
         self.able = 0
         self.skips: Counter[tuple[str, str]] = Counter()
@@ -26,6 +27,9 @@ class PlannedRows:
     def count(self, chains: Iterable[Chain]) -> Iterator[Chain]:
         """Pass the rows on and count them."""
         for chain in chains:
+            if chain.kernel_key in self.measured:
+                self.left_out += 1
+                continue
             if chain.reason:
                 self.skips[chain.name, chain.reason] += 1
             else:
@@ -66,8 +70,10 @@ def _summarize(rows: PlannedRows, estimate: Estimate, device: str) -> list[str]:
     skipped = sum(rows.skips.values())
     also = f" and {skipped} would be skipped" if skipped else ""
     unlisted = f"; the first {len(rows.listed):,} are listed" if rows.able > len(rows.listed) else ""
+    kept = [f"{count_noun(rows.left_out, 'row')} in the results file will not run again."] if rows.left_out else []
     return [
         *skips,
+        *kept,
         f"{count_noun(rows.able, 'row')} would run{also}{unlisted}.",
         f"About {describe_estimate(estimate, device)}.",
     ]

@@ -54,13 +54,20 @@ class Run:
     @property
     def warning(self) -> str:
         """One line on what a file lacks and how to continue its run; "" if it is complete."""
-        torn = TORN if self.is_torn else ""
-        ended = f"the run is not finished: {self._count_rows()}" if self.ended_early else ""
-        resumable = ended and self.planned and not is_compressed(self.path)
         words = [*self.command.split()[:2], "--resume-from", shlex.quote(str(self.path))]
-        hint = f"{' '.join(words)} continues it" if resumable else ""
-        text = "; ".join(filter(None, (ended, torn, hint)))
+        text = "; ".join(filter(None, (self.lack, f"continue with: {' '.join(words)}" if self.is_resumable else "")))
         return f"{self.path}: {text}" if text else ""
+
+    @property
+    def lack(self) -> str:
+        """What the file lacks; "" if it is complete."""
+        ended = f"the run is not finished: {self._count_rows()}" if self.ended_early else ""
+        return "; ".join(filter(None, (ended, TORN if self.is_torn else "")))
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether a command can continue the run."""
+        return self.ended_early and bool(self.planned) and not is_compressed(self.path)
 
     def _count_rows(self) -> str:
         """Return text such as `it has 2 of 4 planned rows`. All transfers count as one row. Searches plan no rows."""

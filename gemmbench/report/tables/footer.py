@@ -178,8 +178,9 @@ def _warn_of_loads(environment: Environment, timed: Sequence[Record]) -> list[st
     """Warn about steady loads that were not steady, or that drew more power than allowed."""
     loads, lines = [record.sustained for record in timed if record.sustained], []
     if unsettled := sum(not load.settled for load in loads):
+        rows = f"{unsettled} of {len(loads)} rows" if len(loads) > 1 else "the row"
         lines.append(
-            f"Under the load of {unsettled} of {len(loads)} rows, the clock, power or temperature was still "
+            f"Under the load of {rows}, the clock, power or temperature was still "
             "changing when counting began, which can shift percentages by several points; --sustained with "
             "more seconds helps."
         )

@@ -6,14 +6,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gemmbench.bench.record import Record
 from gemmbench.report.columns.all_columns import find_column, table_columns
 from gemmbench.report.columns.column import Column, make_table
 from gemmbench.report.columns.transfer_columns import TABLE, format_mode
 from gemmbench.report.comparison import Comparison, ProblemRows, TransferProblem, TransferRow
-from gemmbench.report.explanation import explain_unranked
-from gemmbench.report.flags import explain_letters, name_letters
+from gemmbench.report.explanation import explain_unranked, write_explain_command
+from gemmbench.report.flags import explain_letters, find_flags, name_letters
 from gemmbench.report.row import UNRANKED, Row, is_forged
 from gemmbench.report.store.recorded_run import Run
 from gemmbench.report.table import Report, Table
@@ -32,7 +33,8 @@ _USUAL = View()
 
 def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     """Report one table for all problems if there are many, or else one for each."""
-    problems, run = comparison.problems, comparison.run
+    problems = comparison.problems
+    run = replace(comparison.run, records=[row.record for row in comparison.rows])  # a choice of the file's, perhaps
     is_pivot = len(problems) > _MOST_TABLES and not view.has_details and not problems[0].rows[0].record.network
     tables = tabulate_pivots(problems, view.columns, view.sort) if is_pivot else _tabulate_problems(comparison, view)
     choose = choose_best_rows if is_pivot else choose_rows
@@ -48,12 +50,21 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
     return Report(
         tables,
-        details if view.wide or view.notes else [*summary_lines(run), *name_letters(rows)],
+        details if view.wide or view.notes else [*_name_flags(comparison.run, rows), *summary_lines(run)],
         "--wide",
         details,
         remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],
         more="; ".join(more).capitalize() + "." if more else "",
     )
+
+
+def _name_flags(run: Run, rows: Sequence[Row]) -> list[str]:
+    """Name the flags of rows, with the command that explains the row with the most; an empty list without flags."""
+    names = name_letters(rows)
+    if not names:
+        return []
+    command = write_explain_command(run, max(rows, key=lambda row: len(find_flags(row))))
+    return [f"{names}; why: {command}" if command else f"{names}."]
 
 
 def _tabulate_problems(comparison: Comparison, view: View) -> list[Table]:
@@ -171,7 +182,7 @@ def _explain_status(row: Row) -> Iterator[str]:
     elif row.status == UNRANKED:
         yield f"{name}: {explain_unranked(record)}"
     elif record.stopped == "interrupted":
-        yield f"{name}: interrupted after {len(record.samples)} rounds"
+        yield f"{name}: interrupted after {count_noun(len(record.samples), 'round')}"
     elif record.no_graph:
         yield f"{name}: {record.no_graph}"
 
@@ -204,7 +215,10 @@ def list_transfer_notes(problem: TransferProblem) -> list[str]:
         if row.record.status != "ok"
     )
     stopped = [row.record for row in problem.rows if row.record.stopped == "interrupted"]
-    cut = [f"{record.variant}, {record.mode}: interrupted after {len(record.samples)} rounds" for record in stopped]
+    cut = [
+        f"{record.variant}, {record.mode}: interrupted after {count_noun(len(record.samples), 'round')}"
+        for record in stopped
+    ]
     return [*bounds, *failed, *cut]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
@@ -13,7 +14,7 @@ from gemmbench.report.columns.all_columns import find_column
 from gemmbench.report.columns.column import Column
 from gemmbench.report.comparison import ProblemRows
 from gemmbench.report.fastest import find_fastest
-from gemmbench.report.flags import MEANINGS, notable_letters
+from gemmbench.report.flags import flag_letters
 from gemmbench.report.row import Row
 from gemmbench.report.table import Table
 from gemmbench.report.text import with_interval
@@ -37,6 +38,14 @@ def tabulate_pivots(problems: Sequence[ProblemRows], columns: Sequence[str] = ()
         kind = problem.precision_name, problem.alpha, problem.beta, problem.epilogue
         groups.setdefault(kind, []).append(each)
     return [_Pivot(group, columns, sort).tabulate() for group in groups.values()]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A figure, and the marks that follow it: whether the kernel is fastest, and its flags."""
+
+    text: str
+    marks: str = ""
 
 
 class _Pivot:
@@ -79,37 +88,31 @@ class _Pivot:
         return self._put_problems_down()
 
     def _put_problems_across(self) -> Table:
-        rows = [[self._cell(index, name) for index in range(len(self.problems))] for name in self.names]
+        cells = [[self._cell(index, name) for name in self.names] for index in range(len(self.problems))]
         members = [[each[name] for each in self.best if name in each] for name in self.names]
-        flags, statuses = [_join_flags(each) for each in members], [_worst_status(each) for each in members]
-        cells = [[self._shown[name], *row] for name, row in zip(self.names, rows, strict=True)]
+        names, statuses = [self._shown[name] for name in self.names], [_worst_status(each) for each in members]
         if times := self._list_baseline_times():
-            cells.append([f"{self.baseline} (ms)", *times])
-            flags, statuses = [*flags, ""], [*statuses, ""]
-        return self._make_table("kernel", self.labels, cells, flags, statuses)
+            names, statuses = [*names, f"{self.baseline} (ms)"], [*statuses, ""]
+            cells = [[*column, time] for column, time in zip(cells, times, strict=True)]
+        return self._make_table("kernel", names, dict(zip(self.labels, cells, strict=True)), statuses)
 
     def _put_problems_down(self) -> Table:
-        numbers, times = range(len(self.problems)), self._list_baseline_times()
-        cells = [[self.labels[index], *(self._cell(index, name) for name in self.names)] for index in numbers]
-        cells = [[*row, *times[index : index + 1]] for index, row in enumerate(cells)]
-        headings = [*(self._shown[name] for name in self.names), *([f"{self.baseline} (ms)"] if times else [])]
-        rows = [list(each.values()) for each in self.best]
-        return self._make_table("size", headings, cells, list(map(_join_flags, rows)), list(map(_worst_status, rows)))
+        columns = {
+            self._shown[name]: [self._cell(index, name) for index in range(len(self.problems))] for name in self.names
+        }
+        if times := self._list_baseline_times():
+            columns[f"{self.baseline} (ms)"] = times
+        return self._make_table(
+            "size", self.labels, columns, [_worst_status(list(each.values())) for each in self.best]
+        )
 
     def _make_table(
-        self,
-        first: str,
-        headings: Sequence[str],
-        cells: Sequence[Sequence[str]],
-        flags: Sequence[str],
-        statuses: Sequence[str],
+        self, first: str, names: Sequence[str], columns: Mapping[str, Sequence[_Cell]], statuses: Sequence[str]
     ) -> Table:
-        headings, left = [first, *headings], [first]
-        if any(flags):
-            headings, left = [*headings, "flags"], [first, "flags"]
-            cells = [[*row, letters] for row, letters in zip(cells, flags, strict=True)]
+        """Make a table of these columns next to one of `names`, which has the heading `first`."""
+        cells = list(zip(names, *map(_align_cells, columns.values()), strict=True))
         notes = [_LEGEND] if any(self.fastest) else []
-        return Table(self._title(), headings, cells, notes, left=left, statuses=statuses, split=True)
+        return Table(self._title(), [first, *columns], cells, notes, left=[first], statuses=statuses, split=True)
 
     def _title(self) -> str:
         first = self.problems[0].problem
@@ -119,23 +122,23 @@ class _Pivot:
         common += [f"then {step}" if step == first.epilogue[0] else step for step in first.epilogue]
         return f"{self.column.heading.format(baseline=self.baseline)}: {', '.join(common)}"
 
-    def _cell(self, index: int, name: str) -> str:
-        """Return the figure, marked if the kernel is fastest, or the status of a row without one. No row gives ""."""
+    def _cell(self, index: int, name: str) -> _Cell:
+        """Return the figure of a row or, without one, its status. No row gives an empty cell."""
         row = self.best[index].get(name)
         if row is None:
-            return ""
+            return _Cell("")
         text = self.column.cell(row).partition(" +- ")[0]
         if row.status not in ("ok", "skipped") and (text == "-" or not row.timed):
             text = row.status
-        return text + (_FASTEST if name in self.fastest[index] else " " if any(self.fastest) else "")
+        letters = flag_letters(row)
+        return _Cell(text, _FASTEST * (name in self.fastest[index]) + f" {letters}" * bool(letters))
 
-    def _list_baseline_times(self) -> list[str]:
+    def _list_baseline_times(self) -> list[_Cell]:
         """List the times that count as 100 %, if the figure is a percentage. A baseline that did not run has none."""
         if not self.column.heading.startswith("% of {baseline}"):
             return []
         rows = [each.get(self.baseline) for each in self.best]
-        mark = " " if any(self.fastest) else ""
-        return [_format_time(row) + mark if row and row.timed else f"-{mark}" for row in rows]
+        return [_Cell(_format_time(row) if row and row.timed else "-") for row in rows]
 
 
 def _format_time(row: Row) -> str:
@@ -164,9 +167,10 @@ def _find_fastest(problem: ProblemRows) -> set[str]:
     return {row.record.variant for row in found.rows} if found else set()
 
 
-def _join_flags(rows: Sequence[Row]) -> str:
-    letters = {letter for row in rows for letter in notable_letters(row)}
-    return "".join(letter for letter in MEANINGS if letter in letters)
+def _align_cells(cells: Sequence[_Cell]) -> list[str]:
+    """Pad the cells of a column so that the figures before their marks are aligned."""
+    widest = max(len(cell.marks) for cell in cells)
+    return [cell.text + cell.marks.ljust(widest) for cell in cells]
 
 
 def _worst_status(rows: Sequence[Row]) -> str:

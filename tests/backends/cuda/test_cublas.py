@@ -23,6 +23,7 @@ from gemmbench.backends.cuda.library_variants import (
     PEDANTIC,
     WORKSPACE,
     Types,
+    library_types,
     to_column_major,
 )
 from gemmbench.backends.cuda.window import Calls
@@ -337,3 +338,12 @@ def test_rounds_are_mirrored_and_slow_launches_are_few(choose):
     chosen, launched = choose([1.0], [2.0])
     chosen(8, 8, 8)
     assert len(launched) == 6
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "rows"),
+    [((8, 8, 6), "nn", "A have 6"), ((8, 7, 8), "nn", "B have 7"), ((6, 8, 8), "tn", "A have 6")],
+)
+def test_rows_of_integers_fill_words(shape, layout, rows):
+    with pytest.raises(NotOffered, match=f"int8 only where rows .* multiples of 4 elements, and those of {rows};"):
+        library_types(Problem(*shape, layout, "int8"), 90)

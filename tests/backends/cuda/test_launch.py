@@ -120,6 +120,12 @@ def test_one_launch_of_a_plan_queues_its_kernels_in_order_with_the_same_argument
     assert calls.launch.startswith("parts: grid 2x3x3") and ", then total: grid 10x1x1" in calls.launch
 
 
+def test_integers_are_multiplied_by_integers(log, split_k):
+    plan = replace(split_k, problem=replace(split_k.problem, precision_name="int8", beta=-3.0))
+    load(plan).calls(plan, with_workspace(SETS)).queue[0]()
+    assert log[0][3] == struct.pack("@iiiiPPiPP", 33, 18, 50, 2, 0x10000, 0x20000, -3, 0x30000, 1 << 20)
+
+
 def test_a_plan_that_uses_no_workspace_has_a_null_pointer_and_allocates_nothing(log, memory, plan_variant):
     plan = plan_variant(VARIANT("split_k"), Problem(33, 18, 50, alpha=2.0, beta=0.5), SPLITS=1)
     calls = load(plan).calls(plan, SETS)

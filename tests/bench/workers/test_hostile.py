@@ -28,10 +28,9 @@ from gemmbench.report.row import is_forged
 from tests.hostile_cases import PROBLEMS, list_cases
 
 ROOT = Path(__file__).parents[3]
-KERNELS, VALUES, MANY, EPILOGUE, HOSTS = FOLDERS = tuple(
-    ROOT / "tests" / name for name in ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile/host")
-)
-EXPECTED, OF_VALUES, _, _, OF_HOSTS = EXPECTATIONS = [
+NAMES = ("hostile", "hostile_values", "hostile_many", "hostile_epilogue", "hostile_int8", "hostile/host")
+KERNELS, VALUES, MANY, EPILOGUE, INT8, HOSTS = FOLDERS = tuple(ROOT / "tests" / name for name in NAMES)
+EXPECTED, OF_VALUES, _, _, OF_INT8, OF_HOSTS = EXPECTATIONS = [
     yaml.safe_load((folder / "expected.yaml").read_text()) for folder in FOLDERS
 ]
 ON_CPU = {name: {**wanted, **wanted.get("cpu", {})} for name, wanted in EXPECTED.items()}
@@ -155,6 +154,38 @@ def test_an_activation_may_be_as_inexact_as_its_manifest_declares_and_the_row_sa
         plans = plan_rows(folders, [name], replace(problem, epilogue=steps), backend)
         (record,) = run_batch(plans, backend, TIMED_BRIEFLY)
         assert (record.status, record.approx) == ("ok", approx), record.reason
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (3.0, -2.0)])
+@pytest.mark.parametrize("name", OF_INT8)
+def test_wrong_integers_say_in_what_they_were_summed(verify, name, alpha, beta):
+    problem = Problem(35, 29, 2051, precision_name="int8", alpha=alpha, beta=beta)
+    record, wanted = verify(name, problem), OF_INT8[name]
+    assert (record.status, record.diagnosis) == ("wrong", wanted["diagnosis"]), record.reason
+    assert wanted["words"] in record.reason
+
+
+def test_a_float_holds_the_sums_of_a_short_k(verify):
+    short = Problem(35, 29, 133, precision_name="int8")
+    assert verify("sums_in_float", short).status == "ok"
+    assert verify("sums_in_float", replace(short, alpha=3.0, beta=-2.0)).status == "ok"
+    assert verify("scalars_in_float", replace(short, alpha=3.0, beta=-2.0)).diagnosis == "scalars in float"
+
+
+@pytest.mark.parametrize(("name", "data"), [("naive", "ints"), ("tiled", "uniform"), ("blocktile_2d", "normal")])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem(35, 29, 2051, "nt", "int8"),
+        Problem(35, 21, 19, "tn", "int8", 3.0, -2.0, 7),
+        Problem(40, 33, 133, "nn", "int8", epilogue=("bias", "residual", "relu")),
+    ],
+    ids=str,
+)
+def test_integers_are_right_through_the_audit(backend, name, data, problem):
+    policy = replace(TIMED_BRIEFLY, data=data)
+    (record,) = run_batch(plan_rows([ROOT / "cuda"], [name], problem, backend), backend, policy)
+    assert (record.status, record.product_class) == ("ok", "int8"), record.reason
 
 
 SMOOTH = ("residual", "scale", "bias", "silu")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gemmbench.backends.cuda.library_variants import CUBLASLT
 from gemmbench.planning.manifests.expressions import parse
 from gemmbench.planning.plans import configurations
 from gemmbench.planning.problems import LAYOUTS
@@ -17,6 +18,16 @@ def test_the_shapes_hold_what_the_method_asks_for():
 def test_alpha_and_beta_are_neither_one_nor_zero():
     assert {configurations.ALPHA, configurations.BETA}.isdisjoint({0, 1, -1})
     assert abs(configurations.BETA) < 1
+
+
+def test_integers_are_multiplied_by_other_integers_where_a_variant_can(make_variant):
+    def choose(variant):
+        (found,) = configurations.make_problems(variant, [(8, 8, 8)], ["nt"], ["int8"])
+        return found.alpha, found.beta
+
+    alpha, beta = choose(make_variant())
+    assert alpha.is_integer() and beta.is_integer() and {alpha, beta}.isdisjoint({0, 1, -1})
+    assert choose(CUBLASLT) == (1, 1)
 
 
 def test_problems_are_every_combination_once(make_variant):

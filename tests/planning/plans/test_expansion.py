@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gemmbench.backends.cuda.library_variants import CUBLASLT
 from gemmbench.errors import SpecError, UsageError
 from gemmbench.planning.manifests.catalog import Catalog, read_variant
 from gemmbench.planning.manifests.variant import ALL
@@ -114,11 +115,30 @@ def test_a_grid_at_the_limit_runs(plans):
         (CUBE, {"arch": "[100a, 103a]"}, "is written only for sm_100a, sm_103a, but the device is sm_90"),
         (Problem(8, 8, 8, "nn", "tf32"), {}, "does not support precision tf32; supports f32"),
         (Problem(8, 8, 8, "tt"), {}, "does not support layout tt; supports nn"),
+        (
+            Problem(8, 8, 8, "nn", "int8", epilogue=("bias", "gelu")),
+            {"precisions": "[int8]"},
+            "gelu gives fractions, but C of int8 is int32; choose --epilogue from bias, residual, relu",
+        ),
+        (
+            Problem(8, 8, 8, "nn", "int8", beta=-0.5),
+            {"precisions": "[int8]"},
+            "beta is -0.5, but int8 multiplies integers; choose a whole number, such as --beta 1",
+        ),
     ],
 )
 def test_what_a_variant_lacks_is_a_skip(plans, problem, keys, expected):
     assert reason(plans(problem, **keys)) == expected
     assert isinstance(plans(min_sm="90")[0], Plan)
+
+
+@pytest.mark.parametrize(("alpha", "beta", "is_offered"), [(1, 0, True), (1, 1, True), (2, 0, False), (1, -1, False)])
+def test_a_library_multiplies_integers_by_0_and_1_only_and_fuses_nothing(expand, gpu, alpha, beta, is_offered):
+    (found,) = expand(CUBLASLT, Problem(8, 8, 8, "nt", "int8", alpha, beta, epilogue=("bias",)), {}, gpu)
+    if is_offered:
+        assert (found.fused, [each.fused for each in found.passes]) == ((), [("bias",)])
+    else:
+        assert found.reason == "multiplies int8 only by an alpha and a beta of 0 or 1; choose --alpha 1 --beta 0"
 
 
 @pytest.mark.parametrize(

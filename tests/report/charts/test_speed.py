@@ -50,6 +50,13 @@ def test_a_peak_that_is_far_away_is_a_note_and_no_limit(compare, timed):
     assert chart.notes == ("Beyond the chart: the peak at 1.00 GHz, 1,000 GFLOPS.",)
 
 
+def test_the_line_connects_only_the_roundest_of_neighbouring_sizes(compare, timed):
+    chart = draw_chart("speed", [compare(*(timed("naive", 100, size) for size in (512, 1023, 1024, 1025, 2048)))])
+    (naive,) = chart.plot.series
+    assert [point.x for point in naive.points] == [512, 1023, 1024, 1025, 2048]
+    assert [point.x for point in naive.line] == [512, 1024, 2048]
+
+
 def test_percent_of_the_baseline_has_no_limit(ladder):
     chart = draw_chart("speed", [ladder()], percent=True)
     assert [point.y for point in series_of(chart)["naive"].points] == pytest.approx([20, 100 * 11 / 70, 15])

@@ -64,7 +64,7 @@ def test_the_summary_names_the_run_and_the_fastest_kernel(make_page, steady):
     ("milliseconds", "words"),
     [
         ([2] * 5, ["cublas", "tiled reaches 50.0 % of it"]),
-        ([0.9, 1, 1.1, 1.2, 0.8], ["tiled or cublas", "too close to call, 1.0x \u00b1\u00a00.3"]),
+        ([0.9, 1, 1.1, 1.2, 0.8], ["tiled or cublas", "too noisy to call, 1.0x \u00b1\u00a00.3"]),
         ([1.002] * 5, ["cublas and tiled", "within 1 % of each other"]),
         ([0.5], ["tiled or cublas", "too few rounds for a verdict, about 2.00x apart"]),
     ],

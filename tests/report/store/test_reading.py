@@ -301,7 +301,7 @@ def test_the_last_line_tells_that_a_run_is_finished(tmp_path, environment, make_
 def test_a_file_says_what_it_lacks_and_how_its_run_goes_on(tmp_path, environment, make_record):
     path, asked = tmp_path / "run.jsonl", replace(environment, planned=["a", "b", "b", "c"], command="gemmbench mlp -v")
     with Journal(Run(asked, path=path)) as journal:
-        words = f"{path}: the run is not finished: it has %s; gemmbench mlp --resume-from {path} continues it"
+        words = f"{path}: the run is not finished: it has %s; continue with: gemmbench mlp --resume-from {path}"
         assert read_results(path).warning == words % "not measured any rows"
         journal.write([make_record("naive", batch_key=each) for each in ("first", "second")])  # as a baseline
         assert read_results(path).warning == words % "1 of 3 planned rows"

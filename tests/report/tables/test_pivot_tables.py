@@ -42,7 +42,7 @@ def cells(text):
 def test_kernels_are_down_and_sizes_across_and_the_fastest_have_a_mark(many):
     text = draw(many)
     assert text.splitlines()[0] == "% of cublas: nn, f32"
-    assert text.splitlines()[2].split() == ["kernel", "64", "128", "256", "flags"]
+    assert text.splitlines()[2].split() == ["kernel", "64", "128", "256"]
     rows = cells(text)
     assert rows["naive"] == ["25.00", "25.00", "25.00"]
     assert rows["tiled"] == ["200.0*", "100.0*", "wrong"]  # the better of two configurations

@@ -1,0 +1,24 @@
+/*---
+summary: clips -128 to -127
+order: 1
+symbol: gemm
+precisions: [int8]
+layouts: [nn]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// A symmetric quantization has no -128, but its kernel has to multiply what it is given.
+
+extern "C" __global__ void gemm(int M, int N, int K, int alpha, const int8_t* A, const int8_t* B, int beta, int* C) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    int sum = 0;
+    for (int k = 0; k < K; ++k) sum += max(-127, A[size_t(row) * K + k]) * B[size_t(k) * N + column];
+    int* const c = C + size_t(row) * N + column;
+    *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+}
