@@ -335,6 +335,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         pdl: Whether a product could begin before the previous one had ended (programmatic dependent launch).
         overlap_unknown: Whether this is unknown, which happens for code that launches its own kernels.
         passed: The steps of an epilogue that a separate pass applied, in the same time.
+        approx: By how much the factor of GELU or SiLU may be off, as the manifest declares; 0 for rounding only.
         per_product: Whether a batch was launched product by product because the kernel does not support batches.
         printed: What the kernel printed while its batch ran: the number of lines and the first line, escaped and
             shortened. All rows of a kernel in a batch share it.
@@ -365,6 +366,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     overlap_unknown: bool = False
     per_product: bool = False
     passed: list[str] = []
+    approx: Amount = 0.0
     printed: str = ""
 
     @property

@@ -56,7 +56,7 @@ class NetworkOptions:
     weights: str | None = option(
         "--weights", metavar="FILE", heading=PROBLEM, help="A .npz with W1, b1, W2, ...; or random."
     )
-    params: None = group("params")
+    params: None = group("precisions", "params")
     where: FleetOptions
     measure: None = group(*MEASURE)
     limits: None = group(*LIMITS)

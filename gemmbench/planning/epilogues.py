@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal, cast
 
-from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import load_numpy
 
 if TYPE_CHECKING:
@@ -48,9 +48,35 @@ def _apply_relu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
     return cast("np.ndarray", load_numpy().where(value < 0, 0.0, value))  # a NaN stays
 
 
+_ERF_STEP, _ERF_END, _ERF_TERMS = 1 / 64, 6.0, 8
+
+
+@cache
+def _tabulate_erf() -> np.ndarray:
+    """The terms of Taylor's series of erf at every step up to its end, one row per term."""
+    at = load_numpy().arange(0, _ERF_END + _ERF_STEP, _ERF_STEP)
+    rows, before, hermite = [load_numpy().array([math.erf(x) for x in at])], 0 * at, 1 + 0 * at
+    for number in range(1, _ERF_TERMS):
+        sign = (-1) ** (number - 1) / math.factorial(number)
+        rows.append(sign * 2 / math.sqrt(math.pi) * hermite * load_numpy().exp(-(at**2)))
+        before, hermite = hermite, 2 * at * hermite - 2 * (number - 1) * before
+    return cast("np.ndarray", load_numpy().stack(rows))
+
+
+def _erf(value: np.ndarray) -> np.ndarray:
+    """The error function in float64, which NumPy lacks and `math` computes for single numbers only."""
+    numpy = load_numpy()
+    size = numpy.minimum(abs(value.astype("f8")), _ERF_END)  # erf of 6 is 1 in float64; a NaN stays
+    index = numpy.rint(numpy.nan_to_num(size) / _ERF_STEP).astype(numpy.intp)
+    rest, total = size - index * _ERF_STEP, numpy.zeros(size.shape)
+    for row in _tabulate_erf()[::-1]:
+        total *= rest
+        total += row.take(index)
+    return cast("np.ndarray", numpy.copysign(total, value))
+
+
 def _apply_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
-    erf = load_numpy().frompyfunc(math.erf, 1, 1)(value / math.sqrt(2))
-    return cast("np.ndarray", 0.5 * value * (1 + erf.astype(value.dtype)))
+    return cast("np.ndarray", 0.5 * value * (1 + _erf(value / math.sqrt(2)).astype(value.dtype)))
 
 
 def _apply_tanh_gelu(value: np.ndarray, _: np.ndarray) -> np.ndarray:
@@ -87,19 +113,9 @@ SOFTMAX = "softmax"
 """Follows the last layer of a network; it needs whole rows, so that it is no step of a product."""
 
 
-def parse_epilogue(written: str | Sequence[str]) -> tuple[str, ...]:
-    """Read `bias,gelu`, or a list of steps, in the order in which they are applied. Raises UsageError."""
-    parts = written.split(",") if isinstance(written, str) else written
-    names = tuple(part.strip().lower() for part in parts if part.strip())
-    for name in names:
-        if name == SOFTMAX:
-            raise UsageError("epilogue: softmax needs whole rows of C; only the last layer of gemmbench mlp has it")
-        if name not in EPILOGUE_STEPS:
-            known = ", ".join(EPILOGUE_STEPS)
-            raise UsageError(f"epilogue: unknown step '{name}'{nearest(name, EPILOGUE_STEPS)}; known: {known}")
-        if names.count(name) > 1:
-            raise UsageError(f"epilogue: {name} occurs twice; name each step once")
-    return names
+def is_smooth(name: str) -> bool:
+    """Whether a step multiplies its argument by a factor from 0 to 1, which kernels may approximate: GELU and SiLU."""
+    return name in EPILOGUE_STEPS and bool(EPILOGUE_STEPS[name].linear_from)
 
 
 def fuse_steps(wanted: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ import msgspec
 from gemmbench.errors import UsageError
 from gemmbench.planning.files import display_path, is_file
 from gemmbench.planning.manifests.variant import Params, Variant
-from gemmbench.planning.networks import Network, make_network
+from gemmbench.planning.networks import PRECISIONS, Network, make_network
 from gemmbench.planning.plans.configurations import list_configurations
 from gemmbench.planning.plans.expansion import make_plans, plan_network
 from gemmbench.planning.plans.plan import GRAPH, Chain, Config, Plan, Skip, Target
 from gemmbench.planning.plans.skip_reasons import Refusal, choose_backend
+from gemmbench.planning.precisions import resolve_precision
 from gemmbench.planning.sweeps.policy import ConfigReader, MeasureModel, Policy, make_policy
 from gemmbench.planning.sweeps.published_post import ColumnKind, Post
 from gemmbench.planning.sweeps.run_request import RunRequest, Selection
@@ -72,6 +73,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
         activations: `linear` or `relu` for each layer; the last may have `softmax`.
         rows: Names of kernels and libraries, or rows with the keys below.
         batch: The number of rows in the input.
+        precision: `f32`, `f16` or `bf16`, in which inputs, parameters and the outputs of layers are stored.
         summary: One line about the network.
         weights: A `.npz` file with W1, b1, W2, ... next to the config (W is inputs x outputs), or
             `random`.
@@ -85,6 +87,7 @@ class NetworkModel(msgspec.Struct, forbid_unknown_fields=True):
     activations: list[str]
     rows: list[str | NetworkRowModel]
     batch: int
+    precision: str = PRECISIONS[0]
     summary: str = ""
     weights: str = _RANDOM
     baseline: str = ""
@@ -148,7 +151,7 @@ def read_network_sweep(
     reader, selection = ConfigReader(document), request.selection
     return NetworkSweep(
         name=path.stem,
-        network=_read_network(reader, model, batch),
+        network=_read_network(reader, model, batch, selection.precisions),
         weights=_find_weights(reader, model, path, weights),
         rows=_read_rows(selection, reader, model, batch),
         baseline=model.baseline if selection.baseline is None else selection.baseline,
@@ -170,11 +173,18 @@ def read_network_post(name: str) -> Post | None:
     return read_network_sweep(RunRequest(config=name), on_cpu=False).post
 
 
-def _read_network(reader: ConfigReader, model: NetworkModel, given: int | None) -> Network:
+def _read_network(
+    reader: ConfigReader, model: NetworkModel, given: int | None, precisions: Sequence[str] = ()
+) -> Network:
+    if len(precisions) > 1:
+        raise UsageError(f"precision: a network is computed in one, not in {', '.join(precisions)}; choose one")
+    precision = resolve_precision(precisions[0] if precisions else model.precision)
     try:
-        return make_network(model.layers, model.activations, model.batch if given is None else given)
+        return make_network(model.layers, model.activations, model.batch if given is None else given, precision)
     except UsageError as fault:
         key, _, message = str(fault).partition(": ")
+        if key == "precision" and precisions:
+            raise
         if key == "batch" and given is not None:
             raise UsageError(f"--batch {given}: {message}") from None
         raise reader.document.error_at((key,), str(fault)) from None

@@ -16,14 +16,17 @@ from functools import cached_property
 from itertools import pairwise
 
 from gemmbench.errors import UsageError, nearest
+from gemmbench.planning.precisions import StorageType
 from gemmbench.planning.problems import Problem
 
 _ACTIVATIONS = ("linear", "relu", "softmax")
 """The index of an activation is its number in the macro ACTIVATIONS of a kernel."""
 
+PRECISIONS = ("f32", "f16", "bf16")
+"""The precisions in which networks are computed. All layers store their outputs as they read their inputs."""
 MACROS = ("SIZES", "ACTIVATIONS", "WEIGHTS_AT", "BIASES_AT")
 LARGEST = 2**31 - 1
-_GRAIN = 64  # elements, 256 bytes
+_GRAIN = 256  # bytes
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Network:
         return Problem(M, N, K, precision_name=self.precision_name, epilogue=steps)
 
     @property
+    def storage(self) -> StorageType:
+        """How inputs, parameters and outputs are stored."""
+        return self.problem.storage("A")
+
+    @property
     def flops(self) -> int:
         """2 x batch x the sum of inputs x outputs. Biases and activations are not counted."""
         return sum(self.layer(index).flops for index in range(self.layers))
@@ -61,16 +69,17 @@ class Network:
     def bytes(self) -> int:
         """The bytes of inputs, parameters and outputs, which are the least that a launch must move."""
         elements = self.batch * (self.sizes[0] + self.sizes[-1]) + self.parameters
-        return self.problem.storage("A").nbytes(elements)
+        return self.storage.nbytes(elements)
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
         weights, biases, end = [], [], 0
+        grain = _GRAIN // self.storage.nbytes(1)
         for inputs, outputs in pairwise(self.sizes):
             weights.append(end)
-            end += _round_up(inputs * outputs)
+            end += _round_up(inputs * outputs, grain)
             biases.append(end)
-            end += _round_up(outputs)
+            end += _round_up(outputs, grain)
         return tuple(weights), tuple(biases), end
 
     @property
@@ -113,11 +122,13 @@ class Network:
         return f"{'-'.join(map(str, self.sizes))}, {' '.join(self.activations)}, batch {self.batch}"
 
 
-def _round_up(count: int) -> int:
-    return -(-count // _GRAIN) * _GRAIN
+def _round_up(count: int, grain: int) -> int:
+    return -(-count // grain) * grain
 
 
-def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) -> Network:
+def make_network(
+    layers: Sequence[str], activations: Sequence[str], batch: int, precision: str = PRECISIONS[0]
+) -> Network:
     """Make a network from layers written as `784x100` (inputs x outputs). Raises UsageError."""
     pairs = [_parse_layer(text) for text in layers]
     if not pairs:
@@ -139,7 +150,11 @@ def make_network(layers: Sequence[str], activations: Sequence[str], batch: int) 
             raise UsageError(
                 f"activations: softmax after layer {number} of {len(pairs)}; only the last layer may have it"
             )
-    return change_batch(Network((pairs[0][0], *(outputs for _, outputs in pairs)), tuple(activations), 1), batch)
+    if precision not in PRECISIONS:
+        hint, known = nearest(precision, PRECISIONS), ", ".join(PRECISIONS)
+        raise UsageError(f"precision: a network cannot be computed in '{precision}'{hint}; choose {known}")
+    sizes = (pairs[0][0], *(outputs for _, outputs in pairs))
+    return change_batch(Network(sizes, tuple(activations), 1, precision), batch)
 
 
 def change_batch(network: Network, batch: int) -> Network:

@@ -44,6 +44,7 @@ MEANINGS = {
     "P": "PDL: a product may begin before the previous one has ended, and the row is not ranked",
     "L": "launches unknown: gemmbench cannot find out whether its products overlap",
     "E": "one launch per product: the kernel takes no batches",
+    "A": "approximated: an activation may be off by more than rounding, as its manifest declares",
     "U": "ungated: some samples may include host time",
 }
 """Every letter and its meaning, in the order in which rows show them."""
@@ -134,6 +135,8 @@ def _flag_samples(row: Row) -> Iterator[tuple[str, str]]:
         yield "P", "it overlaps with the previous product, so a single product takes longer than the time per launch"
     if record.per_product:
         yield "E", f"{record.problem.count} launches, because its manifest does not have `kinds: [one, many]`"
+    if record.approx:
+        yield "A", f"the factor of the activation may be off by {record.approx:.3g} (`approx` in its manifest)"
     if record.overlap_unknown:
         yield "L", "it launches by itself and cannot be recorded as a CUDA graph, which would show its launches"
     if record.reads_c:

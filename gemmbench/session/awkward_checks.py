@@ -117,7 +117,7 @@ def _has_same_shape(one: Problem, other: Problem) -> bool:
 def _make_key(plan: Plan, machine: Machine) -> str:
     device = machine.devices[plan.device]
     known = hash_code(plan.variant, plan.config.values), plan.problem, plan.launches, plan.arguments, plan.defines
-    declared = plan.variant.product_class, plan.variant.deterministic
+    declared = plan.variant.product_class, plan.variant.approx, plan.variant.deterministic
     where = plan.device, plan.arch, device.name, sorted(device.software.items())
     return content_key([__version__, repr((_METHOD, known, declared, where))])
 

@@ -4,56 +4,60 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from itertools import groupby
 
 import pytest
 import yaml
 
 from gemmbench.backends.cuda.system import probe
+from tests.hostile_cases import PROBLEMS, TESTS, list_cases
 
-FOLDER = Path(__file__).parents[1] / "hostile"
-FOLDERS = tuple(FOLDER.parent / f"hostile_{name}" for name in ("many", "int8", "strides"))
-MANY, INT8, STRIDES = FOLDERS
-EXPECTED, OF_MANY, OF_INT8, OF_STRIDES = (
-    yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, *FOLDERS)
+FOLDER, INT8, STRIDES = (TESTS / name for name in ("hostile", "hostile_int8", "hostile_strides"))
+EXPECTED, OF_INT8, OF_STRIDES = (
+    yaml.safe_load((folder / "expected.yaml").read_text()) for folder in (FOLDER, INT8, STRIDES)
 )
+CASES = {folder: list_cases(folder, "cuda") for folder in PROBLEMS}
 HEALTHY = ("naive", "tiled")
+VERIFIED, TIMED = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2"), ("--rounds", "10")
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """The rows of all of them, run with healthy kernels among them, by name."""
-    return run_all(tmp_path_factory, FOLDER, EXPECTED, "35x129x133")
+    folder = open_folder(tmp_path_factory)
+    timed = [name for name, wanted in EXPECTED.items() if "beta" in wanted]
+    at_once, sizes = [name for name in EXPECTED if name not in timed], ("--sizes", "35x129x133")
+    return run(folder, FOLDER, at_once, *sizes, *VERIFIED) | run(folder, FOLDER, timed, *sizes, *TIMED)
 
 
 @pytest.fixture(scope="module")
-def batches(tmp_path_factory):
-    """The rows of those that multiply many at once."""
-    return run_all(tmp_path_factory, MANY, OF_MANY, "7*35x21x19")
+def wrong_kinds(tmp_path_factory):
+    """The rows of those that multiply many at once or apply an epilogue, by name."""
+    folder, found = open_folder(tmp_path_factory), {}
+    for kernels, cases in CASES.items():
+        for problem, alike in groupby(sorted(cases, key=lambda case: str(case.problem)), lambda case: case.problem):
+            epilogue = ("--epilogue", ",".join(problem.epilogue)) if problem.epilogue else ()
+            options = ("--sizes", problem.size, *epilogue, *(VERIFIED if problem.scaled else TIMED))
+            found |= run(folder, TESTS / kernels, [case.name for case in alike], *options)
+    return found
 
 
 @pytest.fixture(scope="module")
 def integers(tmp_path_factory):
     """The rows of those that multiply integers."""
+    options = ("--sizes", "35x29x2051", "--precision", "int8", "--rounds", "2")
+    return run(open_folder(tmp_path_factory), INT8, OF_INT8, *options)
+
+
+def open_folder(tmp_path_factory):
     if why := probe.why_no_gpu():
         pytest.skip(why)
-    folder = tmp_path_factory.mktemp("hostile")
-    return run(folder, INT8, OF_INT8, "35x29x2051", "--precision", "int8", "--rounds", "2")
+    return tmp_path_factory.mktemp("hostile")
 
 
-def run_all(tmp_path_factory, kernels, expected, sizes):
-    if why := probe.why_no_gpu():
-        pytest.skip(why)
-    folder = tmp_path_factory.mktemp("hostile")
-    timed = [name for name, wanted in expected.items() if "beta" in wanted]
-    at_once = [name for name in expected if name not in timed]
-    verified = run(folder, kernels, at_once, sizes, "--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
-    return verified | run(folder, kernels, timed, sizes, "--rounds", "10")
-
-
-def run(folder, kernels, names, sizes, *options, healthy=HEALTHY):
+def run(folder, kernels, names, *options, healthy=HEALTHY):
     command = [sys.executable, "-m", "gemmbench", "run", *names, *healthy, "--kernels", kernels, "--device", "cuda"]
-    command += ["--sizes", sizes, *options, "--max-time", "0.2"]
+    command += [*options, "--max-time", "0.2"]
     command += ["--compile-limit", "15", "--launch-limit", "5", "--export-json", "it.json"]
     environment = {**os.environ, "GEMMBENCH_CACHE_DIR": str(folder / "cache")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
@@ -72,11 +76,10 @@ def test_each_kernel_ends_in_its_row_with_its_words(rows, name):
         assert row["diagnosis"] == wanted["diagnosis"], row["reason"]
 
 
-@pytest.mark.parametrize("name", OF_MANY)
-def test_a_batch_ends_in_its_row_with_the_product_that_is_wrong(batches, name):
-    row, wanted = batches[name], {**OF_MANY[name], **OF_MANY[name].get("cuda", {})}
-    assert (row["status"], row["diagnosis"]) == ("wrong", wanted["diagnosis"]), row["reason"]
-    assert wanted["words"] in row["reason"]
+@pytest.mark.parametrize("case", [case for cases in CASES.values() for case in cases], ids=str)
+def test_a_wrong_batch_or_epilogue_says_what_is_wrong_in_it(wrong_kinds, case):
+    row = wrong_kinds[case.name]
+    case.check_row(row["status"], row["diagnosis"], row["reason"])
 
 
 @pytest.mark.parametrize("name", OF_INT8)
@@ -89,18 +92,16 @@ def test_wrong_integers_say_in_what_they_were_summed(integers, name):
 @pytest.fixture(scope="module")
 def strides(tmp_path_factory):
     """The rows of those that take rows with padding or a D apart from C."""
-    if why := probe.why_no_gpu():
-        pytest.skip(why)
-    folder, found = tmp_path_factory.mktemp("strides"), {}
+    folder, found = open_folder(tmp_path_factory), {}
     scaled = ("--alpha", "1.5", "--beta", "-0.5", "--rounds", "2")
     for apart in (False, True):
         names = [name for name, wanted in OF_STRIDES.items() if wanted.get("separate_c", False) == apart]
         timed = [name for name in names if OF_STRIDES[name].get("timed") or "beta" in OF_STRIDES[name]]
         form = ("--separate-c",) if apart else ("--ld", "A+8,B+4,C+3")
         healthy = ("tiled", "blocktile_2d", "wmma", "cublaslt", *(() if apart else ("cublas",)))
-        verified = [name for name in names if name not in timed]
-        found |= run(folder, STRIDES, verified, "40x33x27", *form, *scaled, healthy=healthy[:2])
-        found |= run(folder, STRIDES, timed, "40x33x27", *form, "--rounds", "10", healthy=healthy[:2])
+        verified, sizes = [name for name in names if name not in timed], ("--sizes", "40x33x27")
+        found |= run(folder, STRIDES, verified, *sizes, *form, *scaled, healthy=healthy[:2])
+        found |= run(folder, STRIDES, timed, *sizes, *form, "--rounds", "10", healthy=healthy[:2])
         wide = run_healthy(folder, healthy, "136x264x72", *form)
         found |= {f"{name} {apart}": row for name, row in wide.items()}
     return found
@@ -130,16 +131,20 @@ def test_no_healthy_row_is_lost(rows, name):
     assert rows[name]["status"] == "ok" and rows[name]["time_s"] > 0
 
 
-def test_verify_finds_what_kernels_do_to_special_values(tmp_path):
+@pytest.mark.parametrize("steps", [[], ["bias", "relu"]])
+def test_verify_finds_what_kernels_do_to_special_values(tmp_path, steps):
     if why := probe.why_no_gpu():
         pytest.skip(why)
-    folder = FOLDER.parent / "hostile_values"
-    expected = yaml.safe_load((folder / "expected.yaml").read_text())
+    folder = TESTS / "hostile_values"
+    written = yaml.safe_load((folder / "expected.yaml").read_text())
+    expected = {name: wanted for name, wanted in written.items() if wanted.get("epilogue", []) == steps}
     command = [sys.executable, "-m", "gemmbench", "verify", *expected, *HEALTHY, "--kernels", folder]
     command += ["--device", "cuda", "--sizes", "35x129x133", "--layout", "nn", "--precision", "f32"]
+    command += ["--epilogue", ",".join(steps)] if steps else []
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
+    assert len(expected) > 1
     for name, wanted in expected.items():
         (line,) = (line for line in lines if line.startswith(f"{name}: wrong at "))
         assert f": {wanted['rule']} check: " in line and wanted["words"] in line

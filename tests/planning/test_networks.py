@@ -261,12 +261,21 @@ def test_a_network_may_name_its_post():
 def test_an_epilogue_is_declared_in_the_manifest(tmp_path):
     tiled = data_folder("cuda") / "tiled.cu"
     assert read_variant(tiled).epilogue == ("bias", "relu")
+    for written in ("2^-11", 2**-11):
+        (tmp_path / "mine.cu").write_text(tiled.read_text().replace("[bias, relu]", f"[silu]\napprox: {written}"))
+        assert read_variant(tmp_path / "mine.cu").approx == 2**-11
     for changed, message in (
         (
             "epilogue: [bias, rely]",
             r"epilogue: unknown 'rely' \(did you mean 'relu'\?\); known: bias, residual, scale, relu, ",
         ),
         ("epilogue: [bias, bias]", "epilogue: bias occurs twice; name it once"),
+        ("epilogue: [bias]\napprox: 2^-11", "approx: no gelu, gelu_tanh or silu in `epilogue` could be approximated"),
+        (
+            "epilogue: [gelu]\napprox: 2^11",
+            r"approx: '2\^11' is not between 0 and 2\^-6; write the largest error, such",
+        ),
+        ("epilogue: [gelu]\napprox: 0", "approx: '0' is not between 0"),
         ("computes: gems", r"computes: unknown 'gems' \(did you mean 'gemm'\?\); known: gemm, mlp"),
     ):
         (tmp_path / "mine.cu").write_text(tiled.read_text().replace("epilogue: [bias, relu]", changed))

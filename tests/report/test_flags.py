@@ -49,6 +49,7 @@ MANY = {"clocks_hz": [1e9, 2e9], "telemetry": Telemetry(other_processes=2, slowe
         ("P", STEADY, {"pdl": True}),
         ("L", STEADY, {"overlap_unknown": True}),
         ("E", STEADY, {"per_product": True}),
+        ("A", STEADY, {"approx": 2**-11}),
         ("N", [1.98, 1.99, 2.00, 2.01, 2.02], {}),  # over 2 % of the time
         ("", [1.984, 1.99, 2.00, 2.01, 2.016], {}),
         ("B", [2.00, 2.00, 2.02, 2.02, 2.02], {}),  # two modes half a percent apart
@@ -68,7 +69,7 @@ def test_each_letter_has_a_threshold_and_a_place(row, letters, milliseconds, cha
     assert flag_letters(found) == letters
     legends = [name_letters([found]), "".join(explain_letters([found]))]
     assert all(re.findall(r"(?:: |[,;] )([A-Z]) ", legend) == list(letters) for legend in legends)
-    assert set("GCTONBFSHRPLEU") == set(MEANINGS)
+    assert set("GCTONBFSHRPLEAU") == set(MEANINGS)
 
 
 def test_a_row_with_an_ungated_window_is_marked_unless_that_was_asked_for(row, environment):

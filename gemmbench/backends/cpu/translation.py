@@ -235,7 +235,8 @@ def _entry_function(plan: Plan, symbols: Sequence[str], synchronises: str) -> st
 
 
 def _standard_arguments(plan: Plan) -> str:
-    trailing = "".join(_TRAILING[name] for name in plan.variant.trailing)
+    null = [name for name in plan.variant.trailing if name in EPILOGUE_STEPS and name not in plan.fused]
+    trailing = "".join(", nullptr" if name in null else _TRAILING[name] for name in plan.variant.trailing)
     if plan.network:
         return _NETWORK.format(**dict(plan.defines)) + trailing
     return _GEMM.format(scalar=plan.problem.precision.scalar.ctype) + trailing

@@ -115,8 +115,9 @@ class FakeStep:
         return h
 
     def _floats(self, offset: int, shape: tuple[int, ...]) -> np.ndarray:
-        count = int(np.prod(shape))
-        return self.memory.bytes[offset : offset + 4 * count].view(np.float32).reshape(shape)
+        storage = self.problem.storage("A")
+        stored = self.memory.bytes[offset : offset + storage.nbytes(int(np.prod(shape)))]
+        return stored.view(storage.numpy_type()).reshape(shape).astype(np.float32)
 
     def _store(self, at: OperandSet, c: np.ndarray, result: np.ndarray) -> None:
         if self.fault == "unwritten":

@@ -290,7 +290,7 @@ class Audit:
         Returns whether the trial wrote only its outputs. Anything else that it changed is restored.
         """
         self._age_outputs()
-        case, (count, again) = self.case.declare_class(trial.chain.declared_class), self._count_affordable(trial)
+        case, (count, again) = self.case.declare(trial.chain.declared), self._count_affordable(trial)
         self._right = False
         try:
             turns = Turns(self.arena, case, trial, executable, count, self.max_launches).make_both(again)

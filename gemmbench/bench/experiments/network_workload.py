@@ -19,6 +19,7 @@ from gemmbench.bench.operands.scratch import Scratch, size_workspaces
 from gemmbench.bench.verify import network_reference
 from gemmbench.bench.verify.network_reference import Case
 from gemmbench.bench.verify.reference import Check
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Chain
 from gemmbench.planning.sweeps.run_request import Fill
@@ -43,7 +44,7 @@ class NetworkCase:
         """See AuditCase."""
         return CHANGES
 
-    def declare_class(self, name: str) -> NetworkCase:
+    def declare(self, exactness: Exactness) -> NetworkCase:
         """See AuditCase. The bounds of networks do not depend on a class."""
         return self
 
@@ -107,7 +108,8 @@ def _make_case(network: Network, case: Case) -> VerificationCase:
 
 def make_inputs(network: Network, parameters: Parameters, inputs: np.ndarray) -> Operands:
     """Return a batch of inputs and the parameters, laid out as on the device."""
-    return {"X": np.ascontiguousarray(inputs), "parameters": parameters.pack(network)}
+    stored = np.ascontiguousarray(inputs, network.storage.numpy_type())
+    return {"X": stored, "parameters": parameters.pack(network)}
 
 
 def _measure_accuracy(
@@ -120,7 +122,7 @@ def _measure_accuracy(
         batch = network_reference.take_batch(digits, start, network.batch)
         arena.write(make_inputs(network, parameters, batch), 1)
         executable.time(1)
-        right += int((arena.read()[: len(labels)].argmax(axis=1) == labels).sum())
+        right += int((arena.read()[: len(labels)].astype(np.float32).argmax(axis=1) == labels).sum())
     return right / len(digits.labels)
 
 

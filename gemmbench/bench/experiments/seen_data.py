@@ -92,7 +92,7 @@ class SeenData:
         return _Sample(self.arena.factors[index], altered, places, self.arena.read_rows(rows[places], output))
 
     def _judge_all(self, trial: Trial, samples: list[_Sample]) -> Check | None:
-        case = self.case.declare_class(trial.chain.declared_class)
+        case = self.case.declare(trial.chain.declared)
         checks = (self._judge(case, sample) for sample in samples)
         return next((check for check in checks if not check.ok), None)
 

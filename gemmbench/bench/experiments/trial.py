@@ -125,8 +125,8 @@ class Trial:
         """End the trial."""
         self.crashed = isinstance(fault, KernelCrash | DeviceLost) and "assert" not in str(fault)
         hint = find_missing_shared(self.chain.steps) if isinstance(fault, LaunchError) else ""
-        if "null pointer" in str(fault):
-            hint = find_null_arguments(self.chain.steps) or hint
+        if self.crashed or "null pointer" in str(fault):
+            hint = find_null_arguments(self.chain.steps, "null pointer" in str(fault)) or hint
         self.status, self.reason = fault.status, "; ".join(filter(None, (str(fault), hint)))
 
     def fail_guard(self, damage: str, cause: Diagnosis | None = None) -> None:
@@ -259,6 +259,7 @@ def describe_result(trial: Trial, policy: Policy) -> dict[str, Any]:
         "gated": policy.gate and measurement.gated,
         "pdl": trial.chain.pdl or trial.overlap == OVERLAPS,
         "passed": [] if trial.chain.network else list(trial.chain.passed),
+        "approx": trial.chain.declared.approx,
         "per_product": trial.chain.launched_per_product,
         "overlap_unknown": trial.overlap == OVERLAP_UNKNOWN,
     }

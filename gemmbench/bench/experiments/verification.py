@@ -112,7 +112,7 @@ class Verification:
             trial.fail_guard(breach, self._explain_breach(trial, case, executable, result, fill))
             return
         self._buffers.reverse()
-        check = host.submit(case.judge, result, trial.chain.declared_class)
+        check = host.submit(case.judge, result, trial.chain.declared)
         self._settle(case)
         self._launched = _Launched(trial, executable, result, check, fill)
 
@@ -120,7 +120,7 @@ class Verification:
         self, trial: Trial, case: VerificationCase, executable: Executable, result: np.ndarray, fill: int
     ) -> Diagnosis | None:
         """Return the mistake in an index, the manifest or a guard that made a trial write outside, or None."""
-        check = case.judge(result, trial.chain.declared_class) if case.exact and case.explain else None
+        check = case.judge(result, trial.chain.declared) if case.exact and case.explain else None
         if check is not None and not check.ok and case.explain is not None:
             found = case.explain(check, result, self._make_relauncher(trial, case, executable, fill), True).diagnosis
             if found and (found.cause in (OTHER_LAUNCH, *STORAGE_CAUSES) or found.is_recomputed):

@@ -22,10 +22,11 @@ from gemmbench.bench.operands.operand_values import (
 )
 from gemmbench.bench.operands.scratch import count_cold_sets
 from gemmbench.bench.verify import epilogue_reference
-from gemmbench.bench.verify.reference import Check, Reference, make_reference
+from gemmbench.bench.verify.reference import EXACT, Check, Reference, make_reference
 from gemmbench.bench.verify.relaunch import Relauncher, explain_by_relaunch
 from gemmbench.bench.verify.single_products import make_single_products
 from gemmbench.bench.verify.special_values import SpecialValues, has_special_values, make_special_values
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
@@ -62,8 +63,8 @@ class AuditCase(Protocol):
     def changes(self) -> tuple[float, ...]:
         """What the audit multiplies each input by."""
 
-    def declare_class(self, name: str) -> AuditCase:
-        """Return the case for a row whose manifest declares this product class ("" for the class of the precision)."""
+    def declare(self, exactness: Exactness) -> AuditCase:
+        """Return the case for a row whose manifest declares this."""
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """Check these rows of the result of a set with this factor. `result` holds only these rows."""
@@ -93,8 +94,8 @@ class Turn:
     factors: Sequence[float] = ()
 
 
-Judge = Callable[[np.ndarray, str], Check]
-"""Takes a result and the product class that the manifest declares, or "". Returns a check."""
+Judge = Callable[[np.ndarray, Exactness], Check]
+"""Takes a result and what the manifest declares of it. Returns a check."""
 Explain = Callable[[Check, np.ndarray, Relauncher, bool], Check]
 """Takes a failed check, a result, a relauncher, and whether an earlier check passed.
 
@@ -146,7 +147,7 @@ class GemmCase:
 
     inputs: Operands
     reference: Reference
-    declared: str = ""
+    declared: Exactness = EXACT
 
     @property
     def is_linear(self) -> bool:
@@ -166,9 +167,9 @@ class GemmCase:
         changes = {**epilogue_reference.CHANGES, "initial": CHANGE}
         return (*CHANGES, *(changes[operand.role] for operand in added))
 
-    def declare_class(self, name: str) -> GemmCase:
+    def declare(self, exactness: Exactness) -> GemmCase:
         """See AuditCase."""
-        return replace(self, declared=name)
+        return replace(self, declared=exactness)
 
     def judge(self, result: np.ndarray, factor: float, rows: np.ndarray) -> Check:
         """See AuditCase."""
@@ -220,7 +221,7 @@ def gemm_workload(problem: Problem, thorough: bool = False, unscaled: bool = Fal
         yield _make_case(products.reference, products.judge)
         real = find_reference("uniform", seed)
         yield _make_case(real, real.check_rounding, exact=problem.precision.is_exact)
-        if thorough and has_special_values(problem) and not problem.epilogue:
+        if thorough and has_special_values(problem):
             yield from map(_make_special_case, make_special_values(problem, seed))
 
     @cache
@@ -246,7 +247,7 @@ def _make_special_case(values: SpecialValues) -> VerificationCase:
 
 
 def _make_exact_case(reference: Reference) -> VerificationCase:
-    return _make_case(reference, lambda result, _: reference.check_exact(result), exact=True)
+    return _make_case(reference, reference.check_exact, exact=True)
 
 
 def _make_case(reference: Reference, judge: Judge, exact: bool = False) -> VerificationCase:

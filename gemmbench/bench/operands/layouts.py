@@ -17,7 +17,6 @@ from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.bench.operands.operand_values import make_array
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.precisions import FLOAT32
 from gemmbench.planning.problems import Problem
 
 _NETWORK_GUARD = 16 << 10
@@ -100,16 +99,17 @@ class NetworkLayout:
     def __init__(self, network: Network):
         self.network, self.guarded = network, GuardedLayout()
         inputs, *outputs = network.sizes
+        storage = network.storage
         self.rows, self.inner, self.columns = network.batch, inputs, outputs[0]
         self.rows_of_product = network.batch
         self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("X", FLOAT32, 4 * network.batch * inputs, network.batch)
+        self.guarded.add_input("X", storage, storage.nbytes(network.batch * inputs), network.batch)
         self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("parameters", FLOAT32, 4 * network.parameters)
+        self.guarded.add_input("parameters", storage, storage.nbytes(network.parameters))
         for name, width in zip(self._outputs, outputs, strict=True):
             self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
-            self.guarded.add_output(name, FLOAT32, 4 * network.batch * width, network.batch)
+            self.guarded.add_output(name, storage, storage.nbytes(network.batch * width), network.batch)
         self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ class NetworkLayout:
 
     def empty_result(self) -> np.ndarray:
         """See SetLayout."""
-        return np.empty((self.network.batch, self.network.sizes[-1]), np.float32)
+        return np.empty((self.network.batch, self.network.sizes[-1]), self.network.storage.numpy_type())
 
     def locate(self, steps: Sequence[Plan], starts: OperandSet) -> list[OperandSet]:
         """See SetLayout."""
@@ -139,7 +139,7 @@ class NetworkLayout:
         network, parameters = self.network, starts["parameters"]
         return {
             "A": starts[self._outputs[layer - 1]] if layer else starts["X"],
-            "B": parameters + 4 * network.weights_at[layer],
+            "B": parameters + network.storage.nbytes(network.weights_at[layer]),
             "C": starts[self._outputs[layer]],
-            "bias": parameters + 4 * network.biases_at[layer],
+            "bias": parameters + network.storage.nbytes(network.biases_at[layer]),
         }

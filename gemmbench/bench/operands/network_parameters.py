@@ -38,7 +38,7 @@ class Parameters:
 
     def pack(self, network: Network) -> np.ndarray:
         """Return all parameters in one array, laid out as described in planning.networks, with NaN in gaps."""
-        array = np.full(network.parameters, np.nan, np.float32)
+        array = np.full(network.parameters, np.nan, network.storage.numpy_type())
         for starts, parts in ((network.weights_at, self.weights), (network.biases_at, self.biases)):
             for start, part in zip(starts, parts, strict=True):
                 array[start : start + part.size] = part.ravel()

@@ -25,15 +25,20 @@ def explain_batch(wrong: WrongResult) -> tuple[str, Diagnosis]:
     """Describe a wrong result of several products, and return its most likely cause."""
     batch = _Batch(wrong)
     found = batch.find_stride() or batch.find_unwritten() or batch.find_other_product()
-    count = f"{len(batch.products)} of {wrong.problem.count} products wrong"
     if found is None:
-        first = batch.take(batch.products[0])
-        message, diagnosis = explain_product(first)
-        return f"{count}; product {batch.products[0]}: {message}", diagnosis
+        diagnosis = explain_product(batch.take(batch.products[0]))[1]
+        return describe_in_batch(wrong, batch.products[0], diagnosis), diagnosis
     number, cause, words = found
     is_known = cause != PRODUCT_NEVER_WRITTEN
     diagnosis = Diagnosis(cause, words, is_index_mistake=is_known, is_recomputed=is_known)
-    return f"{count}; product {number}: {describe(batch.take(number), diagnosis)}", diagnosis
+    return describe_in_batch(wrong, number, diagnosis), diagnosis
+
+
+def describe_in_batch(wrong: WrongResult, number: int, diagnosis: Diagnosis) -> str:
+    """Write a sentence about a wrong result of several products whose product `number` shows this cause."""
+    batch = _Batch(wrong)
+    count = f"{len(batch.products)} of {wrong.problem.count} products wrong"
+    return f"{count}; product {number}: {describe(batch.take(number), diagnosis)}"
 
 
 _Cause = tuple[int, str, str]
@@ -73,6 +78,7 @@ class _Batch:
             got=wrong.got[mine],
             want=wrong.want[mine],
             mask=wrong.mask[mine],
+            stored=wrong.stored and (wrong.stored[0][mine], wrong.stored[1][mine]),
             suspects=wrong.suspects[wrong.suspects // M == number] - number * M,
         )
 

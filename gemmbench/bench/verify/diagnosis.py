@@ -381,7 +381,8 @@ def describe(wrong: WrongResult, diagnosis: Diagnosis) -> str:
     """Write a sentence with the number of wrong elements, the first one, and the cause."""
     i, j = (int(index) for index in np.argwhere(wrong.mask)[0])
     element = f"{wrong.problem.result.name}[{wrong.rows[i]}][{j}]"
-    first = f"first {element} = {wrong.got[i, j]:.9g}, should be {wrong.want[i, j]:.9g}"
+    got, want = wrong.stored or (wrong.got, wrong.want)
+    first = f"first {element} = {got[i, j]:.9g}, should be {want[i, j]:.9g}"
     share = f"{int(wrong.mask.sum())} of {wrong.mask.size} elements wrong, {first}"
     rows = "" if wrong.has_all_rows or not wrong.exact else f"{len(wrong.suspects)} of {wrong.problem.M} rows wrong; "
     return f"{rows}{share}: {diagnosis.words}" if diagnosis.words else f"{rows}{share}"

@@ -2,13 +2,15 @@
 
 Biases and residuals are integers and scales powers of two where sums are integers, so that these steps are exact. ReLU
 always is. GELU and SiLU are exact where they return their argument or 0, and elsewhere within an interval: an error of
-the argument grows at most by the Lipschitz constant of the step, and its own roundings add 16 u |x|.
+the argument grows at most by the Lipschitz constant of the step, and its own roundings add 16 u |x|. If the manifest of
+a kernel has `approx`, they add that times |x| everywhere.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +18,7 @@ import numpy as np
 from gemmbench.bench.operands.operand_values import Operands
 from gemmbench.bench.verify.diagnosis import Diagnosis
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
-from gemmbench.planning.epilogues import EPILOGUE_STEPS, EpilogueStep
+from gemmbench.planning.epilogues import EPILOGUE_STEPS, EpilogueStep, is_smooth
 from gemmbench.planning.problems import Problem
 
 CHANGES = {"addend": -1.0, "scale": 2.0}
@@ -27,7 +29,8 @@ CHANGES = {"addend": -1.0, "scale": 2.0}
 class Finish:
     """The epilogue of a problem on some `rows` of C, with its `operands`; `changed` as the audit changes them.
 
-    With `transparent` the data are such that every activation returns its argument.
+    With `transparent` the data are such that every activation returns its argument. The factor that GELU or SiLU
+    multiplies its argument by may be off by `approx`.
     """
 
     problem: Problem
@@ -35,6 +38,7 @@ class Finish:
     rows: np.ndarray
     changed: bool = False
     transparent: bool = False
+    approx: float = 0.0
 
     @property
     def steps(self) -> list[EpilogueStep]:
@@ -95,11 +99,11 @@ class Finish:
             return np.asarray(error * np.abs(operand))
         if step.part:
             return error if exact else error + ROUNDING_FACTOR * self.unit * (np.abs(value) + np.abs(operand))
-        if step.name == "relu" or self.transparent:
+        if step.name == "relu" or (self.transparent and not self.approx):
             return error
         assert step.linear_from is not None
-        own = np.where(value >= step.linear_from, 0.0, ROUNDING_FACTOR * self.unit * np.abs(value))
-        return np.asarray(step.slope * error + own)
+        own = np.where(value >= step.linear_from, 0.0, ROUNDING_FACTOR * self.unit)
+        return np.asarray(step.slope * error + (own + self.approx) * np.abs(value))
 
     def follow(
         self, names: Sequence[str], sums: np.ndarray, other: Mapping[str, np.ndarray] | None = None
@@ -111,14 +115,17 @@ class Finish:
             value = EPILOGUE_STEPS[name].apply(value, (other or {}).get(name, operand))
         return value
 
-    def undo(self, finished: np.ndarray) -> np.ndarray:
-        """The sums that a result came from, where every activation returns its argument."""
+    def undo(self, finished: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums that a result came from, and where: no activation did anything but return its argument there."""
+        known, unwritten = np.ones(finished.shape, bool), self.problem.storage("C").find_unwritten(finished)
         for step in reversed(self.steps):
-            if step.part == "one":
+            if step.linear_from is not None and not self.transparent:
+                known &= unwritten | (finished > step.linear_from)
+            elif step.part == "one":
                 finished = finished / self.find_operand(step.name)
             elif step.part:
                 finished = finished - self.find_operand(step.name)
-        return finished
+        return finished, known
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,33 @@ def explain_epilogue(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: n
             slack = slack + ROUNDING_FACTOR * finish.unit * (np.abs(stored) + np.abs(sums))
         if (np.abs(got - stored) <= slack).all() and not (np.abs(right - stored) <= slack).all():
             return Diagnosis(mistake.cause, mistake.words, is_index_mistake=True, is_recomputed=True)
+    return _explain_approximation(finish, sums, got, bound)
+
+
+_APPROXIMATED = range(24, 5, -1)
+"""How many bits of the factor of an activation an approximation may keep."""
+
+
+def _explain_approximation(finish: Finish, sums: np.ndarray, got: np.ndarray, bound: np.ndarray) -> Diagnosis | None:
+    """Say how exact an activation is if its approximation alone gives a wrong result."""
+    smooth = [name for name in finish.problem.epilogue if is_smooth(name)]
+    for bits in _APPROXIMATED if smooth else ():
+        if (approx := 2.0**-bits) <= finish.approx:
+            continue
+        want, allowed = replace(finish, approx=approx).apply(sums, bound)
+        stored = 2 * finish.problem.precision.result_unit * np.abs(want)
+        if (np.abs(got - want) <= allowed + stored).all():
+            declared = f"the manifest declares {_write_power(finish.approx)}" if finish.approx else "compute it in full"
+            words = f"{' and '.join(smooth)} is approximated: the factor of its argument is off by up to 2^-{bits}"
+            advice = f"{declared}, or write `approx: 2^-{bits}` in the manifest"
+            return Diagnosis("approximated", f"{words}; {advice}")
     return None
+
+
+def _write_power(value: float) -> str:
+    """`2^-11`, or another number as it is."""
+    share, exponent = math.frexp(value)
+    return f"2^{exponent - 1}" if share == 0.5 else f"{value:g}"
 
 
 def _list_mistakes(finish: Finish, sums: np.ndarray) -> Iterator[_Mistake]:
@@ -192,8 +225,11 @@ def _list_misread(finish: Finish, sums: np.ndarray, names: Sequence[str], name: 
         only = np.broadcast_to(flat[:1], sums.shape)
         yield _Mistake(f"{name}[0]", f"every column got {name}[0]", compute(only))
         return
+    squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
+    if problem.count > 1:
+        words = f"every product got the {name} of product 0"
+        yield _Mistake(f"{name} of product 0", words, compute(squares[0, inside]))
     if problem.M == problem.N:
-        squares = stored.astype(np.float64).reshape(problem.count, problem.M, problem.N)
         turned = squares.swapaxes(1, 2).reshape(-1, problem.N)[finish.rows]
         yield _Mistake(f"{name} transposed", f"{name} was read transposed", compute(turned))
     row = np.broadcast_to(stored.astype(np.float64)[:1], sums.shape)

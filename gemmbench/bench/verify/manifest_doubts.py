@@ -10,6 +10,7 @@ from pathlib import Path
 from gemmbench.backends.sources import read_whole_text
 from gemmbench.planning.drafts.declarations import Function, read_functions
 from gemmbench.planning.drafts.scanning import find_end, hide_comments, hide_directives
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.files import display_path
 from gemmbench.planning.manifests.variant import Argument, Structure, Variant
 from gemmbench.planning.plans.plan import Plan
@@ -32,14 +33,19 @@ def find_missing_shared(steps: Sequence[Plan]) -> str:
     return ""
 
 
-def find_null_arguments(steps: Sequence[Plan]) -> str:
-    """Say which arguments of a kernel are null pointers in its manifest, or return ""."""
+def find_null_arguments(steps: Sequence[Plan], named: bool = True) -> str:
+    """Say which arguments of a kernel are null pointers, or return "".
+
+    Unless a null pointer is `named` in what is known of its fault, it must be one that the text does not look out for.
+    """
     null = list[str]()
     for step in steps:
-        for _, _, argument in step.variant.call.list_arguments():
-            if argument.role == "bias" and "bias" not in step.fused:
-                null.append("`bias` is a null pointer where the problem has no bias")
-            if argument.role == "null":
+        roles = [argument.role for _, _, argument in step.variant.call.list_arguments()]
+        for role in roles or step.variant.trailing:
+            macro, is_unasked = role.upper(), role in EPILOGUE_STEPS and role not in step.fused
+            if is_unasked and (named or not re.search(rf"\b{macro}\b", hide_comments(step.variant.text))):
+                null.append(f"`{role}` is a null pointer where none is asked for, so look at the macro {macro} first")
+            if role == "null" and named:
                 null.append("`args` gives it a null pointer")
     return f"{null[0]} ({steps[0].variant.path})" if null else ""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from gemmbench.bench.operands.network_parameters import Digits, Parameters, make_random_parameters
@@ -15,8 +17,8 @@ from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
 from gemmbench.planning.networks import Network
 from gemmbench.planning.sweeps.run_request import Fill
 
-_UNIT = 2.0**-24
-_EXACT = 2.0**24
+_KEPT = (64, 32, 16, 8, 4, 2)
+"""How many weights of an output are not 0 in the exact check of a precision of few bits; the first that stays exact."""
 _SPREAD = 16.0  # range of the exact check's last sums, so that no probability underflows
 _TINY = 1e-37
 _SUM = 1e-5
@@ -31,8 +33,9 @@ class ExpectedOutputs:
 
     def check(self, got: np.ndarray, rule: str) -> Check:
         """Check a result. Its error is in sixteenths of the bound."""
+        got = got.astype(np.float64)
         with np.errstate(invalid="ignore"):
-            difference = np.abs(got.astype(np.float64) - self.outputs)
+            difference = np.abs(got - self.outputs)
             right = difference <= self.bound  # false for NaN
         share = np.divide(difference, self.bound, out=np.where(difference > 0, math.inf, 0.0), where=self.bound > 0)
         error = float(np.max(share)) * ROUNDING_FACTOR if np.isfinite(got).all() else math.inf
@@ -52,39 +55,52 @@ def _describe(got: np.ndarray, want: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def propagate(network: Network, parameters: Parameters, inputs: np.ndarray, exact: bool = False) -> ExpectedOutputs:
-    """Compute the outputs for `inputs` (batch x inputs). If `exact`, only softmax rounds."""
-    h, error = inputs.astype(np.float64), np.zeros(inputs.shape)
+    """Compute the outputs for `inputs` (batch x inputs). If `exact`, only softmax rounds.
+
+    Inputs and parameters are rounded to the precision of the network, in which every layer stores its outputs, once or
+    before a pass too.
+    """
+    precision, kind = network.problem.precision, network.storage.numpy_type()
+    stored = 2 * precision.result_unit * precision.rounds_result
+    limits: Any = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
+    step = float(limits.smallest_subnormal) * precision.rounds_result
+    h, error = inputs.astype(kind).astype(np.float64), np.zeros(inputs.shape)
     for w, b, activation in zip(parameters.weights, parameters.biases, network.activations, strict=True):
-        wide = w.astype(np.float64)
+        wide, bias = (each.astype(kind).astype(np.float64) for each in (w, b))
+        unit = precision.accumulator.unit(len(wide))
         error = np.sqrt(error**2 @ wide**2)
+        sums, total = h @ wide, h @ wide + bias
         if not exact:
-            error = error + ROUNDING_FACTOR * _UNIT * (np.abs(h) @ np.abs(wide) + np.abs(b))
-        h = h @ wide + b
+            error = error + ROUNDING_FACTOR * unit * (np.abs(h) @ np.abs(wide) + np.abs(bias))
+            error = error + stored * (np.abs(sums) + np.abs(total)) + 2 * step
+        h = total
         if activation == "relu":
             error = np.where(h + error < 0, 0, error)
             h = np.maximum(h, 0)
     if network.activations[-1] == "softmax":
-        return _softmax(h, error)
-    return ExpectedOutputs(h, error + 2 * _UNIT * np.abs(h) * (not exact))
+        return _softmax(h, error, 2 * stored, max(_TINY, 2 * step))
+    return ExpectedOutputs(h, error + 2 * 2.0**-24 * np.abs(h) * (not exact))
 
 
-def _softmax(z: np.ndarray, error: np.ndarray) -> ExpectedOutputs:
+def _softmax(z: np.ndarray, error: np.ndarray, stored: float, step: float) -> ExpectedOutputs:
     powers = np.exp(z - z.max(axis=1, keepdims=True))
     outputs = powers / powers.sum(axis=1, keepdims=True)
     moved = np.expm1(2 * error.max(axis=1, keepdims=True))  # the error changes every exponent, and their sum
-    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * _UNIT  # rounding of the exponentials, their sum and the quotient
-    return ExpectedOutputs(outputs, outputs * (moved + rounded) + _TINY)
+    rounded = (2 * ROUNDING_FACTOR + z.shape[1]) * 2.0**-24  # rounding of the exponentials, their sum and the quotient
+    rounded += stored
+    return ExpectedOutputs(outputs, outputs * (moved + rounded) + step)
 
 
 def _check_sums(network: Network, got: np.ndarray) -> Check:
     """Check that the probabilities of each row add up to 1."""
     if network.activations[-1] != "softmax":
         return Check(True, "sum")
-    off = np.abs(got.astype(np.float64).sum(axis=1) - 1)
-    if (off <= _SUM).all():
+    off = got.astype(np.float64).sum(axis=1) - 1
+    most = _SUM + 4 * network.problem.precision.result_unit * network.problem.precision.rounds_result
+    if (np.abs(off) <= most).all():
         return Check(True, "sum")
-    row = int(np.argmax(~(off <= _SUM)))
-    return Check(False, "sum", math.inf, f"the probabilities of row {row} add up to {got[row].sum():.9g}, not 1")
+    row = int(np.argmax(~(np.abs(off) <= most)))
+    return Check(False, "sum", math.inf, f"the probabilities of row {row} add up to {1 + off[row]:.9g}, not 1")
 
 
 @dataclass(frozen=True)
@@ -111,15 +127,20 @@ class Case:
 def exact_cases(network: Network, seed: int) -> list[Case]:
     """Make two cases whose sums are exact in float32 in every layer. Returns no cases if the network is too large.
 
-    Inputs and weights are -2, -1, 1 and 2, or only -1 and 1 if sums would be too large. Softmax cannot be exact, so the
+    Inputs and weights are -2, -1, 1 and 2, or only -1 and 1 if sums would be too large; in 16 bits, most weights are 0.
+    Softmax cannot be exact, so the
     last layer is scaled by a power of two until its sums span at most 16. A lost product then changes a probability far
     more than rounding does. The second case negates the inputs, because relu hides negative sums.
     """
-    for values in ((-2, -1, 1, 2), (-1, 1)):
+    narrow = network.problem.precision.rounds_result
+    choices = [((-1, 1), kept) for kept in _KEPT] if narrow else [((-2, -1, 1, 2), 0), ((-1, 1), 0)]
+    for values, kept in choices:
         rng = np.random.default_rng(seed)
         inputs = rng.choice(np.array(values, np.float32), (network.batch, network.sizes[0]))
         sizes = zip(network.sizes, network.sizes[1:], strict=False)
         weights = [rng.choice(np.array(values, np.float32), pair) for pair in sizes]
+        if kept:
+            weights = [each * (rng.random(each.shape) < kept / len(each)) for each in weights]
         biases = [rng.choice(np.array(values, np.float32), outputs) for outputs in network.sizes[1:]]
         signed = [inputs, -inputs]
         if all(_stays_exact(network, weights, biases, each) for each in signed):
@@ -130,9 +151,11 @@ def exact_cases(network: Network, seed: int) -> list[Case]:
 
 
 def _stays_exact(network: Network, weights: list[np.ndarray], biases: list[np.ndarray], inputs: np.ndarray) -> bool:
-    h = inputs.astype(np.float64)
+    precision, h = network.problem.precision, inputs.astype(np.float64)
     for w, b, activation in zip(weights, biases, network.activations, strict=True):
-        if (np.abs(h) @ np.abs(w) + np.abs(b)).max() >= _EXACT:
+        if (np.abs(h) @ np.abs(w) + np.abs(b)).max() >= 2.0**precision.accumulator.exact_bits:
+            return False
+        if max(np.abs(h @ w).max(), np.abs(h @ w + b).max()) > 2.0**precision.exact_bits:
             return False
         h = h @ w + b
         h = np.maximum(h, 0) if activation == "relu" else h
@@ -145,7 +168,7 @@ def _scale_last_layer(
     whole = Parameters(tuple(weights), tuple(biases))
     if network.activations[-1] != "softmax":
         return whole
-    bare = Network(network.sizes, (*network.activations[:-1], "linear"), network.batch)
+    bare = replace(network, activations=(*network.activations[:-1], "linear"))
     spread = max(float(np.ptp(propagate(bare, whole, each, exact=True).outputs, axis=1).max()) for each in signed)
     scale = np.float32(2.0 ** -max(0, math.ceil(math.log2(max(spread, 1) / _SPREAD))))
     return Parameters((*weights[:-1], weights[-1] * scale), (*biases[:-1], biases[-1] * scale))

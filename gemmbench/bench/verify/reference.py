@@ -19,15 +19,18 @@ import numpy as np
 
 from gemmbench.bench.operands.alterations import Altered
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_operands, view_factor
-from gemmbench.bench.verify.batch_mistakes import explain_batch
+from gemmbench.bench.verify.batch_mistakes import describe_in_batch, explain_batch
 from gemmbench.bench.verify.diagnosis import UNKNOWN, Diagnosis, describe, explain_product
 from gemmbench.bench.verify.epilogue_reference import Finish, explain_epilogue
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR, WrongResult
 from gemmbench.planning.epilogues import EPILOGUE_STEPS
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import CLASSES, choose_weaker
 from gemmbench.planning.problems import Problem
 from gemmbench.planning.sweeps.run_request import Fill
 
+EXACT = Exactness()
+"""The usual exactness: that of the precision."""
 _FULL_CHECK_LIMIT = 1024**3
 """The largest M N K for which every element is compared."""
 _VECTORS = 32
@@ -161,11 +164,11 @@ class Reference:
         """The error that storing C may add."""
         return np.asarray(2 * self.problem.precision.result_unit * np.abs(expected))
 
-    def _make_finish(self, rows: np.ndarray) -> Finish:
-        return Finish(self.problem, self.operands, rows, transparent=self.transparent)
+    def _make_finish(self, rows: np.ndarray, declared: Exactness = EXACT) -> Finish:
+        return Finish(self.problem, self.operands, rows, transparent=self.transparent, approx=declared.approx)
 
     def _find_limits(
-        self, rows: np.ndarray, factor: float, declared: str, changed: bool
+        self, rows: np.ndarray, factor: float, declared: Exactness, changed: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The compared rows of a C of which the sums are `factor` times as large, what they must be, and how nearly.
 
@@ -178,26 +181,27 @@ class Reference:
             if not exact:
                 got /= factor
             return got, factor * self.expected if exact else self.expected, self._bound(declared)
-        finish = replace(self._make_finish(self.rows), changed=changed)
+        finish = replace(self._make_finish(self.rows, declared), changed=changed)
         values, bound = finish.apply(factor * self.expected, abs(factor) * self._sum_bound(declared))
         return got, values, bound + self._find_storage_error(values)
 
     @cached_property
-    def _bounds(self) -> dict[str, np.ndarray]:
+    def _bounds(self) -> dict[Exactness, np.ndarray]:
         """The bounds that _bound has computed."""
         return {}
 
-    def _bound(self, declared: str) -> np.ndarray:
+    def _bound(self, declared: Exactness) -> np.ndarray:
         """Compute how far C may differ from C64 on the compared rows."""
         if declared not in self._bounds:
             self._bounds[declared] = np.asarray(self._sum_bound(declared) + self._storage_error)
         return self._bounds[declared]
 
-    def _sum_bound(self, declared: str) -> np.ndarray:
+    def _sum_bound(self, declared: Exactness) -> np.ndarray:
         """The same before C is stored."""
         unit = ROUNDING_FACTOR * self.problem.sum_unit
-        if self.problem.precision.may_split_factors(declared):
-            unit += CLASSES[choose_weaker(declared, self.problem.precision.product_class)].largest * 2.0**-23
+        if self.problem.precision.may_split_factors(declared.product_class):
+            weaker = choose_weaker(declared.product_class, self.problem.precision.product_class)
+            unit += CLASSES[weaker].largest * 2.0**-23
         return np.asarray(unit * self.scale)
 
     @cached_property
@@ -226,9 +230,8 @@ class Reference:
                 projected = projected + (added[product] if step.part == "row" else added)
         return projected
 
-    @property
-    def _is_linear(self) -> bool:
-        return self.transparent or not self.problem.has_activation
+    def _is_linear(self, declared: Exactness = EXACT) -> bool:
+        return (self.transparent and not declared.approx) or not self.problem.has_activation
 
     def _project(self, part: slice) -> np.ndarray:
         """Return A (B x) for some products."""
@@ -238,13 +241,13 @@ class Reference:
         projected = a.astype(np.float64) @ (b.astype(np.float64) @ self.vectors)
         return np.asarray(projected.reshape(-1, _VECTORS))
 
-    def check_exact(self, result: np.ndarray) -> Check:
+    def check_exact(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check an integer result for equality, element by element or with Freivalds' vectors.
 
         An epilogue that is not linear is compared on `rows` where not every element is.
         """
-        if self.compares_all or not self._is_linear:
-            return self._compare_exactly(result[self.rows], self.rows)
+        if self.compares_all or not self._is_linear(declared):
+            return self._compare_exactly(result[self.rows], self.rows, declared=declared)
         wrong = np.flatnonzero(~self._find_right_projections(result).all(axis=1))
         if not wrong.size:
             return Check(True, "exact")
@@ -260,26 +263,30 @@ class Reference:
 
     def is_exactly_right(self, result: np.ndarray) -> bool:
         """Return whether an integer result is exactly right. This is check_exact without its slow explanation."""
-        if not self.compares_all and self._is_linear:
+        if not self.compares_all and self._is_linear():
             return bool(self._find_right_projections(result).all())
         got = result[self.rows].astype(np.float64)
         return not self._find_unequal(got, self.expected, self.rows)[1].any()
 
-    def _compare_exactly(self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None) -> Check:
+    def _compare_exactly(
+        self, result: np.ndarray, rows: np.ndarray, suspects: np.ndarray | None = None, declared: Exactness = EXACT
+    ) -> Check:
         sums = self._compute_rows(rows) if suspects is not None else self.expected
         got = result.astype(np.float64)
-        want, wrong = self._find_unequal(got, sums, rows)
+        want, wrong = self._find_unequal(got, sums, rows, declared)
         if not wrong.any():
             return Check(True, "exact")
-        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums)
+        return self._describe_failure("exact", math.inf, rows, got, want, wrong, suspects, sums, declared=declared)
 
-    def _find_unequal(self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _find_unequal(
+        self, got: np.ndarray, sums: np.ndarray, rows: np.ndarray, declared: Exactness = EXACT
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What rows must be of which the sums are exact, and where they are something else; NaN is."""
         store = self.problem.storage("C").store
         stored = store(sums)  # the one rounding a 16-bit C may need
         if not self.problem.epilogue:
             return stored, got != stored
-        finish, wrong = self._make_finish(rows), np.ones(got.shape, bool)
+        finish, wrong = self._make_finish(rows, declared), np.ones(got.shape, bool)
         cuts = range(len(self.problem.epilogue)) if self.problem.precision.rounds_result else ()
         for stored_at in (None, *cuts):
             want, bound = finish.apply_exactly(sums, stored_at)
@@ -289,11 +296,24 @@ class Reference:
                 wrong &= ~(np.abs(got - rounded) <= slack)
         return rounded, wrong
 
-    def check_rounding(self, result: np.ndarray, declared: str = "") -> Check:
+    def has_extra_step(self, result: np.ndarray, name: str, approx: float) -> bool:
+        """Return whether an activation that the problem does not have was applied as well, anywhere in its epilogue."""
+        if EPILOGUE_STEPS[name].part:
+            return False
+        steps, finish, got = self.problem.epilogue, self._make_finish(self.rows), result[self.rows].astype(np.float64)
+        error = self._sum_bound(EXACT) + (ROUNDING_FACTOR * finish.unit + approx) * np.abs(self.expected)
+        for at in range(len(steps) + 1):
+            want = finish.follow((*steps[:at], name, *steps[at:]), self.expected)
+            with np.errstate(invalid="ignore"):
+                if (np.abs(got - want) <= 4 * error + self._find_storage_error(want)).all():
+                    return True
+        return False
+
+    def check_rounding(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check a real result: |C - C64| <= 16 u (|alpha| |A| |B| + |beta| |C0|) + 2 u_out |C64|.
 
-        If the manifest has `declared` a weaker product class, u grows by the error of a product. Integers are compared
-        as in check_exact.
+        If the manifest has `declared` a weaker product class, u grows by the error of a product; if it has declared
+        that an activation is approximated, its error is added. Integers are compared as in check_exact.
 
         The bound is from N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 3.5. It uses
         16 instead of his factor K, because errors of random sign do not reach that.
@@ -302,7 +322,9 @@ class Reference:
             return self.check_exact(result)
         return self.check_rows(result[self.rows], declared=declared)
 
-    def check_rows(self, rows: np.ndarray, factor: float = 1.0, declared: str = "", changed: bool = False) -> Check:
+    def check_rows(
+        self, rows: np.ndarray, factor: float = 1.0, declared: Exactness = EXACT, changed: bool = False
+    ) -> Check:
         """As check_rounding, for the compared rows of a result whose sums should be `factor` times the reference.
 
         `factor` is a power of two. The operands of an epilogue are as the audit has `changed` them.
@@ -325,9 +347,9 @@ class Reference:
         sums = factor * self.expected if self.problem.epilogue else self.expected
         if self.problem.precision.is_exact:
             error = math.inf
-        return self._describe_failure("rounding", error, self.rows, got, want, ~right, sums=sums, bound=bound)
+        return self._describe_failure("rounding", error, self.rows, got, want, ~right, None, sums, bound, declared)
 
-    def count_right_rows(self, rows: np.ndarray, factor: float, declared: str = "") -> int:
+    def count_right_rows(self, rows: np.ndarray, factor: float, declared: Exactness = EXACT) -> int:
         """Count the compared rows that check_rows would find right."""
         got, want, bound = self._find_limits(rows, factor, declared, changed=False)
         with np.errstate(invalid="ignore"):
@@ -373,6 +395,7 @@ class Reference:
         suspects: np.ndarray | None = None,
         sums: np.ndarray | None = None,
         bound: np.ndarray | None = None,
+        declared: Exactness = EXACT,
     ) -> Check:
         wrong = WrongResult(
             problem=self.problem,
@@ -389,15 +412,22 @@ class Reference:
         )
         if self.problem.epilogue:
             assert sums is not None
-            finish = self._make_finish(rows)
-            found = explain_epilogue(finish, sums, got, np.zeros(got.shape) if bound is None else bound)
-            if found is None and not self._is_linear:
+            plain, operands = replace(self.problem, epilogue=()), {name: self.operands[name] for name in "ABC"}
+            wrong = replace(wrong, problem=plain, operands=operands, stored=(got, want))
+            number = int(wrong.suspects[0]) // plain.M
+            one = rows // plain.M == number
+            finish = self._make_finish(rows[one], declared)
+            found = explain_epilogue(finish, sums[one], got[one], np.zeros(1) if bound is None else bound[one])
+            undone, known = self._make_finish(rows).undo(got)
+            if found is None and not (mask & known).any():
                 unwritten = self.problem.storage("C").find_unwritten(got[mask]).all()
                 words = "C was never written there" if unwritten else "the product or its epilogue is wrong"
                 found = Diagnosis(UNKNOWN, words)
             if found is not None:
-                return Check(False, rule, error, describe(wrong, found), found)
-            wrong = replace(wrong, problem=replace(self.problem, epilogue=()), got=finish.undo(got), want=sums)
+                several = self.problem.count > 1
+                words = describe_in_batch(wrong, number, found) if several else describe(wrong, found)
+                return Check(False, rule, error, words, found)
+            wrong = replace(wrong, got=undone, want=sums, mask=mask & known)
         message, diagnosis = explain_batch(wrong) if self.problem.count > 1 else explain_product(wrong)
         return Check(False, rule, error, message, diagnosis)
 

@@ -27,6 +27,7 @@ from gemmbench.bench.verify.other_launches import list_other_launches, write_ren
 from gemmbench.bench.verify.reference import Check, Reference
 from gemmbench.bench.verify.storage_mistakes import StorageProbe
 from gemmbench.errors import DeviceLost, PlanError
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
 from gemmbench.planning.plans.plan import Plan
 
 _MOST_PRODUCTS, _MOST_SECONDS = 1 << 23, 3.0
@@ -119,6 +120,7 @@ def explain_by_relaunch(
             or _find_fixed_sizes(check, launch)
             or _find_integers(check, launch)
             or _name_mistake(check, launch)
+            or _find_unasked_step(result, reference, launch)
             or _find_added_product(check, result, reference, launch)
             or _find_right_launch(check, reference, launch)
             or _find_absent_threads(reference, launch)
@@ -165,6 +167,8 @@ def _name_mistake(check: Check, launch: Relauncher) -> tuple[str, str] | None:
     found = check.diagnosis
     if found is None or not found.is_index_mistake:
         return None
+    if launch.plan and found.cause.removeprefix("no ") in launch.plan.fused:
+        return found.cause, f"{found.words}, although `epilogue` in its manifest lists it"
     written = write_renamed_arguments(launch.plan.variant, found.renamed) if launch.plan and found.renamed else ""
     return found.cause, f"right if {written}: {found.words}" if written else found.words
 
@@ -187,6 +191,17 @@ def _find_fixed_sizes(check: Check, launch: Relauncher) -> tuple[str, str] | Non
     """Test whether the kernel's text fixes the problem, because it takes no sizes and the manifest requires none."""
     words = find_fixed_sizes(launch.plan) if launch.plan and check.diagnosis else ""
     return (OTHER_LAUNCH, words) if words else None
+
+
+def _find_unasked_step(result: np.ndarray, reference: Reference, launch: Relauncher) -> tuple[str, str] | None:
+    """Test whether the kernel applied a step that its manifest lists but that this launch does not want."""
+    plan = launch.plan
+    unasked = [name for name in plan.variant.epilogue if name not in plan.fused] if plan else []
+    for name in unasked:
+        if plan and name in EPILOGUE_STEPS and reference.has_extra_step(result, name, plan.variant.approx):
+            words = f"{name} was applied although it was not asked for; the code must look at the macro {name.upper()}"
+            return "unasked step", words
+    return None
 
 
 def _find_added_product(

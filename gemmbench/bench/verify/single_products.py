@@ -14,14 +14,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
 from gemmbench.bench.operands.operand_values import Operands, is_cached, make_array, view_factor
 from gemmbench.bench.verify.diagnosis import LOWER_PRECISION, Diagnosis
-from gemmbench.bench.verify.reference import Check, Reference
+from gemmbench.bench.verify.reference import EXACT, Check, Reference
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import CLASSES, StorageType, choose_weaker, is_weaker, name_class
 from gemmbench.planning.problems import Problem
 
@@ -65,13 +66,15 @@ class SingleProducts:
     """A problem in which column j of product p's B holds only `factors[p, j]`, in row `rows[p, j]`.
 
     alpha is a power of two and C0 is 0, so that neither adds an error. Nor does an epilogue: its operands change
-    nothing, and products are so large that an activation returns them, or 0 where they are negative.
+    nothing, and products are so large that an activation returns them, or 0 where they are negative. The error that an
+    activation may have if a manifest declares `approx` does not count.
     """
 
     problem: Problem
     operands: Operands
     rows: np.ndarray
     factors: np.ndarray
+    approx: float = 0.0
 
     @property
     def scalars(self) -> tuple[float, float]:
@@ -123,7 +126,8 @@ class SingleProducts:
     def _remove_clipped(self, got: np.ndarray, a: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """C and the factors with zeros where an activation has to leave next to nothing, and has."""
         negative = a.astype(np.float64) * factors.astype(np.float64) * self.scalars[0] < 0
-        clipped = negative & (np.abs(got.astype(np.float64)) < _NEXT_TO_NOTHING)
+        exact = np.abs(a.astype(np.float64) * factors.astype(np.float64) * self.scalars[0])
+        clipped = negative & (np.abs(got.astype(np.float64)) < np.maximum(_NEXT_TO_NOTHING, self.approx * exact))
         return np.where(clipped, 0, got).astype(got.dtype), np.where(clipped, 0, factors).astype(factors.dtype)
 
     def _measure_elements(
@@ -132,24 +136,27 @@ class SingleProducts:
         """Return the error of elements that are not the product rounded once."""
         one, other = a[differs].astype(np.float64), factors[differs].astype(np.float64)
         exact = one * other * self.scalars[0]
-        error = np.abs(got[differs].astype(np.float64) - exact) / _find_last_bit(exact, self.problem.storage("C"))
+        error = np.abs(got[differs].astype(np.float64) - exact) - self.approx * np.abs(exact)
+        error = np.maximum(error, 0) / _find_last_bit(exact, self.problem.storage("C"))
         error[~np.isfinite(error)] = math.inf
         powers = (np.abs(np.frexp(one)[0]) == 0.5) | (np.abs(np.frexp(other)[0]) == 0.5)
         return ProductError(float(error.max()), float(error[powers].max(initial=0.0)), error.size)
 
-    def judge(self, result: np.ndarray, declared: str = "") -> Check:
+    def judge(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Find the class of the products and compare it with that of the precision.
 
         A weaker class is accepted if it is not weaker than the class `declared` in the manifest.
         """
+        if declared.approx != self.approx:
+            return replace(self, approx=declared.approx).judge(result, declared)
         error = self.measure_error(result)
         wanted = self.problem.precision.product_class
         found = self._find_class(error)
         if not found:
             return self._describe_failure(result)
-        accepted = not is_weaker(found, choose_weaker(declared, wanted))
+        accepted = not is_weaker(found, choose_weaker(declared.product_class, wanted))
         check = Check(accepted, RULE, product_class=found, product_error=max(error.largest, self._rounding))
-        return check if accepted else self._refuse(check, error, result, declared)
+        return check if accepted else self._refuse(check, error, result, declared.product_class)
 
     @property
     def _rounding(self) -> float:

@@ -9,22 +9,27 @@ IEEE 754 determines what a correct kernel does in every order of summation:
 - A sum whose parts cannot overflow is finite. A sum of large products of the same sign is infinite.
 
 Elements that depend on the order of summation are not checked.
+
+An epilogue follows these sums as its steps say, with two choices that kernels make differently: ReLU of NaN may be NaN,
+as in torch, or 0, as `fmaxf` gives; and GELU and SiLU of minus infinity, which their formulas make NaN, may be 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 
-from gemmbench.bench.operands.operand_values import Operands, round_factor, view_factor
+from gemmbench.bench.operands.operand_values import Operands, make_array, round_factor, view_factor
 from gemmbench.bench.verify.diagnosis import Diagnosis
-from gemmbench.bench.verify.reference import Check
+from gemmbench.bench.verify.epilogue_reference import Finish
+from gemmbench.bench.verify.reference import EXACT, Check
 from gemmbench.bench.verify.wrong_result import ROUNDING_FACTOR
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import FLOAT64
 from gemmbench.planning.problems import Problem
 
@@ -73,10 +78,39 @@ class SpecialValues:
         return np.asarray(terms.sum(axis=2).reshape(-1, self.problem.N))
 
     @cached_property
+    def _total(self) -> np.ndarray:
+        """The sums, which an epilogue may follow."""
+        return np.asarray(self._sum(self._terms) + self._base)
+
+    def _clip(self, values: np.ndarray) -> np.ndarray:
+        """Make values infinite where the type of C has no number this large."""
+        return np.asarray(np.where(np.abs(values) > self._largest, np.copysign(np.inf, values), values))
+
+    @property
     def want(self) -> np.ndarray:
-        """The correct C. It is infinite where its type has no number this large."""
-        total = self._sum(self._terms) + self._base
-        return np.asarray(np.where(np.abs(total) > self._largest, np.copysign(np.inf, total), total))
+        """The correct C, with the first of several choices. It is infinite where its type has no number this large."""
+        return self._choices[0]
+
+    @cached_property
+    def _choices(self) -> list[np.ndarray]:
+        """What C may be. Before any step of an epilogue, a pass may begin, which finds what was stored in C."""
+        starts = [None, *range(len(self.problem.epilogue))]
+        return [self._clip(values) for stored_at in starts for values in self._list_choices(stored_at)]
+
+    def _list_choices(self, stored_at: int | None) -> list[np.ndarray]:
+        values = [self._total]
+        for number, step in enumerate(self._finish.steps):
+            operand = self._finish.find_operand(step.name) if step.part else np.zeros(1)
+            before = [self._clip(each) for each in values] if number == stored_at else values
+            values = [step.apply(each, operand) for each in before]
+            if step.is_activation:
+                lost = [np.isnan(each) if step.name == "relu" else np.isneginf(each) for each in before]
+                values += [np.where(dropped, 0.0, each) for dropped, each in zip(lost, values, strict=True)]
+        return values
+
+    @cached_property
+    def _finish(self) -> Finish:
+        return Finish(self.problem, self.operands, np.arange(self.problem.count * self.problem.M))
 
     @cached_property
     def _largest(self) -> float:
@@ -86,46 +120,51 @@ class SpecialValues:
     def _is_certain(self) -> np.ndarray:
         """Whether each element is the same in every order of summation: no part can overflow, or all have one sign."""
         if self.rule == NOT_FINITE:
-            return np.ones(self.want.shape, bool)
+            return np.ones(self._total.shape, bool)
         one_sign = np.abs(self._sum(self._terms)) == self._scale
         return np.asarray((self._scale < self._largest / 2) | (one_sign & (self._scale / 2 > self._largest)))
 
-    @cached_property
-    def _bound(self) -> np.ndarray:
+    def _allow(self, weak: bool, approx: float) -> np.ndarray:
         """The largest allowed error of a finite element: rounding, and one subnormal step for every operation."""
-        step = _find_limits(self.problem, "C").step
-        storage = 2 * self.problem.precision.result_unit * np.abs(self.want)
-        rounding = ROUNDING_FACTOR * self.problem.sum_unit * self._scale + storage
-        return np.asarray(rounding + 2 * (self.problem.K + 1) * step)
+        step, unit = _find_limits(self.problem, "C").step, 2 * self.problem.precision.result_unit
+        rounding = (ROUNDING_FACTOR * self.problem.sum_unit + weak * _WEAK) * self._scale
+        finite = np.isfinite(self._total)  # elsewhere, a finite element is what the epilogue makes of 0
+        sums, errors = (np.where(finite, each, 0.0) for each in (self._total, rounding))
+        values, bound = replace(self._finish, approx=approx).apply(sums, errors + 2 * (self.problem.K + 1) * step)
+        return np.asarray(bound + unit * np.abs(values))
 
-    def judge(self, result: np.ndarray, declared: str = "") -> Check:
+    def judge(self, result: np.ndarray, declared: Exactness = EXACT) -> Check:
         """Check a result. Products of parts and a weaker `declared` class may turn infinities into NaN.
 
         If they overflow, either infinity is right, because parts of a number may have either sign.
         """
-        weak = self.problem.precision.may_split_factors(declared)
+        weak = self.problem.precision.may_split_factors(declared.product_class)
         if weak and self.rule == SUBNORMAL:  # parts of a small number are even smaller
             return Check(True, self.rule)
         with np.errstate(all="ignore"):
-            got = result.astype(np.float64)
-            right = np.where(np.isfinite(self.want), np.abs(got - self.want) <= self._allow(weak), got == self.want)
-            right |= np.isnan(self.want) & np.isnan(got)
+            got, bound = result.astype(np.float64), self._allow(weak, declared.approx)
+            right = np.zeros(got.shape, bool)
+            for want in self._choices:
+                right |= np.where(np.isfinite(want), np.abs(got - want) <= bound, got == want)
+                right |= np.isnan(want) & np.isnan(got)
             accepted = ~np.isfinite(got) if self.rule == OVERFLOW else np.isnan(got)
-            right |= weak & np.isinf(self.want) & accepted
+            right |= weak & np.isinf(self._clip(self._total)) & (accepted | self.problem.has_activation)
             wrong = ~right & self._is_certain
-        return self._describe(got, wrong) if wrong.any() else Check(True, self.rule)
-
-    def _allow(self, weak: bool) -> np.ndarray:
-        return np.asarray(self._bound + weak * _WEAK * self._scale)
+            return self._describe(got, wrong) if wrong.any() else Check(True, self.rule)
 
     def _describe(self, got: np.ndarray, wrong: np.ndarray) -> Check:
         i, j = (int(index) for index in np.argwhere(wrong)[0])
         product, row = divmod(i, self.problem.M)
         where = f" of product {product}" if self.problem.count > 1 else ""
         first = f"first C[{row}][{j}]{where} = {got[i, j]:.9g}, should be {self.want[i, j]:.9g}"
-        words = self._explain(got[wrong], self.want[wrong])
+        words = self._explain_epilogue(got[wrong], self._total[wrong]) or self._explain(got[wrong], self.want[wrong])
         message = f"{int(wrong.sum())} of {wrong.size} elements wrong, {first}: {words}"
         return Check(False, self.rule, float("inf"), message, Diagnosis(f"{self.rule} lost", words))
+
+    def _explain_epilogue(self, got: np.ndarray, total: np.ndarray) -> str:
+        """Say that an epilogue makes NaN of infinities alone, as by a product with 0; "" if it does not."""
+        spoilt = self.problem.epilogue and self.rule != SUBNORMAL and np.isinf(total).all() and np.isnan(got).all()
+        return "the epilogue makes NaN of an infinity: it is multiplied by 0, as by a mask" if spoilt else ""
 
     def _explain(self, got: np.ndarray, want: np.ndarray) -> str:
         if self.rule == SUBNORMAL:
@@ -190,15 +229,22 @@ def _draw(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return a, b, c
 
 
-def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> Operands:
-    """Return the arrays in the problem's types and layout, with factors that its products do not round."""
+def _store(problem: Problem, a: np.ndarray, b: np.ndarray, c: np.ndarray, addend: float = 0.75) -> Operands:
+    """Return the arrays in the problem's types and layout, with factors that its products do not round.
+
+    Each addend of an epilogue is `addend` everywhere, and its scale is 1/2, or 1 where nothing is added.
+    """
     stored = [_round(problem, "A", a), _round(problem, "B", b)]
     swapped = problem.trans_a, problem.trans_b
     first, second = (
         np.ascontiguousarray(one.swapaxes(1, 2) if swap else one) for one, swap in zip(stored, swapped, strict=True)
     )
     first, second, c = (each.reshape(-1, each.shape[-1]) for each in (first, second, c))
-    return {"A": first, "B": second, "C": c.astype(problem.storage("C").numpy_type())}
+    operands = {"A": first, "B": second, "C": c.astype(problem.storage("C").numpy_type())}
+    for operand in problem.inputs[len(operands) - 1 :]:
+        operands[operand.name] = make_array(operand)
+        operands[operand.name][:] = addend if operand.role == "addend" else 0.5 if addend else 1
+    return operands
 
 
 def _round(problem: Problem, operand: str, values: np.ndarray) -> np.ndarray:
@@ -229,7 +275,7 @@ def _make_subnormal(problem: Problem, seed: int) -> Operands:
     a[:, 1::2] *= least * 2.0**20
     b[..., ::2] *= 2.0**40
     b[..., 1::2] *= 2.0**-24
-    return _store(problem, a, b, c)
+    return _store(problem, a, b, c, addend=0)
 
 
 def _make_large(problem: Problem, seed: int) -> Operands:

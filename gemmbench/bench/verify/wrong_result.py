@@ -21,7 +21,8 @@ class WrongResult:
 
     `rows` holds the indices of the R rows of C that were compared. `got` and `want` (float64) and `mask`, which is true
     where `got` is wrong, are R x N. `suspects` holds all rows known to be wrong, including those that were not
-    compared. `error` is in units of rounding. It is infinite if the comparison was exact.
+    compared. `error` is in units of rounding. It is infinite if the comparison was exact. Behind an epilogue, `got` and
+    `want` are the sums before it, and `stored` holds what C has and should have.
     """
 
     problem: Problem
@@ -35,6 +36,7 @@ class WrongResult:
     suspects: np.ndarray
     error: float = float("inf")
     exact: bool = True
+    stored: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def has_all_rows(self) -> bool:

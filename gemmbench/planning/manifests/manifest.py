@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gemmbench.errors import at_line, nearest
+from gemmbench.planning.epilogues import is_smooth
 from gemmbench.planning.manifests.code_keys import read_arguments, read_code
 from gemmbench.planning.manifests.expressions import (
     ACCESS_NAMES,
@@ -60,12 +61,13 @@ _RESERVED |= {*NETWORK_NAMES, *MACROS, *(name.upper() for name in EPILOGUES)}
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*$")
 _ONE_LAUNCH = ("symbol", "grid", "block", "shared", "pdl", "cluster")
 _FIRST_TMA = 90  # compute capability
+_MOST_APPROX = 2.0**-6
 _COMPILED = ("file", "define", "include", "flags", "maxregcount")
 _CALLED = ("args", "storage", "reads_c", "host")
 _SCRATCH = ("zeroed", "state")
 _LIMITS = ("sass", "accesses")
 _CUDA = ("grid", "block", "pdl", "cluster", *_LIMITS, *_COMPILED, *_CALLED)
-_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", *_LIMITS, "epilogue")
+_LAUNCHED = (*_ONE_LAUNCH, "launches", "tensor_maps", *_LIMITS, "epilogue", "approx")
 _DEVICES = {"kernel": ("cuda", "cpu"), "host": ("cpu",), "launcher": ("cuda",), "python": ("cuda",)}
 _OPTIONAL = ("workspace", *_SCRATCH, "tensor_maps", "launches", "pick")
 _NOT_PYTHON = (
@@ -77,10 +79,12 @@ _NOT_PYTHON = (
     "storage",
     "host",
     "epilogue",
+    "approx",
     *_LIMITS,
     "computes",
 )
-_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", "epilogue", "class", *_LIMITS, *_COMPILED, *_CALLED)
+_EXACTNESS = ("epilogue", "approx", "class")
+_CODE = (*_ONE_LAUNCH, *_OPTIONAL[:-1], "params", "require", *_EXACTNESS, *_LIMITS, *_COMPILED, *_CALLED)
 
 
 class ManifestReader:
@@ -142,6 +146,7 @@ class ManifestReader:
             product_class=manifest.product_class,
             packages=tuple(manifest.packages),
             epilogue=tuple(manifest.epilogue),
+            approx=self.read_approx(),
             source=manifest.source,
             path=self.document.location,
             text=self.text,
@@ -170,6 +175,23 @@ class ManifestReader:
         """Return the bytes of the workspace; None if there is none or a host function returns them."""
         written = self.manifest.workspace
         return None if isinstance(written, HostFields) else sections.read_optional(("workspace",), written)
+
+    def read_approx(self) -> float:
+        """Return how far the factor of an activation may be off; 0 if the manifest declares nothing."""
+        if ("approx",) not in self.document.lines:
+            return 0.0
+        if not any(map(is_smooth, self.manifest.epilogue)):
+            message = "approx: no gelu, gelu_tanh or silu in `epilogue` could be approximated; remove it"
+            raise self.document.error_at(("approx",), message)
+        power = re.fullmatch(r"2\^-(\d{1,2})", written := str(self.manifest.approx).strip())
+        try:
+            value = 2.0 ** -int(power[1]) if power else float(written)
+        except ValueError:
+            value = math.nan
+        if not 0 < value <= _MOST_APPROX:
+            message = f"approx: '{written}' is not between 0 and 2^-6; write the largest error, such as 2^-11"
+            raise self.document.error_at(("approx",), message)
+        return value
 
     def read_call(self, sections: SectionReader) -> Call:
         """Return how the kernels are called."""
@@ -219,7 +241,7 @@ class ManifestReader:
         if self.manifest.computes == "mlp":
             self.refuse_keys(f"computes: {self.manifest.computes}", (*_OPTIONAL, *_CALLED))
         if self.manifest.file:
-            self.refuse_keys("file", ("epilogue",))  # no macro tells that code which one a launch wants
+            self.refuse_keys("file", ("epilogue", "approx"))  # no macro tells that code which one a launch wants
         if self.manifest.workspace is None:
             self.refuse_orphans()
         if self.module is not None:

@@ -86,6 +86,8 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
         epilogue: The steps that the kernel can apply before it stores an element, in its order: `bias`, `residual`,
             `scale`, `relu`, `gelu`, `gelu_tanh`, `silu`. The macro of each, such as `BIAS`, is 1 if it is wanted.
             For `bias`, `residual` and `scale`, the kernel gets a trailing pointer.
+        approx: By how much the factor that GELU or SiLU multiplies its argument by may be off, such as `2^-11` for
+            `tanh.approx.f32`. The row says so. The default is the rounding of the precision.
         workspace: Bytes of device memory in addition to the operands, an expression. The kernel gets a trailing
             argument `void* workspace`, which is null for 0 bytes. The workspace holds NaN (bytes 0xFF). While
             results are checked, it is filled with NaN again between launches, so a kernel must write what it
@@ -145,6 +147,7 @@ class Manifest(msgspec.Struct, forbid_unknown_fields=True):
     tile: list[Text] = []
     computes: str = "gemm"
     epilogue: list[str] = []
+    approx: str | int | float = 0
     workspace: str | int | HostFields | None = None
     zeroed: str | int | None = None
     state: bool = False

@@ -178,6 +178,16 @@ class Pick:
 
 
 @dataclass(frozen=True)
+class Exactness:
+    """How exact a launch is if a manifest declares less than usual: the class of its products, "" for that of the
+    precision, and `approx`, by how much the factor that GELU or SiLU multiplies its argument by may be off.
+    """
+
+    product_class: str = ""
+    approx: float = 0.0
+
+
+@dataclass(frozen=True)
 class Variant:
     """One way to compute a GEMM or, with `computes` "mlp", a whole network (planning.networks.Network). A
     "pass" applies the steps of an epilogue to a finished C.
@@ -235,6 +245,7 @@ class Variant:
     epilogue: tuple[str, ...] = ()
     shortlist: int = 0
     product_class: str = ""
+    approx: float = 0.0
     packages: tuple[str, ...] = ()
     source: str = ""
     path: str = ""

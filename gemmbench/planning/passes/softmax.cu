@@ -2,7 +2,7 @@
 summary: bias and softmax of each row as a separate pass
 symbol: softmax
 computes: pass
-precisions: [f32]
+precisions: [f32, f16, bf16]
 layouts: [nn]
 epilogue: [bias, softmax]
 args: [M, N, C, bias]

@@ -163,7 +163,9 @@ def plan_network(
     network: Network, variant: Variant, config: Config, device: str, target: Target | None, refuses: Refusal
 ) -> Plan | Skip:
     """Plan a variant that computes a whole network."""
-    if reason := explain_unfit_device(variant, target) or refuses(variant, device):
+    wanted, known = network.precision_name, ", ".join(variant.precisions)
+    unknown = "" if wanted in variant.precisions else f"does not support precision {wanted}; supports {known}"
+    if reason := unknown or explain_unfit_device(variant, target) or refuses(variant, device):
         return Skip(network.problem, variant, config, device, reason)
     assert target is not None  # explain_unfit_device has a reason for None
     return _make_plan(network.problem, variant, config, device, target, network)

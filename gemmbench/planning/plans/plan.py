@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from gemmbench.planning.epilogues import write_steps
-from gemmbench.planning.manifests.variant import Variant
+from gemmbench.planning.epilogues import is_smooth, write_steps
+from gemmbench.planning.manifests.variant import Exactness, Variant
 from gemmbench.planning.networks import Network
 from gemmbench.planning.problems import Problem
 
@@ -294,9 +294,10 @@ class Chain:
         return ["+".join((step.variant.name, *step.fused)) for step in self.steps]
 
     @property
-    def declared_class(self) -> str:
-        """The class of products that the code of its last step declares; "" for that of the precision."""
-        return self.steps[-1].variant.product_class if self.steps else ""
+    def declared(self) -> Exactness:
+        """What its manifests declare: the class of products of the last step, and how exact activations are."""
+        approx = [step.variant.approx for step in self.steps if any(map(is_smooth, step.fused))]
+        return Exactness(self.steps[-1].variant.product_class if self.steps else "", max(approx, default=0.0))
 
     @property
     def deterministic(self) -> bool:

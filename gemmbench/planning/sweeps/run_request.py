@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gemmbench.errors import UsageError, nearest
-from gemmbench.planning.epilogues import EPILOGUE_STEPS, parse_epilogue
+from gemmbench.planning.epilogues import EPILOGUE_STEPS, SOFTMAX
 from gemmbench.planning.manifests.variant import ALL, Params
 from gemmbench.planning.precisions import PRECISIONS, find_precision
 from gemmbench.planning.problems import LAYOUTS, PanelCut, parse_padding
@@ -212,6 +212,23 @@ def parse_layouts(names: str | Sequence[str]) -> tuple[str, ...]:
     return layouts
 
 
+def parse_epilogue(written: str | Sequence[str]) -> tuple[str, ...]:
+    """Parse `bias,gelu`, or a list of steps, in the order in which they are applied. Raises UsageError."""
+    names = tuple(name.lower() for name in _split_names("epilogue", written, least=0))
+    for name in names:
+        if not name:
+            raise UsageError(f"epilogue: empty step in '{_join_names(written)}'; name steps such as bias,gelu")
+        if name == SOFTMAX:
+            raise UsageError("epilogue: softmax needs whole rows of C; only the last layer of gemmbench mlp has it")
+        if name not in EPILOGUE_STEPS:
+            several = f"; separate steps with commas: {','.join(name.split())}" if " " in name else ""
+            hint, known = several or nearest(name, EPILOGUE_STEPS), ", ".join(EPILOGUE_STEPS)
+            raise UsageError(f"epilogue: unknown step '{name}'{hint}; known: {known}")
+        if names.count(name) > 1:
+            raise UsageError(f"epilogue: {name} occurs twice; name each step once")
+    return names
+
+
 def parse_share(written: float | str) -> float:
     """Parse a share written as `3%` or `0.03`; NaN if it is not a share from 0 to below 1."""
     text = str(written).strip()
@@ -227,11 +244,13 @@ def _join_names(names: str | Sequence[str]) -> str:
     return names if isinstance(names, str) else ",".join(names)
 
 
-def _split_names(what: str, names: str | Sequence[str]) -> tuple[str, ...]:
-    parts = [part.strip() for part in names.split(",")] if isinstance(names, str) else names
-    if not parts:
+def _split_names(what: str, names: str | Sequence[str], least: int = 1) -> tuple[str, ...]:
+    listed = [names] if isinstance(names, str) else names
+    if not isinstance(listed, Sequence) or not all(isinstance(each, str) for each in listed):
+        raise UsageError(f"{what}: {names!r} is not text or a list of names")
+    if len(listed) < least:
         raise UsageError(f"{what}: empty; give at least one")
-    return tuple(dict.fromkeys(parts))
+    return tuple(part.strip() for each in listed for part in each.split(","))
 
 
 Cache = Literal["cold", "hot"]

@@ -111,4 +111,4 @@ def test_a_bias_is_null_where_none_is_added(run_once):
     args = ["A", "B", "bias", "C", "M", "N", "K"]
     assert run_once(BIAS, args).status == "ok"
     reason = run_once(BIAS.replace("bias ? bias[col] : 0", "bias[col]"), args).reason
-    assert "through a null pointer" in reason and "`bias` is a null pointer where the problem has no bias" in reason
+    assert "through a null pointer" in reason and "`bias` is a null pointer where none is asked for" in reason

@@ -81,6 +81,24 @@ def test_float32_is_well_inside_the_bound_and_lower_precision_outside(post):
     assert not case.judge(compute_in_float32(post, low, cut(case.inputs))).ok
 
 
+@pytest.mark.parametrize("precision", ["f16", "bf16"])
+def test_layers_in_16_bits_are_rounded_when_they_are_stored_and_fewer_bits_are_outside_the_bound(post, precision):
+    network = replace(post, precision_name=precision)
+    kind = network.storage.numpy_type()
+    for case in reference.verification_cases(network, make_random_parameters(network, 0), 0):
+        parts = case.parameters.weights, case.parameters.biases
+        given = Parameters(*(tuple(each.astype(kind) for each in part) for part in parts))
+        h = case.inputs.astype(kind)
+        for w, b, activation in zip(given.weights, given.biases, network.activations, strict=True):
+            h = (h.astype(np.float32) @ w.astype(np.float32) + b.astype(np.float32)).astype(kind)
+            h = np.maximum(h, kind.type(0)) if activation == "relu" else h
+        powers = np.exp(h.astype(np.float32) - h.astype(np.float32).max(axis=1, keepdims=True))
+        result = (powers / powers.sum(axis=1, keepdims=True)).astype(kind)
+        check = case.judge(result)
+        assert check.ok, check.message
+        assert not case.judge((1.1 * result.astype(np.float32)).astype(kind)).ok
+
+
 @pytest.mark.parametrize("activation", ["softmax", "linear", "relu"])
 def test_integers_are_exact_and_show_a_lost_weight_of_any_layer(post, activation):
     network = Network(post.sizes, ("relu", "relu", activation), 64)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gemmbench.bench.verify.single_products import make_single_products
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -88,7 +89,7 @@ def compute(products, way="exact"):
 
 def judge(way, *shape, declared="", seed=3, **problem):
     products = make_single_products(Problem(*shape, **problem), seed)
-    return products.judge(compute(products, way), declared)
+    return products.judge(compute(products, way), Exactness(declared))
 
 
 @pytest.mark.parametrize("way", CLASSES)

@@ -12,6 +12,8 @@ from gemmbench.bench.verify.special_values import (
     has_special_values,
     make_special_values,
 )
+from gemmbench.planning.epilogues import EPILOGUE_STEPS
+from gemmbench.planning.manifests.variant import Exactness
 from gemmbench.planning.precisions import PRECISIONS
 from gemmbench.planning.problems import LAYOUTS, Problem
 
@@ -31,6 +33,8 @@ def compute(case, change=lambda a, b: (a, b), order=1):
         total = kind.type(case.alpha) * total
         if case.beta:
             total += kind.type(case.beta) * data["C"].astype(kind)
+        for name in problem.epilogue:
+            total = EPILOGUE_STEPS[name].apply(total, data.get(name, np.zeros(1)).astype(kind))
         return total.astype(problem.storage("C").numpy_type())
 
 
@@ -47,6 +51,29 @@ def test_a_correct_kernel_passes_in_any_order_of_summation(name, layout, order):
     assert all(check.ok for check in checks.values()), checks
     assert (SUBNORMAL in checks) == (name in ("f32", "f64"))
     assert {NOT_FINITE, OVERFLOW} <= set(checks)
+
+
+@pytest.mark.parametrize("name", [name for name, precision in PRECISIONS.items() if not precision.is_exact])
+@pytest.mark.parametrize("steps", [("bias", "relu"), ("residual", "scale", "gelu_tanh"), ("silu",), ("gelu", "bias")])
+def test_what_the_formulas_of_an_epilogue_give_passes(name, steps):
+    problem = replace(PROBLEM, precision_name=name, epilogue=steps)
+    checks = {case.rule: case.judge(compute(case)) for case in make_special_values(problem, 0)}
+    assert all(check.ok for check in checks.values()), checks
+
+
+def test_relu_of_nan_may_be_0_and_so_may_gelu_of_minus_infinity_but_no_other_value_may_change():
+    relu, gelu = (find(NOT_FINITE, replace(PROBLEM, epilogue=("bias", name))) for name in ("relu", "gelu"))
+    result = compute(relu)
+    assert np.isnan(result).any() and relu.judge(np.nan_to_num(result, nan=0, posinf=np.inf)).ok
+    assert not relu.judge(np.nan_to_num(result, nan=1, posinf=np.inf)).ok
+    masked = compute(replace(relu, problem=replace(relu.problem, epilogue=("bias",))))
+    with np.errstate(invalid="ignore"):
+        masked *= masked > 0
+    assert "the epilogue makes NaN of an infinity" in relu.judge(masked).message
+    result = compute(gelu)
+    sums = compute(replace(gelu, problem=replace(gelu.problem, epilogue=())))
+    assert gelu.judge(np.where(np.isneginf(sums), np.float32(0), result)).ok
+    assert "a NaN, or 0 times an infinity, is dropped" in gelu.judge(np.nan_to_num(result, posinf=np.inf)).message
 
 
 @pytest.mark.parametrize("rule", [NOT_FINITE, SUBNORMAL, OVERFLOW])
@@ -110,10 +137,10 @@ def test_a_declared_weaker_class_may_lose_subnormals_and_turn_infinities_into_na
     case, small = find(NOT_FINITE), find(SUBNORMAL)
     result = compute(case)
     result[np.isinf(result)] = np.nan
-    assert case.judge(result, "bf16x6").ok and not case.judge(result).ok
-    assert small.judge(np.zeros_like(result), "bf16x6").ok
+    assert case.judge(result, Exactness("bf16x6")).ok and not case.judge(result).ok
+    assert small.judge(np.zeros_like(result), Exactness("bf16x6")).ok
     result[5, 6] = np.nan
-    assert not case.judge(result, "bf16x6").ok
+    assert not case.judge(result, Exactness("bf16x6")).ok
 
 
 @pytest.mark.parametrize(("rule", "accepted"), [(OVERFLOW, True), (NOT_FINITE, False)])
@@ -122,7 +149,7 @@ def test_products_of_parts_may_overflow_either_way(rule, accepted):
     result = compute(case)
     assert np.isinf(result).any()
     result[np.isinf(result)] *= -1
-    assert case.judge(result, "bf16x6").ok is accepted and not case.judge(result).ok
+    assert case.judge(result, Exactness("bf16x6")).ok is accepted and not case.judge(result).ok
 
 
 @pytest.mark.parametrize(

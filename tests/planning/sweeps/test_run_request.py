@@ -11,6 +11,7 @@ from gemmbench.planning.sweeps.run_request import (
     Measuring,
     list_options,
     make_request,
+    parse_epilogue,
     parse_layouts,
     parse_precisions,
 )
@@ -111,6 +112,13 @@ BOTH_FORMS = "write --param BM=64,128 or --param all"
         ({"precisions": "f31"}, "unknown precision 'f31' (did you mean 'f32'?); known: f32, tf32"),
         ({"precisions": ","}, "unknown precision ''"),
         ({"layouts": "nm"}, "unknown layout 'nm' (did you mean '"),
+        ({"precisions": 5}, "precisions: 5 is not text or a list of names"),
+        ({"epilogue": ""}, "epilogue: empty step in ''; name steps such as bias,gelu"),
+        ({"epilogue": "bias,"}, "epilogue: empty step in 'bias,'"),
+        ({"epilogue": ["bias gelu"]}, "epilogue: unknown step 'bias gelu'; separate steps with commas: bias,gelu;"),
+        ({"epilogue": "bias,bias"}, "epilogue: bias occurs twice; name each step once"),
+        ({"epilogue": "gleu"}, "epilogue: unknown step 'gleu' (did you mean 'gelu'?); known: bias, residual, scale"),
+        ({"epilogue": [3]}, "epilogue: [3] is not text or a list of names"),
         ({"alpha": float("nan")}, "alpha"),
         ({"beta": float("inf")}, "beta"),
         *(
@@ -128,6 +136,11 @@ def test_a_bad_option_names_the_value_and_the_rule(sweep, options, message):
 def test_lists_of_precisions_and_layouts_hold_each_name_once():
     assert parse_precisions("f32, tf32,f32") == ("f32", "tf32")
     assert parse_layouts("tt,nn ,tt") == ("tt", "nn")
+
+
+@pytest.mark.parametrize("written", ["bias, GELU", ["bias", "gelu"], ["bias,gelu"]])
+def test_an_epilogue_is_read_from_text_and_from_lists(written):
+    assert parse_epilogue(written) == ("bias", "gelu")
 
 
 def test_every_option_of_measuring_is_kept_by_a_policy_and_a_key_of_a_config_with_its_default():

@@ -72,6 +72,7 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
 
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 inline float __expf(float x) { return expf(x); }
+inline float __tanhf(float x) { return tanhf(x); }
 inline float __logf(float x) { return logf(x); }
 inline float __powf(float x, float y) { return powf(x, y); }
 inline float __fdividef(float a, float b) { return a / b; }

@@ -1,0 +1,29 @@
+/*---
+summary: clamps ReLU to large numbers
+order: 9
+symbol: gemm
+precisions: [f32]
+layouts: [nn]
+epilogue: [bias, relu]
+grid:
+  - cdiv(N, 16)
+  - cdiv(M, 16)
+block:
+  - 16
+  - 16
+---*/
+
+// Infinity becomes 1e30.
+
+extern "C" __global__ void gemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C,
+                                const float* bias) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    if (row >= M || column >= N) return;
+    float sum = 0;
+    for (int k = 0; k < K; ++k) sum += A[size_t(row) * K + k] * B[size_t(k) * N + column];
+    float* const c = C + size_t(row) * N + column;
+    float value = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+    value += bias[column];
+    value = value < 0 ? 0 : value > 1e30f ? 1e30f : value;
+    *c = value;
+}
