@@ -78,6 +78,9 @@ using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, kDepth, Element, OrderA
 using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, kDepth, Element, OrderB>;
 using FragmentC = wmma::fragment<wmma::accumulator, 16, 16, kDepth, TACC>;
 using Sums = FragmentC[WM / 16][WN / 16];  // of a warp
+template <typename T> struct Wide { using type = float; };
+template <> struct Wide<int> { using type = int; };
+using Value = Wide<TACC>::type;  // of an element of the result before it is rounded
 
 // Load ROWS x COLUMNS elements of a row-major matrix, with zeros outside it. Rows that begin and end at multiples of 16
 // bytes are loaded 16 bytes at a time. `leading` elements lie between the beginnings of two rows.
@@ -183,9 +186,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             for (int e = lane; e < 16 * 16; e += 32) {
                 const int row = row0 + warp_row + m * 16 + e / 16, column = column0 + warp_column + n * 16 + e % 16;
                 if (row >= M || column >= N) continue;
-                float value = float(alpha) * float(patch[e]);
-                if (beta != TACC(0)) value += float(beta) * float(C[size_t(row) * LDC + column]);  // beta 0: C is not read
-                if (BIAS) value += float(bias[column]);
+                Value value = Value(alpha) * Value(patch[e]);
+                if (beta != TACC(0)) value += Value(beta) * Value(C[size_t(row) * LDC + column]);  // beta 0: C is not read
+                if (BIAS) value += Value(bias[column]);
                 if (RELU && value < 0) value = 0;  // a NaN stays
                 D[size_t(row) * LDD + column] = TC(value);
             }
