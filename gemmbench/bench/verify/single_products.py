@@ -179,10 +179,10 @@ class SingleProducts:
             return self._describe_failure(result)
         share = f"in {error.count} of {result.size} elements" if error.count < result.size else "in every element"
         share += self._name_products(result, declared)
-        size = f"single products are off by up to {_format_error(error)} units in the last place {share}"
+        size = f"off by up to {_format_error(error)} units in the last place {share}"
         wanted = self.problem.precision.product_class
         limit = f"the manifest declares class {declared}" if declared else f"{name} needs class {wanted}"
-        words = f"{size}: class {found.name}, {found.words}; {limit}"
+        words = f"single products are of class {found.name}, {found.words}: {size}; {limit}"
         if not declared:
             words += f", or write `class: {found.name}` in the manifest, which lists the kernel without ranking it"
         if likely and likely.is_recomputed:

@@ -130,7 +130,8 @@ def test_the_figures_of_each_class_are_those_that_are_documented():
 
 def test_a_message_names_both_classes_and_the_next_step():
     check = judge("three bf16 products", 64, 48, 64)
-    assert "class bf16x3, three products of bf16 parts; f32 needs class f32" in check.message
+    assert check.message.startswith("single products are of class bf16x3, three products of bf16 parts: off by up to ")
+    assert "; f32 needs class f32, or write `class: bf16x3`" in check.message
     assert "or write `class: bf16x3` in the manifest, which lists the kernel without ranking it" in check.message
     assert check.rule == "class" and check.diagnosis.cause == "lower precision"
 
