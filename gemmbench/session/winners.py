@@ -73,16 +73,16 @@ def read_winners(path: Path | None = None) -> list[Winner]:
 def keep_winners(new: Sequence[Winner], was_tried: Callable[[Winner], bool] = lambda winner: True) -> KeptWinners:
     """Add winners to the file, replacing those with the same key. Raises StoreError.
 
-    A winner that was measured in full is replaced only by another one. If the new search did not try its configuration
-    (`was_tried`), it is replaced only by something better.
+    If the new search did not try the configuration of an earlier winner (`was_tried`), it is replaced only by something
+    better.
     """
     added, stayed = list[Winner](), list[Winner]()
 
     def add(winners: list[Winner]) -> list[Winner]:
-        full = {each.key: each for each in winners if each.final}
+        earlier = {each.key: each for each in winners}
         for each in new:
-            old = full.get(each.key)
-            stays = old is not None and (not each.final or (not was_tried(old) and old.is_better(each)))
+            old = earlier.get(each.key)
+            stays = old is not None and not was_tried(old) and old.is_better(each)
             stayed.extend([old] if old and stays else [])
             added.extend([] if stays else [each])
         keys = {each.key for each in added}
@@ -115,16 +115,12 @@ def _encode(winners: Sequence[Winner]) -> str:
 
 
 def make_winner(outcome: SearchOutcome, device: Device, environment: Environment) -> Winner | None:
-    """Return the winner of a search; None if there is none.
-
-    For an interrupted search with the goal `time`, it is the best candidate so far.
-    """
-    best = outcome.winner or (outcome.best_so_far if outcome.goal == "time" else None)
-    if best is None:
+    """Return the winner of a search; None if there is none, as when the search was interrupted before its finals."""
+    if (best := outcome.winner) is None:
         return None
-    interval, final = stats.time_interval(best.by_round), outcome.winner is not None
+    interval = stats.time_interval(best.by_round)
     known = outcome.goal == "time" and interval.known
-    anchor = outcome.find_anchor(best) if final else None
+    anchor = outcome.find_anchor(best)
     return Winner(
         **identify_code(outcome.task.candidates[0].variant, device),
         problem=best.problem,
@@ -135,7 +131,6 @@ def make_winner(outcome: SearchOutcome, device: Device, environment: Environment
         high=interval.high if known else None,
         percent_of_baseline=100 * compare_values(outcome.goal, best, anchor).value if anchor else None,
         baseline=anchor.variant if anchor else "",
-        final=final,
         ties=[dict(each.config) for each in outcome.ties],
         tried=outcome.tried,
         space=len(outcome.task.candidates),

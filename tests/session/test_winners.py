@@ -46,15 +46,6 @@ def test_a_winner_replaces_one_for_the_same_code_and_problem_only(make_winner):
     assert [(winner.problem.M, winner.config["T"]) for winner in read_winners()] == [(9, 1), (8, 2)]
 
 
-def test_a_winner_that_was_not_measured_in_full_replaces_none_that_was(make_winner):
-    keep_winners([make_winner(1, final=False)])
-    keep_winners([make_winner(2, final=False)])
-    assert [winner.config["T"] for winner in read_winners()] == [2]
-    keep_winners([make_winner(1)])
-    keep_winners([make_winner(2, final=False)])
-    assert [winner.config["T"] for winner in read_winners()] == [1]
-
-
 def test_winners_of_the_cpu_device_have_its_caveat_and_no_percentage(make_winner, tmp_path):
     caveat = "on the CPU device, which says nothing about a GPU"
     winner = make_winner(1, percent_of_baseline=90.0, baseline="openblas", device="A CPU", driver="", caveat=caveat)

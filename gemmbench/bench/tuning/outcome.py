@@ -54,8 +54,7 @@ class SearchOutcome:
 
     `standings` are the correct candidates that were timed in short rounds, fastest first. `dropped` holds the reasons
     why others did not reach the finals, and `failed` the reasons why some are wrong. `finals` are the records that were
-    measured in full, and `anchors` those of the baseline in the same batches. An interrupted search has no finals but
-    has `best_so_far`, the last short load of the fastest candidate.
+    measured in full, and `anchors` those of the baseline in the same batches. An interrupted search has no finals.
     """
 
     task: TuningTask
@@ -66,7 +65,6 @@ class SearchOutcome:
     finals: Sequence[Record]
     interrupted: bool = False
     anchors: Sequence[Record] = ()
-    best_so_far: Record | None = None
 
     @property
     def ranking(self) -> list[Record]:

@@ -180,7 +180,6 @@ class Search:
             [record for record in finals if task.owns(record)],
             interrupted,
             [record for record in finals if not task.owns(record)],
-            _find_best_so_far(task, standings, screening.records) if interrupted else None,
         )
 
 
@@ -188,12 +187,6 @@ def find_slowest_finalist(found: Iterable[Sequence[Standing]]) -> float:
     """Return the limit for finalists if several searches of one problem share SHARED_FINALISTS finalists."""
     means = sorted(standing.mean for left in found for standing in left)
     return means[SHARED_FINALISTS - 1] if len(means) >= SHARED_FINALISTS else math.inf
-
-
-def _find_best_so_far(task: TuningTask, standings: Sequence[Standing], records: Sequence[Record]) -> Record | None:
-    """Return the last short load of the fastest candidate."""
-    timed = [record for record in records if task.owns(record) and record.status == "ok" and record.samples]
-    return next((each for each in reversed(timed) if standings and find_key(each) == standings[0].key), None)
 
 
 def _find_finals(task: TuningTask, earlier: Sequence[Record]) -> list[Record]:

@@ -47,7 +47,7 @@ def _describe_winner(outcome: SearchOutcome) -> str:
     if outcome.standings:
         configuration = _format_key(outcome, outcome.standings[0].key)
         if outcome.interrupted:
-            return f"interrupted; the best so far is {configuration}, from short rounds only."
+            return f"interrupted; the best so far is {configuration}, from short rounds only. It is not stored."
         if outcome.is_outdone:
             return f"no finalist; the fastest is {configuration}, from short rounds only. Other kernels are faster."
         why = "no finalist is correct"
@@ -210,7 +210,6 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
         high: The upper end of the interval.
         percent_of_baseline: The speed as a percentage of the baseline, if that was measured too.
         baseline: The variant that the percentage refers to.
-        final: Whether it was measured in full. False if the search was interrupted first.
         ties: Other configurations that are not clearly worse.
         tried: The number of configurations that were tried.
         space: The number of configurations that there are.
@@ -232,7 +231,6 @@ class Winner(msgspec.Struct, frozen=True, kw_only=True):
     high: Amount | None = None
     percent_of_baseline: Amount | None = None
     baseline: str = ""
-    final: bool = True
     ties: list[dict[str, Integer]] = []
     tried: Count = 0
     space: Count = 0
@@ -295,7 +293,7 @@ def report_winners(winners: Sequence[Winner]) -> Report:
         [
             each.variant,
             str(each.problem),
-            format_configuration(each.config) + ("" if each.final else " (interrupted)"),
+            format_configuration(each.config),
             "-" if each.goal == "energy" else number(1e3 * each.value),
             number(each.value) if each.goal == "energy" else "-",
             _format_percent(each),
