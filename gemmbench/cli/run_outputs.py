@@ -54,12 +54,15 @@ def finish_run(
 ) -> int:
     """Print the tables, write the exports, and return the exit code.
 
-    With `closing`, the last line says which variant is fastest, unless the run was interrupted. Raises StoreError after
+    With `closing`, the last line says which variant is fastest, unless the run was interrupted. Without, the command's
+    own last lines must say what a CPU's times mean. Raises StoreError after
     the tables have been printed.
     """
     run = result.run
     try:
-        print_results(comparison, options.style, options.view, closing and not result.interrupted)
+        view = replace(options.view, caveat=closing)  # otherwise the command's own last lines have it
+        if run.records or not result.interrupted:
+            print_results(comparison, options.style, view, closing and not result.interrupted)
     finally:
         names = [] if result.fault else save_csv(comparison)
     announce_results(result, names)
@@ -81,16 +84,22 @@ def announce_results(result: RunResult, names: Sequence[str]) -> None:
 
 
 def print_next_step(run: Run | None = None, what: str = "interrupted") -> None:
-    """Print on stderr the command that continues after an interruption: with the rows of a run, or from the start."""
+    """Name the command that continues after an interruption: with the rows of a run, or from the start.
+
+    It is the last line on stderr, below everything that the command still prints.
+    """
     context = click.get_current_context()
+    context.call_on_close(lambda: print_line(_write_next_step(context, run, what), to_stderr=True))
+
+
+def _write_next_step(context: click.Context, run: Run | None, what: str) -> str:
     typed = ["gemmbench", str(context.info_name), *_list_words(context.command, context.params)]
     if run is None or not run.records:
         kept = "" if run is None else " before the first row was measured, so nothing is kept"
-        print_line(f"{what}{kept}; start again with: {shlex.join(typed)}", to_stderr=True)
-    elif run.is_resumable and (words := _write_resuming(context, run)):
-        print_line(f"{run.path}: {run.lack}; continue with: {shlex.join(words)}", to_stderr=True)
-    else:
-        print_line(f"{run.path}: {run.lack}; start again with: {shlex.join(typed)}", to_stderr=True)
+        return f"{what}{kept}; start again with: {shlex.join(typed)}"
+    if run.is_resumable and (words := _write_resuming(context, run)):
+        return f"{run.path}: {run.lack}; continue with: {shlex.join(words)}"
+    return f"{run.path}: {run.lack}; start again with: {shlex.join(typed)}"
 
 
 def _write_resuming(context: click.Context, run: Run) -> list[str]:
@@ -141,9 +150,10 @@ def write_exports(comparison: Comparison, options: OutputOptions, view: View | N
 def print_results(comparison: Comparison, style: str | None, view: View, closing: bool = True) -> None:
     """Print the tables of a run. If it repeats a post, the post's tables are printed unless `wide` is set."""
     post = None if view.wide else find_post(comparison.environment)
-    results = report_results(comparison, view)
+    fastest = list_fastest(comparison) if closing else []
+    lines = [*fastest, *list_best_configurations(comparison)] if closing else []
+    results = report_results(comparison, replace(view, caveat=view.caveat and not fastest))
     reports = [report_post(comparison), *results[1:]] if post else results
-    lines = [*list_fastest(comparison), *list_best_configurations(comparison)] if closing else []
     print_reports([*reports[:-1], replace(reports[-1], closing=lines)], style)
 
 

@@ -147,7 +147,7 @@ def test_what_has_nothing_to_search_here_is_refused(refused, words, message, cod
     assert refused("tune", *words.split(), code=code).startswith(message)
 
 
-def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, windows, gemmbench, monkeypatch):
+def test_ctrl_c_names_the_best_so_far_stores_no_winner_and_resume_goes_on(tune, windows, gemmbench, monkeypatch):
     monkeypatch.setattr("gemmbench.bench.tuning.screening._MOST_TOGETHER", 2)
     monkeypatch.setattr("gemmbench.bench.tuning.screening._LEAST_TOGETHER", 2)
     seen, at = windows
@@ -157,10 +157,11 @@ def test_ctrl_c_keeps_the_best_so_far_and_resume_goes_on(tune, windows, gemmbenc
     at[whole + whole // 2] = lambda: signal.raise_signal(signal.SIGINT)
     said = tune("--out", "again")
     assert said.code == 130 and "interrupted; the best so far is T=" in said.out
-    assert "(interrupted)" in gemmbench("tune", "--show").out
+    assert "It is not stored." in said.out and "continue with: gemmbench tune" in said.err.splitlines()[-1]
+    assert "no winners" in gemmbench("tune", "--show").err
     again = gemmbench("tune", "--resume", "--out", "again", "--kernels", "kernels")
     assert again.code == 0 and "best T=3" in again.out and len(seen) < whole * 5 // 2
-    assert "(interrupted)" not in gemmbench("tune", "--show").out
+    assert "T=3" in gemmbench("tune", "--show").out
 
 
 PICK = """

@@ -50,7 +50,7 @@ def report_kernels(comparison: Comparison, view: View = _USUAL) -> Report:
     remarks = [*skips, *(_list_faults(comparison.rows) if is_pivot else [])]
     return Report(
         tables,
-        details if view.wide or view.notes else [*_name_flags(comparison.run, rows), *summary_lines(run)],
+        details if view.wide or view.notes else [*_name_flags(comparison.run, rows), *summary_lines(run, view.caveat)],
         "--wide",
         details,
         remarks=remarks if view.wide or view.notes else [*remarks, *warning_lines(run)],

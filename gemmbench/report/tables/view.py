@@ -11,7 +11,8 @@ class View:
 
     `details` asks for a table for each problem, even if one would do for all. `wide` asks for every column and for the
     notes, and `notes` for how everything was measured. `columns` names columns to show instead of the usual ones.
-    `sort` names the column that orders the rows, with a minus for the largest first.
+    `sort` names the column that orders the rows, with a minus for the largest first. Without `caveat`, lines below the
+    report say what a CPU's times mean.
     """
 
     wide: bool = False
@@ -19,6 +20,7 @@ class View:
     notes: bool = False
     columns: tuple[str, ...] = ()
     sort: str = ""
+    caveat: bool = True
 
     @property
     def has_details(self) -> bool:

@@ -119,6 +119,8 @@ def test_a_run_on_the_cpu_has_times_but_no_speeds_and_says_so(compare, paired):
     shown, wide = (format_reports(report_results(comparison, View(each)), "simple") for each in (False, True))
     assert "Device: Some CPU (cpu), 10 cores." in shown and "SMs" not in shown and "cublas" not in shown
     assert all("on the CPU device, which says nothing about a GPU" in each for each in (shown, wide))
+    (elsewhere,) = report_results(comparison, View(caveat=False))
+    assert "Time: mean per launch, +- 95 % interval." in elsewhere.footer
     assert not any(speed in shown for speed in ("% of openblas", "GFLOPS"))
     assert all(speed in wide for speed in ("% of openblas", "GFLOPS"))
 
