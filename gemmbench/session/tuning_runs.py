@@ -95,14 +95,14 @@ def _compile_first(task: TuningTask, strategy: Strategy, most: int, pool: Compil
 class SearchProgress:
     """Reports the progress of a search, the best candidate so far, and the time left, including the finals.
 
-    `estimate` returns the seconds that finals with these candidates take.
+    All candidates are expected to take as long as those tried so far, on average. `estimate` returns the seconds that
+    finals with these candidates take.
     """
 
     progress: Progress
     task: TuningTask
     most: int
     estimate: Callable[[Sequence[Chain]], float]
-    _started: float = field(default_factory=time.monotonic)
     _seen: int = 0
     _before: int | None = None
     _times: list[tuple[float, str]] = field(default_factory=list)
@@ -119,7 +119,7 @@ class SearchProgress:
         self._seen = len(screening.records)
         self._times = [min(self._times)] if self._times else []
         self._before = screening.tried if self._before is None else self._before
-        tried, spent = screening.tried, time.monotonic() - self._started
+        tried, spent = screening.tried, time.monotonic() - screening.began
         fresh = tried - self._before
         later = self.estimate(self.task.candidates[:FINALISTS])
         left = (later + spent * max(0, self.most - tried) / fresh,) if fresh else ()

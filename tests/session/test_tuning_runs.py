@@ -2,9 +2,12 @@
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
+from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +16,7 @@ from gemmbench.backends.devices import Machine
 from gemmbench.bench.build import _compile as COMPILE
 from gemmbench.bench.timing.rounds import Rounds
 from gemmbench.bench.tuning.outcome import DispatchTable
-from gemmbench.bench.tuning.screening import CandidateBatches
+from gemmbench.bench.tuning.screening import CandidateBatches, Screening
 from gemmbench.errors import DeviceError, UsageError
 from gemmbench.planning.search_space import STRATEGIES, Budget
 from gemmbench.planning.sweeps.run_request import TimeLimits
@@ -21,6 +24,7 @@ from gemmbench.report.store.reading import read_results
 from gemmbench.report.tables.search_tables import report_dispatch, report_searches
 from gemmbench.session import reporter
 from gemmbench.session.open_run import open_results
+from gemmbench.session.tuning_runs import SearchProgress
 
 from .conftest import VALUES, seconds_of
 
@@ -237,6 +241,52 @@ def test_an_interrupted_search_keeps_the_best_so_far_and_can_be_resumed(search, 
     assert sorted(configs(ranking)) == list(VALUES[:-1]), "nothing is timed twice"
     assert "mine at 8 nn f32: best T=4" in notes.steps[1], "what the earlier run found is known from the start"
     assert result.outcomes[0].winner.config == {"T": 7}
+
+
+class OneCompiler:
+    """Compiles one candidate after the other, the first in 200 s and the others in 1 s, while a clock advances."""
+
+    def __init__(self):
+        self.now, self.waiting = 0.0, deque()
+
+    def submit(self, step):
+        self.waiting.append(Future())
+        return self.waiting[-1]
+
+    def wait(self, jobs, period):
+        self.now += 1.0 if self.now else 200.0
+        self.waiting.popleft().set_result(None)
+
+    def cancel(self, jobs):
+        pass
+
+    def monotonic(self):
+        return self.now
+
+
+def test_a_slow_first_compilation_does_not_shift_the_time_left(monkeypatch):
+    compiler, left = OneCompiler(), []
+    monkeypatch.setattr("gemmbench.bench.tuning.screening.time", compiler)
+    monkeypatch.setattr("gemmbench.session.tuning_runs.time", compiler)
+    monkeypatch.setattr("gemmbench.bench.tuning.screening.wait_for_any", compiler.wait)
+
+    def try_each(screening, keys):
+        for key in keys:
+            del screening._compiling[key]
+            screening._count(key)
+            compiler.now += 2
+
+    monkeypatch.setattr(Screening, "_try", try_each)
+    chains = {(("T", number),): number for number in range(64)}
+    task = SimpleNamespace(chains=chains, candidates=[], baseline=None, list_first_steps=lambda chain: [chain])
+    strategy = SimpleNamespace(ask=iter([*({"T": number} for number in range(64)), None]).__next__, learns=False)
+    runner = SimpleNamespace(is_interrupted=lambda: False, progress=lambda *step: None)
+    batches, checked = SimpleNamespace(pool=compiler, runner=runner), SimpleNamespace(find=lambda chain: None)
+    progress = SearchProgress(lambda what, done, of, *rest: left.extend(rest), task, 64, lambda finals: 10.0)
+    Screening(task, strategy, batches, checked, 64, lambda: False, progress.report).run([])
+    assert len(left) == 8 and left[-1] == 10
+    assert all(1 <= earlier / later <= 2 for earlier, later in pairwise(left[:-1]))
+    assert left[0] == pytest.approx(10 + 56 * 3, rel=0.1)
 
 
 def test_a_search_of_other_code_is_not_resumed(search, notes, monkeypatch, write_kernel, tmp_path):

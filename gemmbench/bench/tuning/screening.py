@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -203,7 +204,8 @@ class Screening:
     """Tries the candidates that a strategy suggests: at most `most` of them, until `is_over`.
 
     `first` are tried before the strategy is asked. `failed` says why candidates are wrong. `records` holds everything
-    measured in short rounds. `report` is called when the earlier records are known and after every batch.
+    measured in short rounds. `report` is called when the earlier records are known and after every batch. `began` is
+    when the first candidate was compiled, which may take much longer than the others.
     """
 
     task: TuningTask
@@ -217,6 +219,7 @@ class Screening:
     records: list[Record] = field(default_factory=list)
     failed: dict[Key, str] = field(default_factory=dict)
     tried: int = 0
+    began: float = math.inf
     _compiling: dict[Key, list[Future[Built]]] = field(default_factory=dict)
     _known: set[Key] = field(default_factory=set)
 
@@ -279,6 +282,7 @@ class Screening:
         """Return compiled candidates, or none if there are no more or there is no time to wait for them."""
         while not self.batches.runner.is_interrupted():
             ready = [key for key, jobs in self._compiling.items() if all(job.done() for job in jobs)]
+            self.began = min(self.began, time.monotonic()) if ready else self.began
             enough = len(ready) >= min(_LEAST_TOGETHER, len(self._compiling))
             if enough or (self.is_over() and (ready or self.tried)):
                 return [] if self.is_over() and self.tried else ready[:_MOST_TOGETHER]
