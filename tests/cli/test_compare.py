@@ -217,6 +217,20 @@ def test_a_folder_that_is_no_checkout_has_no_past(refused, write_kernel, monkeyp
     monkeypatch.setattr("gemmbench.session.machine.data_folder", lambda name: folder)
     said = refused("compare", "HEAD:mine", "mine", "--device", "fake")
     assert said.startswith(f"HEAD:mine: {folder} is not in a readable git checkout (")
+    assert said.endswith("; commit its files first")
+
+
+def test_a_file_of_this_folder_is_not_looked_up_among_the_kernels_of_the_project(
+    refused, history, write_kernel, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", "/")
+    monkeypatch.chdir(write_kernel("other.cu", tmp_path / "loose").parent)
+    words = "compare", "--kernels", history, "--device", "fake", "HEAD:other", "mine"
+    said = refused(*words)
+    assert said.startswith("HEAD:other: ./other.cu has no revisions: ") and "loose is not in a readable git" in said
+    assert said.endswith("; commit it first, or compare it with a copy")
+    git(tmp_path / "loose", "init", "-q")
+    assert refused(*words) == "HEAD:other: to use the file in this folder, write HEAD:./other.cu"
 
 
 def test_a_manifest_of_the_past_that_is_not_understood_is_told(refused, history, write_kernel):
@@ -233,6 +247,11 @@ def test_git_must_be_there(refused, history, monkeypatch):
     monkeypatch.setenv("PATH", "")
     said = refused("compare", "HEAD:mine", "mine", "--kernels", history, "--device", "fake")
     assert said.startswith("cannot run git, which is needed to read a revision: ")
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_screen_says_once_what_times_of_the_cpu_mean(gemmbench, command):
+    assert gemmbench(command, "naive", "openblas", "--device", "cpu", *FAST).out.count("says nothing about a GPU") == 1
 
 
 def test_a_named_variant_that_cannot_run_is_an_exit_code_of_its_own(gemmbench):

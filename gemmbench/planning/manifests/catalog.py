@@ -405,10 +405,14 @@ class Catalog:
 _MOST_NEAREST = 3
 
 
+def find_named_here(name: str) -> str:
+    """Return the path of the file with this name in the current folder, such as `./mine.cu`; "" if there is none."""
+    return next((file for file in (f"./{name}{suffix}" for suffix in SUFFIXES) if is_file(Path(file))), "")
+
+
 def _suggest_names(name: str, known: Sequence[str]) -> str:
     """Suggest what an unknown name meant: a file with that name in this folder, or the most similar names."""
-    files = [f"./{name}{suffix}" for suffix in SUFFIXES]
-    if here := next((file for file in files if is_file(Path(file))), ""):
+    if here := find_named_here(name):
         return f"; to use the file in this folder, write {here}"
     hint = nearest(name, known, most=_MOST_NEAREST)
     return f"{hint}; `gemmbench list` shows all names, and you name a file by its path, such as ./mine.cu"

@@ -16,7 +16,7 @@ from threading import Timer
 
 from gemmbench.errors import SpecError, UsageError, nearest
 from gemmbench.planning.files import LONGEST, display_path, is_file
-from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog, is_path
+from gemmbench.planning.manifests.catalog import MARK, SUFFIXES, Catalog, find_named_here, is_path
 from gemmbench.planning.manifests.kernel_code import list_quoted_includes
 from gemmbench.planning.manifests.variant import Variant
 
@@ -42,7 +42,7 @@ class _Blob:
 def explain_unreadable(folder: Path) -> str:
     """Explain why a folder is not in a git checkout that can be read; "" if it is."""
     done = _git(folder, "rev-parse", "--show-toplevel")
-    return f"{folder} is not in a readable git checkout ({_first_message(done)})" if done.returncode else ""
+    return f"{folder.absolute()} is not in a readable git checkout ({_first_message(done)})" if done.returncode else ""
 
 
 def find_commit(folder: Path, revision: str) -> str:
@@ -202,13 +202,21 @@ def _read_from(name: str, revision: str, wanted: str, folders: Sequence[Path], h
         names = sorted(catalog.names)
         such = f", such as {', '.join(names[:3])}" if names else ""
         known = nearest(wanted, names, 3) or f"; it has {len(names)}{such}"
-        missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}){known}"
-        raise UsageError(f"{name}: {'; '.join([missing, *reasons])}")
+        missing = f"no kernel '{wanted}' in revision {revision} ({trees[-1].commit}) of {trees[-1].folder}"
+        raise UsageError(f"{name}: {'; '.join([_explain_file_here(revision, wanted) or missing + known, *reasons])}")
     try:
         return _restore_paths(catalog.get(wanted), trees)
     except SpecError as fault:
         message = f"{fault.fault} (this version cannot read the manifest of revision {revision})"
         raise SpecError(_restore_path(fault.location, trees), fault.line, message) from None
+
+
+def _explain_file_here(revision: str, name: str) -> str:
+    """Explain how to name the revision of a file in this folder, or why it has none; "" if there is no such file."""
+    file = find_named_here(name)
+    if file and (reason := explain_unreadable(Path())):
+        return f"{file} has no revisions: {reason}; commit it first, or compare it with a copy"
+    return f"to use the file in this folder, write {revision}:{file}" if file else ""
 
 
 @dataclass(frozen=True)
@@ -265,7 +273,7 @@ def _extract_all(folders: Sequence[Path], revision: str, home: Path) -> tuple[li
 def _extract(folder: Path, revision: str, files: Path) -> _Tree | str:
     """Write the kernels that the folder had at a revision to `files`, or return the reason why that is impossible."""
     if reason := explain_unreadable(folder):
-        return reason
+        return f"{reason}; commit its files first"
     commit = find_commit(folder, revision)
     if not commit:
         hint = "this clone is shallow, so run git fetch --unshallow" if _is_shallow(folder) else "git log lists them"
