@@ -110,9 +110,10 @@ class _Pivot:
         self, first: str, names: Sequence[str], columns: Mapping[str, Sequence[_Cell]], statuses: Sequence[str]
     ) -> Table:
         """Make a table of these columns next to one of `names`, which has the heading `first`."""
-        cells = list(zip(names, *map(_align_cells, columns.values()), strict=True))
+        aligned = [_align_cells([_Cell(heading), *column]) for heading, column in columns.items()]
+        headings, *cells = zip([first, *names], *aligned, strict=True)
         notes = [_LEGEND] if any(self.fastest) else []
-        return Table(self._title(), [first, *columns], cells, notes, left=[first], statuses=statuses, split=True)
+        return Table(self._title(), headings, cells, notes, left=[first], statuses=statuses, split=True)
 
     def _title(self) -> str:
         first = self.problems[0].problem
@@ -169,7 +170,7 @@ def _find_fastest(problem: ProblemRows) -> set[str]:
 
 
 def _align_cells(cells: Sequence[_Cell]) -> list[str]:
-    """Pad the cells of a column so that the figures before their marks are aligned."""
+    """Pad the cells of a column, including its heading, so that the figures before their marks are aligned."""
     widest = max(len(cell.marks) for cell in cells)
     return [cell.text + cell.marks.ljust(widest) for cell in cells]
 
