@@ -52,6 +52,7 @@ def draw_speed(comparisons: Sequence[Comparison], choices: Choices) -> Chart:
     speeds = _make_speed_axis(series, limits, label, choices.axis)
     plot = LinePlot(make_size_axis("M = N = K", sizes), speeds, series, limits)
     notes = [*note_far_peaks(peaks, fastest, unit), *note_unranked(comparisons, choices), *_note_left_out(rows, square)]
+    notes += _note_unjoined(series)
     title = f"Speed relative to {name_baseline(square)}" if choices.percent else "Speed over matrix size"
     subtitle = f"{describe_rows(square)}. Bars: 95 % intervals."
     return Chart(choices.title or title, subtitle, _describe(plot, sizes), plot, tuple(notes))
@@ -86,6 +87,11 @@ def _choose_line(points: Sequence[Point]) -> tuple[Point, ...]:
             groups.append([])
         groups[-1].append(point)
     return tuple(max(group, key=lambda point: int(point.x) & -int(point.x)) for group in groups)
+
+
+def _note_unjoined(series: Sequence[Series]) -> list[str]:
+    sizes = sorted({int(point.x) for each in series for point in set(each.points) - set(each.line)})
+    return [f"Points without a line, next to a rounder size: {', '.join(map(str, sizes))}."] if sizes else []
 
 
 def _make_limit(peak: Peak, sizes: Sequence[int], unit: SpeedUnit) -> Limit:

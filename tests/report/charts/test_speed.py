@@ -55,6 +55,7 @@ def test_the_line_connects_only_the_roundest_of_neighbouring_sizes(compare, time
     (naive,) = chart.plot.series
     assert [point.x for point in naive.points] == [512, 1023, 1024, 1025, 2048]
     assert [point.x for point in naive.line] == [512, 1024, 2048]
+    assert chart.notes[-1] == "Points without a line, next to a rounder size: 1023, 1025."
 
 
 def test_percent_of_the_baseline_has_no_limit(ladder):
