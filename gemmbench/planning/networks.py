@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from gemmbench.errors import UsageError, nearest
 from gemmbench.planning.precisions import StorageType
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Operand, Problem
 
 _ACTIVATIONS = ("linear", "relu", "softmax")
 """The index of an activation is its number in the macro ACTIVATIONS of a kernel."""
@@ -59,6 +59,20 @@ class Network:
     def storage(self) -> StorageType:
         """How inputs, parameters and outputs are stored."""
         return self.problem.storage("A")
+
+    @cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        """The inputs X, the parameters, and the output of every layer: h1, h2, ..., Y."""
+        inputs, *outputs = self.sizes
+        names = [*(f"h{number}" for number in range(1, self.layers)), "Y"]
+        return (
+            Operand("X", "factor", self.storage, (self.batch, inputs)),
+            Operand("parameters", "factor", self.storage, (self.parameters,)),
+            *(
+                Operand(name, "result", self.storage, (self.batch, width))
+                for name, width in zip(names, outputs, strict=True)
+            ),
+        )
 
     @property
     def flops(self) -> int:

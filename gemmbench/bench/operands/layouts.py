@@ -1,7 +1,7 @@
 """The arrays in an operand set of a GEMM or a network, and which of them each step uses.
 
 GEMM      | NaN | A | NaN | B | NaN | pattern | C | pattern |     and | NaN | C | before a result D
-network   | NaN | X | NaN | parameters | pattern | h1 | pattern | h2 | pattern | Y | pattern |
+network   | NaN | X | NaN | parameters | NaN | pattern | h1 | pattern | h2 | pattern | Y | pattern |
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gemmbench.bench.operands.guards import GuardedLayout
 from gemmbench.bench.operands.operand_values import make_array
 from gemmbench.planning.networks import Network
 from gemmbench.planning.plans.plan import Plan
-from gemmbench.planning.problems import Problem
+from gemmbench.planning.problems import Operand, Problem
 
 _NETWORK_GUARD = 16 << 10
 
@@ -48,25 +48,34 @@ class SetLayout(Protocol):
         """Return the operands of each step."""
 
 
+def _guard_operands(operands: Sequence[Operand], guard: int) -> GuardedLayout:
+    """Lay out operands with `guard` bytes between them: NaN beside what is read, a pattern beside results."""
+    guarded = GuardedLayout()
+    for operand in operands:
+        if operand.role != "result":
+            guarded.guard(guard, guards.NAN)
+            guarded.add_input(operand.name, operand.storage, operand.nbytes, operand.rows, operand.padding)
+    guarded.guard(guard, guards.NAN)
+    for operand in operands:
+        if operand.role == "result":
+            guarded.guard(guard, guards.PATTERN)
+            guarded.add_output(operand.name, operand.storage, operand.nbytes, operand.rows, operand.padding)
+    guarded.guard(guard, guards.PATTERN)
+    return guarded
+
+
 class GemmLayout:
     """The operands of a problem. `rows` and `columns` count those of all products, one after another."""
 
     def __init__(self, problem: Problem):
-        self.problem, self.guarded = problem, GuardedLayout()
+        self.problem = problem
         self.rows, self.inner, self.columns = problem.count * problem.M, problem.K, problem.count * problem.N
         self.rows_of_product = problem.M
         row_bytes = max(operand.row_bytes for operand in problem.operands)
         # A kernel without a bound check may go a tile too far, which is up to 128 rows within reason.
         guard = min(max(128 * row_bytes, 4096), 4 << 20)
         guard += -guard % ALIGN
-        for operand in problem.inputs:
-            self.guarded.guard(guard, guards.NAN)
-            self.guarded.add_input(operand.name, operand.storage, operand.nbytes, operand.rows, operand.padding)
-        self.guarded.guard(guard, guards.NAN)
-        self.guarded.guard(guard, guards.PATTERN)
-        result = problem.result
-        self.guarded.add_output(result.name, result.storage, result.nbytes, result.rows, result.padding)
-        self.guarded.guard(guard, guards.PATTERN)
+        self.guarded = _guard_operands(problem.operands, guard)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """See SetLayout."""
@@ -94,23 +103,14 @@ class GemmLayout:
 
 
 class NetworkLayout:
-    """The inputs X, the parameters, and the output of every layer: h1, h2, ..., Y."""
+    """The operands of a network."""
 
     def __init__(self, network: Network):
-        self.network, self.guarded = network, GuardedLayout()
-        inputs, *outputs = network.sizes
-        storage = network.storage
-        self.rows, self.inner, self.columns = network.batch, inputs, outputs[0]
+        self.network = network
+        self.rows, self.inner, self.columns = network.batch, *network.sizes[:2]
         self.rows_of_product = network.batch
-        self._outputs = [*(f"h{number}" for number in range(1, network.layers)), "Y"]
-        self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("X", storage, storage.nbytes(network.batch * inputs), network.batch)
-        self.guarded.guard(_NETWORK_GUARD, guards.NAN)
-        self.guarded.add_input("parameters", storage, storage.nbytes(network.parameters))
-        for name, width in zip(self._outputs, outputs, strict=True):
-            self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
-            self.guarded.add_output(name, storage, storage.nbytes(network.batch * width), network.batch)
-        self.guarded.guard(_NETWORK_GUARD, guards.PATTERN)
+        self._outputs = [operand.name for operand in network.operands if operand.role == "result"]
+        self.guarded = _guard_operands(network.operands, _NETWORK_GUARD)
 
     def find_first(self, rows: np.ndarray, inner: np.ndarray) -> np.ndarray:
         """See SetLayout."""
