@@ -41,6 +41,7 @@ UNTIMED = Policy(cache="hot", rounds=1, until=0.0, window=0.0, audit_once=True)
 _SIZE = 384
 _COPIED = 16 << 20
 _TRIALS = 3
+_GLANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ TYPICAL_HOST = HostSpeed(product=2e10, copy=5e9, cores=8, share=1.0)
 def make_typical_host() -> HostSpeed:
     """Return a typical host with the number of cores of this one."""
     return replace(TYPICAL_HOST, cores=count_cores())
+
+
+def find_shared_host() -> HostSpeed:
+    """Return a typical host with the cores of this one and the share of them that other processes now leave."""
+    cores = count_cores()
+    return replace(TYPICAL_HOST, cores=cores, share=cores / (cores + average_competitors(_GLANCE)))
 
 
 def probe_host() -> HostSpeed:

@@ -11,10 +11,11 @@ from gemmbench.backends.base import Compiler, Device
 from gemmbench.bench.build import Built, compile_plans, name_code
 from gemmbench.bench.estimate import (
     COMPILING,
-    TYPICAL_HOST,
     UNTIMED,
+    HostSpeed,
     estimate_batch,
     estimate_finals,
+    find_shared_host,
     fit_together,
 )
 from gemmbench.bench.experiments.batch import ChainBatch
@@ -134,7 +135,7 @@ def measure_sweep(runner: Runner[Record], compilers: Mapping[str, Compiler], swe
     records = [make_skip_record(chain) for chain in sweep.chains if chain.reason]
     runner.emit(records)
     able = level_workspaces([chain for chain in sweep.chains if not chain.reason])
-    costs = _Costs(runner.worker.devices, sweep)
+    costs = _Costs(runner.worker.devices, sweep, find_shared_host())
     pace = costs.estimate(able)
     compiling = pace_steps(runner.progress, COMPILING, pace.estimate_left(0))
     built = compile_plans(list_plans(able), compilers, compiling, runner.is_interrupted)
@@ -197,10 +198,11 @@ def _emit_nothing(records: Sequence[Record]) -> None:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Estimates the seconds of the stages of a sweep on a typical host."""
+    """Estimates the seconds of the stages of a sweep on a `host`."""
 
     devices: Mapping[str, Device]
     sweep: ChainSweep
+    host: HostSpeed
 
     @property
     def _policy(self) -> Policy:
@@ -209,7 +211,7 @@ class _Costs:
     def estimate(self, chains: Sequence[Chain]) -> Pace:
         """Return the pace of the short loads, with what follows them."""
         candidates, policy = find_candidates(chains), make_ranking_policy(self._policy)
-        ranking = [estimate_batch(group, self.devices, policy, TYPICAL_HOST) for group in candidates.values()]
+        ranking = [estimate_batch(group, self.devices, policy, self.host) for group in candidates.values()]
         nobody = {asked: rank_candidates(group, lambda chain: None) for asked, group in candidates.items()}
         left = keep_shortlists(chains, nobody)
         batches = split_chains(left, self.sweep.baseline)
@@ -221,10 +223,10 @@ class _Costs:
 
     def of_finals(self, chains: Sequence[Chain]) -> float:
         """Return the seconds of measuring the best of these again."""
-        return estimate_finals(chains, self.devices, self._policy, self.sweep.baseline, TYPICAL_HOST)
+        return estimate_finals(chains, self.devices, self._policy, self.sweep.baseline, self.host)
 
     def _estimate_batch(self, chains: Sequence[Chain]) -> float:
-        return estimate_batch(chains, self.devices, self._policy, TYPICAL_HOST)
+        return estimate_batch(chains, self.devices, self._policy, self.host)
 
 
 def measure_groups(
@@ -244,8 +246,8 @@ def measure_groups(
     built = compile_plans(plans, compilers, runner.progress, runner.is_interrupted)
     if plans and not built:
         return []
-    devices = runner.worker.devices
-    pace = Pace([estimate_batch(group, devices, policy, TYPICAL_HOST) for group in groups])
+    devices, host = runner.worker.devices, find_shared_host()
+    pace = Pace([estimate_batch(group, devices, policy, host) for group in groups])
     return replace(runner, leave_out=HopelessRows().leave_out).run(
         [
             ChainBatch(

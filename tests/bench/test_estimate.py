@@ -14,6 +14,7 @@ from gemmbench.bench.estimate import (
     estimate_batch,
     estimate_run,
     estimate_sweep,
+    find_shared_host,
     fit_together,
     probe_host,
 )
@@ -141,6 +142,12 @@ def test_the_probe_finds_a_host_that_computes():
     found = probe_host()
     assert found.product > 1e7 and found.copy > 1e7
     assert found.cores >= 1 and 0 < found.share <= 1
+
+
+def test_other_processes_leave_a_share_of_the_host(monkeypatch):
+    monkeypatch.setattr(module, "count_cores", lambda: 2)
+    monkeypatch.setattr(module, "average_competitors", lambda seconds: 3.0)
+    assert (find_shared_host().cores, find_shared_host().share) == (2, 0.4)
 
 
 MIB = 1 << 20

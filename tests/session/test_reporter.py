@@ -119,7 +119,7 @@ def test_a_search_reports_its_finals_and_counts_their_time():
     reports = []
     task = SimpleNamespace(candidates=["a", "b"], owns=lambda record: True)
     progress = SearchProgress(lambda *report: reports.append(report), task, 2, lambda chains: 10.0 * len(chains))
-    screening = SimpleNamespace(records=[], tried=0)
+    screening = SimpleNamespace(records=[], tried=0, began=0.0)
     progress.report(screening)  # what an earlier run has tried
     screening.tried = 2
     progress.report(screening)
