@@ -75,7 +75,8 @@ def choose_posts(names: Sequence[str], request: RunRequest, reporter: Reporter) 
 def _list_options_refused(selection: Selection) -> list[str]:
     """List the given options that a network cannot take."""
     names = ("sizes", "precisions", "layouts", "alpha", "beta", "epilogue", "ld", "separate_c")
-    return [OPTIONS[name].flag for name in names if getattr(selection, name) not in (None, (), False)]
+    given = {name: getattr(selection, name) for name in names}
+    return [OPTIONS[name].flag for name, value in given.items() if value not in (None, ()) and value is not False]
 
 
 def _match_posts(name: str, known: Sequence[str]) -> list[str]:
