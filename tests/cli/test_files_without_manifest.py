@@ -411,6 +411,14 @@ def test_a_kernel_that_tests_only_some_sizes_fails_where_the_others_are_no_multi
     assert said.code == 1 and "needs" not in said.err, said.out + said.err
 
 
+def test_nothing_is_said_to_be_correct_of_a_kernel_that_adds_to_c(verify):
+    body = LOST.replace("TILE - 1; ++k", "TILE; ++k").replace("(K + TILE - 1) / TILE", "K / TILE")
+    assert body.count("] = sum;") == 1
+    said = verify(body.replace("] = sum;", "] += sum;"), sizes="31x61x97,32x64x96")
+    assert "is correct only where" not in said.err and said.code == 1, said.out + said.err
+    assert "C is read although beta is 0" in said.out or "added to C although beta is 0" in said.out
+
+
 def test_a_kernel_with_a_single_size_fails_if_it_tests_that_in_vain(verify):
     said = verify(FLOORED.replace("float sum", "if (row >= n) return; float sum"), sizes="33")
     assert "tests N, but is correct only where N % 16 == 0" in said.err and said.code == 1, said.out + said.err

@@ -527,6 +527,8 @@ class _Trials:
             M, N, K = (size + (each in name) for each, size in zip("MNK", shape, strict=True))
             if step > _WIDEST_VECTOR and tested and not self.is_right_with_larger_grid(found, (M, N, K), step):
                 del found.multiples[name]  # the kernel is meant to take any size
+                if found.beta:  # it adds to C, so it is wrong for every size
+                    continue
                 needed = BrokenGuard(tested, f"{'N' if square else name} % {step} == 0")
                 found.broken_guards += [(needed, each) for each in self.collect(found, [(M, N, K)])]
 
